@@ -1,20 +1,20 @@
 #!/usr/bin/env python3
-"""Measure a benchmark of two commits, run by turns, and compare.
+"""Measure a benchmark of two commits in alternating runs, and compare the results.
 
     scripts/bench_pair.py BASE [HEAD] --bench engine [--runs 7] [-- paper --quick]
 
-BASE and HEAD are commits; without HEAD the working tree is measured as it is. Each is built in a folder of its own below
---folder, from the repository's files alone, in release mode; what was built once is not built again. The package that
-holds the benchmark is asked of cargo, so that it may have another name in each commit. What stands behind -- goes to the
-benchmark.
+BASE and HEAD are commits; without HEAD, the working tree is measured in its present state. Each is built in release
+mode in a separate folder below --folder, from the files of the repository only; what was built once is not built
+again. cargo tells which package has the benchmark, so the package may have different names in the two commits.
+Arguments behind -- are passed to the benchmark.
 
-A run of one and a run of the other follow each other, in turn the one or the other first. Of every number that is not the
-same throughout, the medians of both are printed, and the median of the ratios of each pair. Numbers with equal digits
-throughout are left out. Lines are told apart by the words before their first number, columns by the words above them in
-the header of a table, in prose by the word that follows.
+Runs of the two alternate, and in every other pair the second one goes first. For every number that varies, the
+medians of both are printed, and the median of the ratios of all pairs. Numbers that are equal in all runs are
+omitted. Lines are identified by the words in front of their first number. Columns are identified by the words above
+them in the header of a table or, in prose, by the word that follows.
 
-Fails if a state, a number of 16 hexadecimal digits, differs, or with --most if the median ratio of a column named by
---column is above it.
+Fails if a state (a number of 16 hexadecimal digits) differs or, with --most, if the median ratio of a column named by
+--column is above this limit.
 """
 
 import argparse
@@ -30,7 +30,7 @@ import tempfile
 
 NUMBER = re.compile(r"[-+]?\d+(\.\d+)?([eE][-+]?\d+)?")
 STATE = re.compile(r"[0-9a-f]{16}")
-# Words that depend on what was measured.
+# Words that depend on the measured values.
 VERDICTS = {"met", "missed"}
 
 
@@ -39,7 +39,7 @@ class Failure(Exception):
 
 
 def call(command, **options):
-    """Standard output of the command; its errors go to the terminal."""
+    """Return the standard output of the command; its errors go to the terminal."""
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, **options)
     if done.returncode != 0:
         raise Failure(f"{' '.join(map(str, command))}: exit status {done.returncode}")
@@ -47,7 +47,7 @@ def call(command, **options):
 
 
 def files_of(repository, commit, folder):
-    """The commit's files, and the name they are kept under; for no commit the working tree itself."""
+    """Return the files of the commit, and the name of their folder; without a commit, the working tree."""
     if commit is None:
         return repository, "working-tree"
     spelled = ["git", "-C", repository, "rev-parse", "--verify", "--quiet", f"{commit}^{{commit}}"]
@@ -68,7 +68,7 @@ def files_of(repository, commit, folder):
 
 
 def package_of(tree, bench):
-    """Name of the package that holds the benchmark."""
+    """Return the name of the package that has the benchmark."""
     described = call(["cargo", "metadata", "--no-deps", "--format-version", "1"], cwd=tree)
     benches = {}
     for package in json.loads(described)["packages"]:
@@ -81,7 +81,7 @@ def package_of(tree, bench):
 
 
 def build(tree, name, bench, folder):
-    """Path of the benchmark's program."""
+    """Return the path of the benchmark's program."""
     target = folder / name / "target"
     package = package_of(tree, bench)
     print(f"building {bench} of {package}, {name[:12]}", file=sys.stderr)
@@ -99,7 +99,7 @@ def build(tree, name, bench, folder):
 
 
 def read(output):
-    """The numbers of an output: {(line, column): text}."""
+    """Return the numbers of an output: {(line, column): text}."""
     found, repeated = {}, {}
     section, header = "", {}
     for line in output.splitlines():
@@ -109,7 +109,7 @@ def read(output):
             section = f"{words[0][0]} " if words[0][0].endswith(":") else ""
             header = {} if section else header
         if not numbers:
-            # Columns stand in line at the right, texts at the left.
+            # Numbers of a column are aligned at the right, texts at the left.
             header = {word.end(): word[0] for word in words} | {-word.start(): word[0] for word in words}
             continue
         label = line[: numbers[0].start()].strip()
@@ -133,8 +133,8 @@ def is_number(word):
     return NUMBER.fullmatch(word) or STATE.fullmatch(word)
 
 
-def compare(runs, most, column_of_most):
-    """Prints what differs; the complaints."""
+def compare(runs, max_change, column_of_most):
+    """Print the differences; return the complaints."""
     complaints = []
     base, head = ([run[side] for run in runs] for side in (0, 1))
     width = max(len("  ".join(key)) for key in [*base[0], *head[0]])
@@ -157,8 +157,8 @@ def compare(runs, most, column_of_most):
         ratio = statistics.median(ratios or [float("nan")])
         each = " ".join(f"{one:.3f}" for one in sorted(ratios))
         print(f"{name:{width}}  {medians[0]:12.6g} {medians[1]:12.6g} {ratio:10.3f}   {each}")
-        if most is not None and key[1] == column_of_most and not ratio <= most:
-            complaints.append(f"{name}: {ratio:.3f} of BASE, {most} is the most allowed")
+        if max_change is not None and key[1] == column_of_most and not ratio <= max_change:
+            complaints.append(f"{name}: {ratio:.3f} of BASE, {max_change} is the most allowed")
     return complaints
 
 

@@ -1,16 +1,18 @@
 #!/usr/bin/env python3
-"""Run the same work on NVMFS and on file systems of the kernel, by turns, and set their rates side by side.
+"""Run the same work on NVMFS and on file systems of the kernel in turns, and compare their rates.
 
     sudo scripts/beside_file_systems.py [--wearwell PROGRAM] [--disk FOLDER] [--memory FOLDER] [--rounds N] [--seconds S]
                                         [--only NAME ...] [--markdown FILE] [--json FILE]
 
-ext4, btrfs and xfs lie on loop devices over files in FOLDER of a disk, read and written past its page cache; NVMFS has its SSD in a file
-there too (`--ssd-direct` where the disk takes it), and its NVRAM in a file in memory. So the disk is the same, and the NVRAM is as fast as memory:
-on slower NVRAM its rates are lower, and a power cut would lose it. nilfs2 is taken too where the kernel has it. What is not there, or
-cannot be mounted, is named and left out.
+ext4, btrfs and xfs are on loop devices over files in FOLDER on a disk, which are read and written without its page
+cache. NVMFS has its SSD in a file in the same folder (with `--ssd-direct` if the disk supports it), and its NVRAM in
+a file in memory. So the disk is the same, and the NVRAM is as fast as memory: on slower NVRAM its rates would be
+lower, and this NVRAM does not survive a power cut. nilfs2 is included if the kernel has it. A file system that does
+not exist here, or cannot be mounted, is named and omitted.
 
-Each round makes each file system anew and does all jobs on it, one file system after the other; a rate is the median of the rounds, and the ratios
-are to ext4 in the same table. Root is needed to mount, and `fio` for two of the jobs.
+In each round, each file system is created and runs all jobs, one file system after the other. A rate is the median of
+the rounds, and the ratios are relative to ext4 in the same table. The script needs root to mount, and `fio` for two
+of the jobs.
 """
 
 import argparse
@@ -28,7 +30,8 @@ import time
 
 HERE = pathlib.Path(__file__).resolve().parent.parent
 MIB = 1 << 20
-# What each file system is made on, and the NVRAM of NVMFS; a quarter of that is the file of random writes.
+# Size of each file system's device, and of the NVRAM of NVMFS; the file for random writes has a quarter of the
+# NVRAM's size.
 DEVICE_BYTES, NVRAM_BYTES = 2 << 30, 256 * MIB
 RANDOM_BYTES, LARGE_BYTES = 64 * MIB, 768 * MIB
 MAIL_BYTES = 8192
@@ -42,7 +45,7 @@ NVMFS = "NVMFS"
 
 
 def run(*command):
-    """Run a program, which must succeed; what it printed."""
+    """Run a program, which must succeed; return its output."""
     done = subprocess.run([str(part) for part in command], check=False, capture_output=True, text=True)
     if done.returncode != 0:
         raise RuntimeError(f"{command[0]}: {(done.stderr or done.stdout).strip()}")
@@ -51,7 +54,7 @@ def run(*command):
 
 @contextlib.contextmanager
 def kernel_file_system(name, args):
-    """Make and mount a file system of the kernel on a loop device; where."""
+    """Create and mount a file system of the kernel on a loop device; return the mount point."""
     image = pathlib.Path(args.disk) / f"beside-{name}.img"
     at = pathlib.Path(tempfile.mkdtemp(prefix=f"beside-{name}-"))
     device = None
@@ -73,7 +76,7 @@ def kernel_file_system(name, args):
 
 @contextlib.contextmanager
 def nvmfs(args, *options):
-    """Make and mount NVMFS; where."""
+    """Create and mount NVMFS; return the mount point."""
     ssd = pathlib.Path(args.disk) / "beside-nvmfs.img"
     memory = pathlib.Path(tempfile.mkdtemp(prefix="beside-nvmfs-", dir=args.memory))
     at, nvram = memory / "at", memory / "nvram"
@@ -101,7 +104,7 @@ def nvmfs(args, *options):
 
 
 def fio(at, seconds, *more):
-    """Run fio on one file; what it says of its job."""
+    """Run fio on one file; return the results of its job."""
     out = run("fio", "--name=job", f"--filename={at / 'fio'}", f"--size={RANDOM_BYTES}", "--bs=4k", "--ioengine=psync",
               f"--runtime={seconds}", "--time_based", "--output-format=json", "--randseed=1", *more)
     return json.loads(out[out.index("{"):])["jobs"][0]
@@ -113,12 +116,14 @@ def synced_writes(at, seconds):
 
 
 def unsynced_writes(at, seconds):
-    """Random writes of 4 KiB, never synced: the page cache takes them all but for NVMFS, which makes each safe."""
+    """Random writes of 4 KiB without a sync: the page cache takes them, except on NVMFS, which makes each write
+    durable."""
     return fio(at, seconds, "--rw=randwrite")["write"]["iops"]
 
 
 def transactions(journal):
-    """Make a job of transactions of SQLite that insert a row of 100 bytes each, with a journal of this kind."""
+    """Return a job with transactions of SQLite that each insert a row of 100 bytes, with a journal of the given
+    kind."""
 
     def job(at, seconds):
         path = at / f"{journal}.db"
@@ -138,7 +143,8 @@ def transactions(journal):
 
 
 def mail(at, seconds):
-    """Deliver mail as maildir has it: a new file, fsync, rename, fsync of the directory; each tenth is read and removed."""
+    """Deliver mail as maildir does: new file, fsync, rename, fsync of the directory; one in ten is read and
+    removed."""
     (at / "tmp").mkdir()
     (at / "new").mkdir()
     directory = os.open(at / "new", os.O_RDONLY)
@@ -161,7 +167,7 @@ def mail(at, seconds):
 
 
 def small_files(at, _seconds):
-    """Make, list, read and remove 3000 small files, never synced."""
+    """Create, list, read and remove 3000 small files, without a sync."""
     files = 3000
     folder = at / "small"
     begin = time.monotonic()
@@ -175,7 +181,7 @@ def small_files(at, _seconds):
 
 
 def large_write(at, _seconds):
-    """Write a large file from front to back, then fsync, MiB a second."""
+    """Write a large file sequentially, then fsync; return MiB per second."""
     piece = bytes(range(256)) * (MIB // 256)
     begin = time.monotonic()
     with open(at / "large", "wb") as file:
@@ -187,7 +193,7 @@ def large_write(at, _seconds):
 
 
 def large_read(at, _seconds):
-    """Read that file, of which the kernel has nothing in memory, MiB a second."""
+    """Read this file, of which the kernel has nothing in memory; return MiB per second."""
     run("sync")
     pathlib.Path("/proc/sys/vm/drop_caches").write_text("3", encoding="ascii")
     begin = time.monotonic()
@@ -212,7 +218,7 @@ JOBS = {
 
 
 def one_round(names, args, rates):
-    """Do all jobs on each file system."""
+    """Run all jobs on each file system."""
     for name in list(names):
         made = nvmfs(args) if name == NVMFS else kernel_file_system(name, args)
         try:
@@ -226,7 +232,8 @@ def one_round(names, args, rates):
 
 
 def page_cache(args):
-    """Read a file of twice the NVRAM, mostly the same blocks, with and without the kernel's page cache; what NVMFS saw of it."""
+    """Read a file of twice the NVRAM, mostly the same blocks, with and without the page cache; return what NVMFS
+    received."""
     rows = {}
     for name, options in {"the kernel's page cache": [], "`direct_io`": ["-o", "direct_io"]}.items():
         with nvmfs(args, *options) as at:
@@ -263,7 +270,7 @@ def table(names, rates):
 
 
 def cache_table(rows):
-    """Write what NVMFS saw with and without the page cache."""
+    """Write the requests that NVMFS received with and without the page cache."""
     names = list(rows)
     lines = ["| | " + " | ".join(names) + " |", "|---|" + "---:|" * len(names)]
     for key in rows[names[0]]:
@@ -272,7 +279,7 @@ def cache_table(rows):
 
 
 def main():
-    """Run everything."""
+    """Run the whole comparison."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--wearwell", default=HERE / "target/release/wearwell", type=pathlib.Path)
     parser.add_argument("--disk", default=HERE / "target", type=pathlib.Path)

@@ -1,20 +1,23 @@
 #!/usr/bin/env python3
-"""Run other simulators and Wearwell on the same workload by turns, and set speed and write amplification side by side.
+"""Run other simulators and Wearwell on the same workload in turns, and compare speed and write amplification.
 
     scripts/beside_peers.py [--sdcsim PATH] [--mqsim PATH] [--only PEER] [--case NAME ...] [--runs N] [--responses]
                             [--trace FILE [--trace-format NAME]] [--requests N] [--wearwell PROGRAM] [--folder FOLDER]
                             [--markdown FILE] [--json FILE]
 
-The peers are not part of this project, and neither are their files. Each is looked for by its option, then by the environment variables
-WEARWELL_SDCSIM and WEARWELL_MQSIM, then on PATH; one that is missing is reported as NOT RUN, with the way to get it.
+The peers are not part of this project, and neither are their files. Each peer is looked for by its option, then by
+the environment variables WEARWELL_SDCSIM and WEARWELL_MQSIM, then in PATH. A missing peer is reported as NOT RUN,
+with instructions to get it.
 
-SDCSIM draws hot and cold data, or replays a trace of page writes. MQSim reads and writes at random, or replays a trace. The trace is the same
-file for both programs: given by --trace in any format that `wearwell trace convert` reads, else generated. The settings of Wearwell are written
-by scripts/peers, as scenarios.
+SDCSIM draws hot and cold data, or replays a trace of page writes. MQSim reads and writes at random, or replays a
+trace. The trace is the same file for both programs: the file given by --trace, in any format that
+`wearwell trace convert` reads, or else a generated one. scripts/peers writes the settings of Wearwell as scenarios.
 
-Of each case: CPU time (user and system, whole programs) of a page write, host's or cleaning's, in the median run; times as fast as the peer, the
-median of the pairs and their range; write amplification of the whole run in MQSim's cases, of the measured part in SDCSIM's. Cases that
-only read count requests. --responses adds rates and response times of MQSim's drive and ours, with another run of MQSim for each case.
+For each case, the table has the CPU time (user and system, whole programs) per page write, by the host or by
+cleaning, in the median run. It also has the speed relative to the peer, as the median of the pairs and their range.
+Write amplification is that of the whole run in MQSim's cases, and of the measured part in SDCSIM's. Cases that only
+read count requests. --responses adds rates and response times of the drives of MQSim and Wearwell, with another run
+of MQSim for each case.
 """
 
 import argparse
@@ -31,32 +34,32 @@ from peers.common import Comparison, PageRequest, PeerError, median_run, page_re
 
 HERE = pathlib.Path(__file__).resolve().parent.parent
 PEERS: dict[str, typing.Any] = {"sdcsim": sdcsim, "mqsim": mqsim}
-# Of the trace that is generated where none is given.
+# Number of requests in a generated trace.
 TRACE_REQUESTS = 2_000_000
 
 
 def compare_sdcsim(program: pathlib.Path, case: str, options: argparse.Namespace, folder: pathlib.Path, trace: list[PageRequest]) -> Comparison:
-    """Run SDCSIM and Wearwell by turns."""
+    """Run SDCSIM and Wearwell in turns."""
     found = Comparison(sdcsim.NAME, case, [], [])
     for _ in range(options.runs):
-        found.theirs.append(sdcsim.run_theirs(program, case, folder, trace))
-        found.ours.append(sdcsim.run_ours(options.wearwell, case, folder, trace, found.theirs[-1]))
+        found.theirs.append(sdcsim.run_peer(program, case, folder, trace))
+        found.ours.append(sdcsim.run_wearwell_case(options.wearwell, case, folder, trace, found.theirs[-1]))
     return found
 
 
 def compare_mqsim(program: pathlib.Path, case: str, options: argparse.Namespace, folder: pathlib.Path, trace: list[PageRequest]) -> Comparison:
-    """Run MQSim and Wearwell by turns; responses come from the first pair, since all runs have the same."""
+    """Run MQSim and Wearwell in turns; responses are from the first pair, since all runs have the same ones."""
     found = Comparison(mqsim.NAME, case, [], [])
     count, writes = mqsim.prepare(case, trace, options.requests, folder)
     for turn in range(options.runs):
         responses = options.responses and turn == 0
-        found.theirs.append(mqsim.run_theirs(program, case, count, folder, responses))
-        found.ours.append(mqsim.run_ours(options.wearwell, case, count, writes, folder, responses))
+        found.theirs.append(mqsim.run_peer(program, case, count, folder, responses))
+        found.ours.append(mqsim.run_wearwell_case(options.wearwell, case, count, writes, folder, responses))
     return found
 
 
 def row(found: Comparison) -> str:
-    """Return the line of a comparison."""
+    """Return the table row of a comparison."""
     theirs, ours = median_run(found.theirs), median_run(found.ours)
     ratios = found.ratios()
     unit = "page write" if ours.page_writes else "request"
@@ -84,7 +87,7 @@ def response_table(comparisons: list[Comparison]) -> str:
 
 
 def trace_of(options: argparse.Namespace, folder: pathlib.Path) -> list[PageRequest]:
-    """Return the page requests of the given trace, or of one that is generated."""
+    """Return the page requests of the given trace, or of a generated one."""
     trace, trace_format = options.trace, options.trace_format
     if trace is None:
         trace, trace_format = folder / "generated.csv", "wearwell-csv"
@@ -96,12 +99,12 @@ def trace_of(options: argparse.Namespace, folder: pathlib.Path) -> list[PageRequ
 
 
 def cases_of(peer: str, options: argparse.Namespace) -> list[str]:
-    """Return the cases of a peer that were asked for."""
+    """Return the cases of a peer that the options select."""
     return [case for case in PEERS[peer].CASES if not options.case or case in options.case]
 
 
 def run_all(options: argparse.Namespace, folder: pathlib.Path) -> list[Comparison]:
-    """Compare all cases with all peers that are here, and print each line as it is known."""
+    """Compare all cases with all peers that are installed, and print each row when it is complete."""
     print(HEADER, flush=True)
     comparisons: list[Comparison] = []
     trace: list[PageRequest] = []
@@ -150,7 +153,7 @@ def arguments() -> argparse.Namespace:
         parser.error("--runs must be at least 1")
     if options.case and not any(cases_of(peer, options) for peer in PEERS if options.only in (None, peer)):
         parser.error(f"{options.only} has no case {options.case[0]!r}")
-    # All programs run in the folder of the files that they read.
+    # All programs run in the folder that contains their input files.
     if "/" in options.wearwell:
         options.wearwell = str(pathlib.Path(options.wearwell).absolute())
     return options

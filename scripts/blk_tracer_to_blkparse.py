@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Turn the kernel's `blk` tracer output into blkparse's default text.
+"""Convert the output of the kernel's `blk` tracer to blkparse's default text.
 
-The tracer, with the option `blk_classic`, already prints blkparse's columns except the sequence
-number, and its clock starts at boot. This filter keeps the requests issued to the driver (action D),
-orders them by time, starts the clock at the first one and numbers them per CPU, as blkparse does.
-It stops at the first line it does not understand, at a lost event, and at a request beyond the device.
+With the option `blk_classic`, the tracer prints the columns of blkparse except the sequence number, and its clock
+starts at boot. This filter keeps the requests issued to the driver (action D), orders them by time, starts the clock
+at the first one and numbers them per CPU, as blkparse does. It stops at the first line it does not understand, at a
+lost event, and at a request beyond the device.
 """
 
 import argparse
@@ -40,7 +40,8 @@ def parse(lines, device_sectors):
 
 
 def blkparse_line(event, sequence, time_ns):
-    """blkparse's format `%D %2c %8s %5T.%9t %5p %2a %3d`, then the range (if any) and the process."""
+    """Return a line in blkparse's format `%D %2c %8s %5T.%9t %5p %2a %3d`, then the range (if any) and the
+    process."""
     seconds, nanoseconds = divmod(time_ns, 10**9)
     extent = f"{event['sector']} + {event['count']} " if event["sector"] else ""
     return (

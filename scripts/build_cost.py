@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
-"""Cost of a build, in seconds of processor time and of wall-clock time.
+"""Measure the cost of a build, in seconds of processor time and of wall-clock time.
 
     scripts/build_cost.py changes [--release]     one line changed in a victim policy, a trace format, the theory
     scripts/build_cost.py fresh [COMMIT] [--target demo --target test]
 
-`changes` works on this tree, and puts back what it changed. Before each change everything is built, so that what is measured
-is what the change costs: until the unit tests of the crate have run, and until the command line is built again. With
---release the command line is built as it is released, too.
+`changes` works in this tree, and restores the files that it changes. Before each change, everything is built, so that
+only the cost of the change is measured: until the unit tests of the crate have run, and until the command line is
+built. With --release, the release build of the command line is measured, too.
 
-`fresh` clones COMMIT (the last one unless given) into a temporary folder and makes the targets there, one after the other,
-with nothing built before; crates and wheels come from the caches that cargo and pip have.
+`fresh` clones COMMIT (by default the last one) into a temporary folder and makes the targets there, one after the
+other, without earlier builds; crates and wheels come from the caches of cargo and pip.
 
-The seconds of processors are those of all processes that were started, of the system included. They depend little on what else
-the machine does, unlike those of the clock.
+Processor time is that of all started processes, including time in the system. Unlike wall-clock time, it depends
+little on other work of the machine.
 """
 
 import argparse
@@ -26,7 +26,7 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
-# What is changed: a file, its crate, and the function at whose beginning a line is put.
+# Changes, each with a file, its crate, and the function at whose beginning a line is inserted.
 CHANGES = {
     "a victim policy": ("crates/engine/src/victim/greedy.rs", "wearwell-engine", "fn push("),
     "a trace format": ("crates/trace/src/formats/msr.rs", "wearwell-trace", "fn line("),
@@ -40,29 +40,29 @@ class Failure(Exception):
     pass
 
 
-def timed(command, folder):
-    """Seconds of processors and of the clock that the command took."""
+def measure_time(command, folder):
+    """Return the seconds of processor time and of wall-clock time that the command took."""
 
-    def used():
+    def cpu_seconds():
         usage = resource.getrusage(resource.RUSAGE_CHILDREN)
         return usage.ru_utime + usage.ru_stime
 
     print("+", " ".join(command), file=sys.stderr, flush=True)
-    processors, clock = used(), time.monotonic()
+    processors, clock = cpu_seconds(), time.monotonic()
     done = subprocess.run(command, cwd=folder, stdout=sys.stderr)
     if done.returncode != 0:
         raise Failure(f"{' '.join(command)}: exit status {done.returncode}")
-    return used() - processors, time.monotonic() - clock
+    return cpu_seconds() - processors, time.monotonic() - clock
 
 
 @contextlib.contextmanager
 def changed(path, function):
-    """A line at the beginning of the function, and the file as it was in the end."""
+    """Insert a line at the beginning of the function, and restore the file at the end."""
     before = path.read_text()
     line = next((line for line in before.splitlines() if function in line and line.endswith("{")), None)
     if line is None:
         raise Failure(f"{path} has no line with {function!r}")
-    # Another number each time, so that no build of before is found again.
+    # The number is different each time, so that no earlier build is reused.
     number = time.time_ns() % 1_000_000_007
     path.write_text(before.replace(line, f"{line}\nstd::hint::black_box({number});", 1))
     try:
@@ -89,20 +89,20 @@ def changes(options):
         if options.release:
             targets.append(("the command line is built for release", [*COMMAND_LINE, "--release"]))
         for _, command in targets:
-            timed(command, ROOT)
+            measure_time(command, ROOT)
         with changed(ROOT / path, function):
             for until, command in targets:
-                rows.append([f"one line of {name}, until {until}", *seconds(timed(command, ROOT))])
+                rows.append([f"one line of {name}, until {until}", *seconds(measure_time(command, ROOT))])
     table(["", "processors", "clock"], rows)
 
 
 def fresh(options):
     with tempfile.TemporaryDirectory(prefix="wearwell-") as folder:
         tree = pathlib.Path(folder) / "wearwell"
-        timed(["git", "clone", "--quiet", "--no-checkout", str(ROOT), str(tree)], ROOT)
-        timed(["git", "checkout", "--quiet", options.commit], tree)
+        measure_time(["git", "clone", "--quiet", "--no-checkout", str(ROOT), str(tree)], ROOT)
+        measure_time(["git", "checkout", "--quiet", options.commit], tree)
         targets = options.target or ["demo", "test"]
-        rows = [[f"make {target}", *seconds(timed(["make", target], tree))] for target in targets]
+        rows = [[f"make {target}", *seconds(measure_time(["make", target], tree))] for target in targets]
     table(["", "processors", "clock"], rows)
 
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Check that every link of the documents leads to a file of the repository, and to a heading of it, and that docs/index.md
-leads to every page of docs.
+"""Check that every link of the documents leads to a file of the repository, and to one of its headings, and that
+docs/index.md leads to every page of docs.
 
-Looks at the Markdown files that git knows or would add. Links to other sites are not followed.
+The script checks the Markdown files that git tracks or would add. Links to other sites are not followed.
 """
 
 import functools
@@ -32,7 +32,7 @@ def prose(path):
 
 @functools.cache
 def anchors(path):
-    """Return the names under which the headings of a document are reached, as hosts of repositories make them."""
+    """Return the names by which links reach the headings of a document, as hosts of repositories make them."""
     names, seen = set(), {}
     for _, line in prose(path):
         if heading := HEADING.match(line):
@@ -44,8 +44,8 @@ def anchors(path):
     return names
 
 
-def complaint(document, link):
-    """Return what is wrong with a link, or None."""
+def link_problem(document, link):
+    """Return the problem with a link, or None."""
     if re.match(r"[a-z]+:", link):
         return None
     path, _, anchor = link.partition("#")
@@ -71,11 +71,11 @@ def main():
                 links += 1
                 if document == INDEX:
                     listed_pages.add((document.parent / link.partition("#")[0]).resolve())
-                if wrong := complaint(document, link):
+                if wrong := link_problem(document, link):
                     broken += 1
                     print(f"{document.relative_to(ROOT)}:{number}: the link to {link} {wrong}", file=sys.stderr)
     for page in documents:
-        # The design notes have a list of their own.
+        # The design notes have a separate list.
         if INDEX.parent in page.parents and page.parent.name != "design" and page not in {INDEX, *listed_pages}:
             broken += 1
             print(f"{page.relative_to(ROOT)}: docs/index.md does not list it", file=sys.stderr)

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Check that what the manifests say of the minimum Rust version fits together.
+"""Check that all statements of the manifests about the minimum Rust version agree.
 
-The version is that of the workspace's Cargo.toml. Every crate of the workspace must say the same, because clippy finds
-library items newer than it only in crates that do; no dependency in Cargo.lock may ask for a newer one; and
-README.md must name it. Whether the language itself is kept to only a compiler of that version can tell.
+The version is that of the workspace's Cargo.toml. Every crate of the workspace must state the same version, because
+clippy finds library items that are newer only in crates that state it. No dependency in Cargo.lock may require a
+newer version, and README.md must name the version. Only a compiler of that version can tell if the code uses newer
+features of the language.
 """
 
 import json
@@ -17,7 +18,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 
 def number(version):
-    """Return a version as a tuple of three numbers: 1.88 and 1.88.0 are the same."""
+    """Return a version as a tuple of three numbers; 1.88 and 1.88.0 are equal."""
     parts = [int(part) for part in version.split(".")]
     return tuple(parts + [0] * (3 - len(parts)))
 

@@ -1,20 +1,21 @@
 #!/usr/bin/env python3
-"""Hold the presets against the data sheets of the drives that they are modelled on.
+"""Compare the presets with the data sheets of the drives on which they are modelled.
 
     scripts/data_sheets.py [--wearwell PROGRAM] [--preset NAME ...] [--shrink N] [--write]
 
-Runs `wearwell` for every figure that a sheet has, and prints a table of both, the ratio, and whether they are within 30 %
-of each other. With --write the table goes to docs/devices.md, between its marks. --shrink divides the simulated
-capacity, for a look at small drives; what is measured then is not written.
+Runs `wearwell` for every figure of a sheet, and prints a table with both values, their ratio, and whether they are
+within 30 % of each other. With --write, the table is written to docs/devices.md, between its markers. --shrink
+divides the simulated capacity, to try small drives; the results are then not written.
 
-A drive is simulated as its preset has it, all keys but those of `settings` below as they are by default, with less capacity
-than the product: rates depend on dies and channels, which do not change. Every write waits for the cleaning and the erases that it
-needs, the slowest that a drive can be. Fresh is a drive never written to, or, for
-reads, written once in order; steady is one that has been overwritten, at random three times. What a sheet does not say the
-state of is measured fresh.
+A drive is simulated as its preset describes it. All keys except those in `settings` below have their defaults, and
+the capacity is smaller than that of the product, since rates depend on dies and channels, which do not change. Every
+write waits for the cleaning and the erases that it needs, which is the slowest behaviour of a drive. A fresh drive
+was never written to or, for reads, written once in order; a steady drive was overwritten at random three times. If a
+sheet does not state the condition of the drive, it is measured fresh.
 
-Reading and writing in order is done in requests of 128 KiB, 32 at a time; at random in pages of 4 KiB, as many at a time
-as the sheet says or, where it does not, as a drive of its interface takes: 32 on SATA, 128 (4 processes of 32) on NVMe.
+Sequential reads and writes have requests of 128 KiB, 32 at a time. Random ones have pages of 4 KiB, with the queue
+depth of the sheet; if it states none, with a queue depth that is usual for the interface: 32 on SATA, 128 (4
+processes of 32) on NVMe.
 """
 
 import argparse
@@ -25,7 +26,7 @@ import sys
 
 HERE = pathlib.Path(__file__).resolve().parent.parent
 DOCUMENT = HERE / "docs" / "devices.md"
-MARKS = ("<!-- data sheets -->\n", "<!-- end of data sheets -->\n")
+MARKERS = ("<!-- data sheets -->\n", "<!-- end of data sheets -->\n")
 BAND = 0.3
 
 MICRON = "storage-switzerland.com, 15 November 2010"
@@ -36,8 +37,8 @@ SZ985 = "tomshardware.com, Samsung Releases SZ985 Z-SSD"
 FL6 = "edgedatacenters.nl, 20 September 2021"
 X25_E = "techreport.com/review/15931, 23 November 2008"
 
-# Of each preset: the product, what is simulated (GiB, erased blocks at which cleaning begins, requests at a time) and the
-# figures of the sheet, MB/s of sequential cases and requests a second of random ones.
+# For each preset: the product, the simulated drive (GiB, erased blocks at which cleaning begins, requests at a time)
+# and the figures of the sheet, in MB/s for sequential cases and requests per second for random ones.
 PRODUCTS = {
     "slc": (
         "Micron RealSSD P300, 200 GB",
@@ -118,7 +119,7 @@ class Failure(Exception):
 
 
 def settings(preset, case):
-    """The keys of one run, and in which unit its rate is."""
+    """Return the keys of one run, and the unit of its rate."""
     _, (gib, free_blocks, queue_depth), _ = PRODUCTS[preset]
     is_sequential = case.startswith("sequential")
     workload = SEQUENTIAL if is_sequential else RANDOM
@@ -154,7 +155,7 @@ def rate(wearwell, preset, case, shrink):
 
 
 def number(value):
-    """Three digits, with commas."""
+    """Return a number with three significant digits, and commas."""
     digits = max(0, len(str(round(value))) - 3)
     return f"{round(value, -digits):,.0f}"
 
@@ -162,7 +163,7 @@ def number(value):
 def row(preset, case, sheet, measured, source):
     product = PRODUCTS[preset][0]
     unit = settings(preset, case)[2]
-    # The ratio of what is printed, so that the table can be checked by itself.
+    # The ratio is that of the printed numbers, so that readers can check the table.
     ratio = float(number(measured).replace(",", "")) / sheet
     verdict = "yes" if abs(ratio - 1) <= BAND else "no"
     cells = (f"`{preset}`", product, case, f"{sheet:,} {unit}", f"{number(measured)} {unit}", f"{ratio:.2f}", verdict, source)
@@ -182,9 +183,9 @@ def table(wearwell, presets, shrink):
 
 def write(text):
     document = DOCUMENT.read_text()
-    before, rest = document.split(MARKS[0])
-    _, after = rest.split(MARKS[1])
-    DOCUMENT.write_text(before + MARKS[0] + text + MARKS[1] + after)
+    before, rest = document.split(MARKERS[0])
+    _, after = rest.split(MARKERS[1])
+    DOCUMENT.write_text(before + MARKERS[0] + text + MARKERS[1] + after)
 
 
 def main():

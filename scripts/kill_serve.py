@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Kills the server of a live drive again and again, in the middle of what it does, and looks whether all is there that it promises.
+"""Kill the server of a live drive repeatedly, at any moment, and check that all data is there which it promises.
 
     scripts/kill_serve.py --kills 1000 --program target/release/wearwell
 
-For each FTL a drive is served from its image; a client of its own writes, trims and flushes pages over NBD; the server gets SIGKILL after
-a random time, or its power is cut by `wearwell pull-plug`; then another process serves the image, and every page is read back. A model
-knows what a page may hold: what was acknowledged, what was under way, and of trims and of contents that are shared what was there
-before the last flush. `wearwell image fsck` looks at every image after the last kill.
+For each FTL, a drive is served from its image. A client in this script writes, trims and flushes pages over NBD. The
+server gets SIGKILL after a random time, or the power of its drive is cut by `wearwell pull-plug`. Then another
+process serves the image, and every page is read back. A model knows the possible content of a page: content that was
+acknowledged, content of requests in progress and, for trims and shared content, the content before the last flush.
+`wearwell image fsck` checks every image after the last kill.
 """
 
 import argparse
@@ -31,7 +32,7 @@ spare_factor = 0.25
 page_size = 4096
 [ftl]
 """
-# What each drive adds, and whether a write, a trim that was flushed, and a trim as such is kept.
+# For each drive, its settings, and whether a write, a flushed trim, and any trim survives.
 DRIVES = {
     "log": ('reclaim = "free_pool"\n', True, False, False),
     "gecko": ('structure = "gecko"\n', True, True, False),
@@ -48,12 +49,12 @@ READ, WRITE, LEAVE, FLUSH, TRIM = range(5)
 EIO = 5
 
 
-class Gone(Exception):
-    """The server has gone."""
+class ServerDisconnected(Exception):
+    """The server has ended."""
 
 
 class Client:
-    """The least of an NBD client: one request at a time."""
+    """Minimal NBD client with one request at a time."""
 
     def __init__(self, path):
         """Connect to the export without a name."""
@@ -62,32 +63,32 @@ class Client:
         self.socket.connect(path)
         magic, option, _ = struct.unpack(">8s8sH", self.take(18))
         assert (magic, option) == (b"NBDMAGIC", b"IHAVEOPT"), (magic, option)
-        # A fixed handshake without zeroes, and the export by name.
+        # The client uses the fixed handshake without zeroes, and selects the export by name.
         self.socket.sendall(struct.pack(">I8sII", 3, b"IHAVEOPT", 1, 0))
         self.bytes, _ = struct.unpack(">QH", self.take(10))
         self.handle = 0
 
     def take(self, length):
-        """Return so many bytes of the server's."""
+        """Return this number of bytes from the server."""
         data = b""
         while len(data) < length:
             try:
                 more = self.socket.recv(length - len(data))
             except OSError as error:
-                raise Gone from error
+                raise ServerDisconnected from error
             if not more:
-                raise Gone
+                raise ServerDisconnected
             data += more
         return data
 
-    def ask(self, command, at=0, length=0, data=b""):
-        """Make a request; the error it ended with, and what was read."""
+    def request(self, command, at=0, length=0, data=b""):
+        """Make a request; return its error, and the data of a read."""
         self.handle += 1
         head = struct.pack(">IHHQQI", 0x25609513, 0, command, self.handle, at, length)
         try:
             self.socket.sendall(head + data)
         except OSError as error:
-            raise Gone from error
+            raise ServerDisconnected from error
         magic, error, handle = struct.unpack(">IIQ", self.take(16))
         assert (magic, handle) == (0x67446698, self.handle), (magic, handle)
         read = self.take(length) if command == READ and error == 0 else b""
@@ -95,46 +96,46 @@ class Client:
 
 
 class Model:
-    """Possible contents of each page, the expected content first."""
+    """Possible content of each page, with the expected content first."""
 
-    def __init__(self, pages, keeps):
-        """Of a drive that keeps writes, flushed trims, and trims."""
+    def __init__(self, pages, durability):
+        """Create the model of a drive; the flags tell if writes, flushed trims and trims survive."""
         self.may = [[0] for _ in range(pages)]
         self.ever = [{0} for _ in range(pages)]
-        self.writes, self.flushed_trims, self.trims = keeps
+        self.writes, self.flushed_trims, self.trims = durability
 
     def change(self, page, content, done, is_trim):
-        """Note that the page was written or trimmed (content 0), or that this was under way."""
+        """Record that the page was written or trimmed (content 0), or that this was in progress."""
         sure = done and (self.trims if is_trim else self.writes)
         self.ever[page].add(content)
-        # A trim that leaves no trace lets anything come back that the page ever held.
+        # If a trim leaves no trace, any content that the page ever had may reappear.
         olds = self.ever[page] if is_trim and not self.flushed_trims else self.may[page]
         self.may[page] = [content] if sure else [content] + [old for old in olds if old != content]
 
-    def flushed(self):
-        """Note that all that was acknowledged is durable, but for trims that leave no trace."""
+    def on_flush(self):
+        """Record that everything acknowledged is durable, except trims that leave no trace."""
         if self.flushed_trims:
             self.may = [may[:1] for may in self.may]
 
     def check(self, page, found):
-        """Take what a page was found to hold."""
+        """Check the content of a page that was read back, and make it the expected one."""
         content = struct.unpack("<Q", found[:8])[0]
-        if found != bytes_of(content) or content not in self.may[page]:
+        if found != page_bytes(content) or content not in self.may[page]:
             raise AssertionError(f"page {page} holds {content}, and may hold {self.may[page][:8]}")
         rest = [] if self.flushed_trims else [old for old in self.may[page] if old != content]
         self.may[page] = [content] + rest
 
 
-def bytes_of(content):
-    """Return the page called by a number."""
+def page_bytes(content):
+    """Return the bytes of the page with a content number."""
     return struct.pack("<Q", content) * (PAGE // 8)
 
 
 class Server:
-    """A server of the image in a folder."""
+    """Server of the image in a folder."""
 
     def __init__(self, program, folder):
-        """Start it, and wait until it listens."""
+        """Start the server, and wait until it listens."""
         self.program, self.folder = program, folder
         self.path = os.path.join(folder, "nbd")
         pathlib.Path(self.path).unlink(missing_ok=True)
@@ -147,12 +148,12 @@ class Server:
             raise AssertionError(f"the server does not come back: {self.said.read().decode()}")
 
     def kill(self):
-        """Give it no time for anything."""
+        """Kill the server without any warning."""
         self.process.send_signal(signal.SIGKILL)
         self.process.wait()
 
-    def pull_plug(self, after):
-        """Cut the power of its drive in the middle of an operation."""
+    def cut_power(self, after):
+        """Cut the power of the drive in the middle of an operation."""
         command = [self.program, "pull-plug", "image", "--after", str(after), "--torn", "--wait", "0"]
         subprocess.run(command, cwd=self.folder, check=True, capture_output=True)
 
@@ -160,13 +161,13 @@ class Server:
 def verify(client, model):
     """Read every page back."""
     for page in range(len(model.may)):
-        error, found = client.ask(READ, page * PAGE, PAGE)
+        error, found = client.request(READ, page * PAGE, PAGE)
         assert error == 0, f"page {page} cannot be read: error {error}"
         model.check(page, found)
 
 
 def work(client, model, draw, names, is_shared, on_request):
-    """Make requests until the server has gone, or one was refused for want of power."""
+    """Make requests until the server has ended, or a request was refused because power was cut."""
     pages = len(model.may)
     while True:
         on_request()
@@ -175,19 +176,19 @@ def work(client, model, draw, names, is_shared, on_request):
             if kind < 0.85:
                 content = draw.randrange(1, 60) if is_shared else next(names)
                 model.change(page, content, False, False)
-                error, _ = client.ask(WRITE, page * PAGE, PAGE, bytes_of(content))
+                error, _ = client.request(WRITE, page * PAGE, PAGE, page_bytes(content))
                 if error == 0:
                     model.change(page, content, True, False)
             elif kind < 0.95:
                 model.change(page, 0, False, True)
-                error, _ = client.ask(TRIM, page * PAGE, PAGE)
+                error, _ = client.request(TRIM, page * PAGE, PAGE)
                 if error == 0:
                     model.change(page, 0, True, True)
             else:
-                error, _ = client.ask(FLUSH)
+                error, _ = client.request(FLUSH)
                 if error == 0:
-                    model.flushed()
-        except Gone:
+                    model.on_flush()
+        except ServerDisconnected:
             return "killed"
         if error == EIO:
             return "cut"
@@ -195,7 +196,7 @@ def work(client, model, draw, names, is_shared, on_request):
 
 
 def counting():
-    """Return numbers from 1 on."""
+    """Return the numbers from 1 on."""
     number = 0
     while True:
         number += 1
@@ -203,9 +204,9 @@ def counting():
 
 
 def exercise(name, arguments, folder):
-    """Kill the server of one drive again and again."""
+    """Kill the server of one drive repeatedly."""
     more, *keeps = DRIVES[name]
-    # Slots wait for the log of the map of equal pages, and take room.
+    # Slots that wait for the log of the map of equal pages take space, so this drive has more.
     drive = DRIVE.replace("= 96", "= 160").replace("0.25", "0.4") if "dedup" in more else DRIVE
     pathlib.Path(folder, "drive.toml").write_text(drive + more)
     draw, names = random.Random(f"{name} {arguments.seed}"), counting()
@@ -217,13 +218,13 @@ def exercise(name, arguments, folder):
             model = model or Model(client.bytes // PAGE, keeps)
             verify(client, model)
             if draw.random() < arguments.cut_share:
-                server.pull_plug(draw.randrange(1, 300))
+                server.cut_power(draw.randrange(1, 300))
                 if work(client, model, draw, names, "dedup" in more, lambda: None) == "cut":
                     cuts += 1
                     verify(client, model)
             timer = threading.Timer(draw.uniform(0.0, arguments.seconds), server.kill)
             timer.start()
-            # A cut that was planned before may come first.
+            # A power cut that was scheduled before may come first.
             while work(client, model, draw, names, "dedup" in more, lambda: None) == "cut":
                 cuts += 1
             timer.join()
@@ -242,7 +243,7 @@ def exercise(name, arguments, folder):
 
 
 def main():
-    """Exercise the drives that are asked for."""
+    """Test the drives that the options select."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--program", default="target/release/wearwell", help="the program")
     parser.add_argument("--kills", type=int, default=20, help="kills of each drive")

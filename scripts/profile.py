@@ -3,12 +3,12 @@
 
     scripts/profile.py [--only NAME ...] [--json FILE] [--binary PATH] [--python PATH] [--list]
 
-Each case runs once under `perf record -e cpu-clock`, and its samples are grouped by function (self time). The input is made here, in a
-temporary folder, from a fixed seed: a trace in the MSR format, scenarios, results for `report`, a Python victim policy. Cases are the
-lines of the table CASES; a new case is one more line.
+Each case runs once under `perf record -e cpu-clock`, and its samples are grouped by function (self time). The input
+is made here, in a temporary folder, from a fixed seed: a trace, scenarios, results for `report`, and a Python
+victim policy. Cases are the lines of the table CASES.
 
-An inlined function counts as its caller. The release build has a symbol table, so no special build is needed. --json writes every function
-of at least 0.5 % outside the engine.
+An inlined function counts as its caller. The release build has a symbol table, so no special build is needed. --json
+writes every function of at least 0.5 % outside the engine.
 """
 
 import argparse
@@ -28,7 +28,7 @@ import typing
 
 HERE = pathlib.Path(__file__).resolve().parent.parent
 FREQUENCY_HZ = 997
-LEAST_SHARE = 0.005
+MIN_SHARE = 0.005
 TOP = 3
 
 DEFINITION = (
@@ -177,7 +177,7 @@ class ProfileError(Exception):
 
 @dataclasses.dataclass
 class Sample:
-    """One sample of perf: the thread's name, the function and the file it lies in."""
+    """One sample of perf: the name of the thread, the function, and the file that contains it."""
 
     thread: str
     symbol: str
@@ -219,7 +219,7 @@ def split_qualified(symbol: str) -> tuple[str, str]:
         return "", symbol
     depth = 0
     for at, letter in enumerate(symbol):
-        # The arrow of a function type closes nothing.
+        # The arrow of a function type does not close a bracket.
         depth += (letter == "<") - (letter == ">" and symbol[at - 1] != "-")
         if depth == 0:
             return symbol[1:at], symbol[at + 1 :]
@@ -239,7 +239,8 @@ def without_generics(symbol: str) -> str:
 
 
 def self_type(qualified: str) -> str:
-    """Return the type of `Type as Trait` without references and brackets; the trait where the type is a parameter or built in."""
+    """Return the type of `Type as Trait` without references and brackets; the trait if the type is a parameter or
+    built in."""
     depth = 0
     for at, letter in enumerate(qualified):
         depth += letter in "<([" and 1
@@ -254,7 +255,7 @@ def self_type(qualified: str) -> str:
 def path_of(symbol: str) -> list[str]:
     """Return the path of a Rust function: crate, modules, type and function, without closures and generic arguments."""
     symbol = re.sub(r"::h[0-9a-f]{16}$", "", symbol.strip())
-    # perf writes `module::<impl Type>::function` for a method of an impl block in another module than the type's.
+    # perf writes `module::<impl Type>::function` for a method in an impl block outside of the type's module.
     block = re.search(r"<impl ", symbol)
     if block and not symbol.startswith("<impl "):
         crate = symbol.split("::")[0]
@@ -375,7 +376,7 @@ def write_trace(path: pathlib.Path, requests: int) -> None:
 
 
 def prepare(folder: pathlib.Path, wearwell: str, used: str) -> dict[str, str]:
-    """Make the files that the commands in `used` read; return the text of each {name}."""
+    """Create the files that the commands in `used` read; return the text for each {name}."""
     files = {key: str(folder / f"{key}.toml") for key in ("drive", "small", "mixed", "replay")}
     files |= {"trace": str(folder / "trace.csv"), "long": str(folder / "long.csv"), "policy": str(folder / "policy.py"), "folder": str(folder)}
     files |= {"scenarios": str(HERE / "scenarios"), "samples": str(HERE / "docs" / "samples"), "result": str(folder / "result.json")}
@@ -400,7 +401,7 @@ def prepare(folder: pathlib.Path, wearwell: str, used: str) -> dict[str, str]:
 
 
 def reason_not_to_run(case: str, options: argparse.Namespace) -> str:
-    """Return the reason that a case cannot run here; empty if it can."""
+    """Return the reason why a case cannot run here; empty if it can."""
     if not CASES[case].startswith("python "):
         return ""
     if shutil.which(options.python) is None:
@@ -410,15 +411,15 @@ def reason_not_to_run(case: str, options: argparse.Namespace) -> str:
 
 
 def row(profile: Profile, width: int) -> str:
-    """Return the table's line of a case."""
-    costs = "; ".join(f"{share:4.0%} {name}" for name, share in profile.outside[:TOP] if share >= LEAST_SHARE)
+    """Return the table row of a case."""
+    costs = "; ".join(f"{share:4.0%} {name}" for name, share in profile.outside[:TOP] if share >= MIN_SHARE)
     seconds = profile.user_seconds + profile.system_seconds
     return f"{profile.name:{width}} {seconds:7.2f} {profile.engine_share:7.0%}  {costs}"
 
 
 def record_of(profile: Profile) -> dict[str, typing.Any]:
     """Return the JSON record of a case."""
-    outside = [{"function": name, "share": round(share, 4)} for name, share in profile.outside if share >= LEAST_SHARE]
+    outside = [{"function": name, "share": round(share, 4)} for name, share in profile.outside if share >= MIN_SHARE]
     return dataclasses.asdict(profile) | {"cpu_seconds": profile.user_seconds + profile.system_seconds, "outside": outside}
 
 

@@ -3,10 +3,10 @@
 #
 #   usage: record_trace.sh OUTPUT.blkparse.zst        (as root)
 #
-# The file system lies on a loop device with 4-KiB sectors and is mounted with -o discard. The kernel's
-# `blk` tracer notes every request issued to that device, from mkfs to the last umount. The script
-# installs nothing, takes about five minutes, and undoes all it set up however it ends. A run that lost
-# an event, or in which a program failed, leaves no output.
+# The file system is on a loop device with 4-KiB sectors and is mounted with -o discard. The kernel's `blk` tracer
+# notes every request issued to that device, from mkfs to the last umount. The script installs nothing, takes about
+# five minutes, and undoes all its settings, however it ends. If a run lost an event, or a program failed, it leaves
+# no output.
 #
 # Parameters are environment variables; these are their defaults:
 
@@ -89,7 +89,7 @@ clean_up() {
 # --- Tracing ------------------------------------------------------------------------------------------
 
 set_tracing() {  # set_tracing FILE VALUE, remembering the old value
-    # Some files show more than what they take: `7 (expanded: 1408)`, `[local] global mono`.
+    # Some files show more than the value that they accept: `7 (expanded: 1408)`, `[local] global mono`.
     tracing_before[$1]=$(sed -E 's/.*(\[|expanded: )([^])]*).*/\2/' "$tracefs/$1")
     echo "$2" >"$tracefs/$1"
 }
@@ -146,7 +146,8 @@ attach_device() {
 }
 
 mount_device() {
-    # Inode tables and journal are initialised at once: no lazy thread trickles zeroes into the trace.
+    # Inode tables and the journal are initialised immediately, so that no background thread writes zeroes during the
+    # recording.
     mkfs.ext4 -q -F -m 0 -E lazy_itable_init=0,lazy_journal_init=0 "$device"
     mkdir "$scratch/fs"
     mount -o discard "$device" "$scratch/fs"
@@ -189,7 +190,7 @@ stop_postgres() {
     postgres=''
 }
 
-# Both replace the shell that runs them: call them through `start`.
+# Both functions replace the shell that runs them, so they are called through `start`.
 
 postgres_bench() {
     exec "$POSTGRES_BIN/pgbench" -h "$scratch/socket" -U postgres "$@" postgres

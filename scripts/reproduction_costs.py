@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Write experiments/costs.toml from what `wearwell reproduce` has measured.
+"""Write experiments/costs.toml from the costs that `wearwell reproduce` has measured.
 
     scripts/reproduction_costs.py FOLDER ...
 
-Each FOLDER is the output of `wearwell reproduce ... --quick` or `--full`. Items that were resumed have no measured cost and keep the one
-that is known; where several folders have one, the last counts.
+Each FOLDER is the output of `wearwell reproduce ... --quick` or `--full`. An item that was resumed has no measured
+cost and keeps the known one. If several folders have a cost of an item, the last one counts.
 """
 
 import json
@@ -14,7 +14,7 @@ import tomllib
 
 COSTS = pathlib.Path(__file__).resolve().parent.parent / "experiments" / "costs.toml"
 HEAD = "# Core time of each item, seconds, as measured on the machine of record: written by scripts/reproduction_costs.py.\n"
-LEAST_SECONDS = 0.1
+MIN_SECONDS = 0.1
 
 
 def main(folders: list[str]) -> int:
@@ -26,7 +26,7 @@ def main(folders: list[str]) -> int:
         for path in sorted(pathlib.Path(folder).glob("*/*/item.json")):
             record = json.loads(path.read_text(encoding="utf-8"))
             if record["core_seconds"] is not None:
-                costs[f"{record['effort']}_core_seconds"][record["item"]] = max(record["core_seconds"], LEAST_SECONDS)
+                costs[f"{record['effort']}_core_seconds"][record["item"]] = max(record["core_seconds"], MIN_SECONDS)
     text = HEAD
     for effort in ("quick_core_seconds", "full_core_seconds"):
         text += f"\n[{effort}]\n"

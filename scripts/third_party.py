@@ -3,7 +3,8 @@
 
     usage: third_party.py [--target TRIPLE] [--package NAME]
 
-Takes them from the sources that cargo has fetched. A crate that ships no text of its licence is listed with its name.
+The texts are taken from the sources that cargo has fetched. A crate without a text of its licence is listed with its
+name.
 """
 
 import argparse
@@ -15,12 +16,13 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 TEXTS = ("licen", "copying", "copyright", "notice", "unlicense")
 
-# Offered beside another licence, which is the one taken, or for parts that are not compiled; deny.toml sees to that.
-NOT_TAKEN = ("GNU GENERAL PUBLIC LICENSE", "GNU LESSER GENERAL PUBLIC LICENSE")
+# These licences are offered as an alternative to the licence that is used, or for parts that are not compiled;
+# deny.toml ensures this.
+EXCLUDED = ("GNU GENERAL PUBLIC LICENSE", "GNU LESSER GENERAL PUBLIC LICENSE")
 
 
 def crates(package, target):
-    """Return the crates that the package depends on, itself and tests excluded, by name and version."""
+    """Return the crates on which the package depends, except itself and test dependencies, by name and version."""
     command = ["cargo", "metadata", "--format-version", "1", "--locked"]
     if target:
         command += ["--filter-platform", target]
@@ -40,13 +42,13 @@ def crates(package, target):
 
 
 def texts(crate):
-    """Return the texts of the licence that a crate ships, those of sources in other languages included."""
+    """Return the texts of the licence that a crate ships, including those of sources in other languages."""
     folder = pathlib.Path(crate["manifest_path"]).parent
     inner = [path for path in sorted(folder.iterdir()) if path.is_dir()]
     paths = [path for place in [folder, *inner] for path in sorted(place.iterdir())]
     named = [path for path in paths if path.is_file() and path.name.lower().startswith(TEXTS)]
     texts = [path.read_text(errors="replace").strip() for path in named]
-    return [text for text in texts if not text.startswith(NOT_TAKEN)]
+    return [text for text in texts if not text.startswith(EXCLUDED)]
 
 
 def main():

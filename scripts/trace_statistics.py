@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """Describe a block trace in blkparse's default text format, plain or compressed with zstd.
 
-Counts every line whose action is D (issued to the driver). Independent of the simulator on purpose: the
-numbers check its trace reader. Definitions:
+Counts every line whose action is D (issued to the driver). The script is independent of the simulator on purpose,
+because its numbers check the simulator's trace reader. Definitions:
 
 - A request is a discard, a write, a read or a flush by the RWBS column: the first letter after a leading
   F (flush before the write) that is D, W, R or N. A flush has no range.
-- A page is 4 KiB. A read or a write touches every page it overlaps; a discard frees the pages that lie
-  wholly inside it.
+- A page is 4 KiB. A read or a write touches every page it overlaps; a discard frees the pages that are wholly within
+  it.
 - Footprint: distinct pages written. Overwrite ratio: page writes / footprint.
 - A page is live from a write until a discard frees it.
 """
@@ -61,7 +61,7 @@ def requests(lines):
 
 
 def describe(lines):
-    """Everything this program reports, as a dictionary; `sizes` counts requests per kind and size."""
+    """Return everything that this program reports as a dictionary; `sizes` counts requests by kind and size."""
     count = collections.Counter()
     sectors = collections.Counter()
     sizes = {kind: collections.Counter() for kind in ("read", "write", "discard")}
@@ -127,7 +127,7 @@ def size_label(size):
 
 
 def size_rows(sizes):
-    """One row per power of two, from 4 KiB up to the first that holds the longest read or write."""
+    """Return one row per power of two, from 4 KiB up to the first that is not below the longest read or write."""
     tops = [PAGE]
     while tops[-1] < max((size for kind in ("read", "write") for size in sizes[kind]), default=0):
         tops.append(tops[-1] * 2)

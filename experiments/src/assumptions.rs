@@ -1,17 +1,17 @@
-//! Register of assumptions: all numbers that no paper gives, from `assumptions.toml`.
+//! Register of assumptions: all numbers that the experiments need and no paper gives, from `assumptions.toml`.
 
 use crate::Failure;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
-/// Register as shipped.
+/// The register that is shipped with the program.
 const REGISTER: &str = include_str!("../assumptions.toml");
 
-/// An assumed number that no paper gives.
+/// Assumed number that no paper gives.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Assumption {
-    /// Name: paper, a slash, and a short term.
+    /// Name: the paper, a slash, and a short term.
     pub name: String,
     /// Value.
     pub value: f64,
@@ -19,10 +19,10 @@ pub struct Assumption {
     pub why: String,
     /// Names of the items that use the number.
     pub used_by: Vec<String>,
-    /// True if the number is a count, which is rounded when it is halved.
+    /// True if the number is a count, which is rounded when it is scaled.
     #[serde(default)]
     pub whole: bool,
-    /// Least meaningful value.
+    /// Smallest meaningful value.
     #[serde(default)]
     pub at_least: Option<f64>,
     /// Largest meaningful value.
@@ -32,7 +32,7 @@ pub struct Assumption {
 
 impl Assumption {
     /// Returns the value times `factor`, rounded and limited to the allowed range.
-    pub fn times(&self, factor: f64) -> f64 {
+    pub fn scaled(&self, factor: f64) -> f64 {
         let value = self.value * factor;
         let value = if self.whole { value.round().max(1.0) } else { value };
         let value = self.at_least.map_or(value, |least| value.max(least));
@@ -44,7 +44,7 @@ impl Assumption {
 #[derive(Clone, Debug)]
 pub struct Assumptions {
     all: Vec<Assumption>,
-    instead: BTreeMap<String, f64>,
+    overrides: BTreeMap<String, f64>,
 }
 
 #[derive(Deserialize)]
@@ -58,10 +58,10 @@ impl Assumptions {
     ///
     /// # Panics
     ///
-    /// Never: a test checks that the register can be read.
+    /// This never happens, because a test checks that the register can be read.
     pub fn register() -> Self {
         let register: Register = toml::from_str(REGISTER).expect("the register as shipped is tested");
-        Assumptions { all: register.assumption, instead: BTreeMap::new() }
+        Assumptions { all: register.assumption, overrides: BTreeMap::new() }
     }
 
     /// Replaces the value of `name`.
@@ -71,7 +71,7 @@ impl Assumptions {
     /// Returns an error if the register does not have `name`.
     pub fn with(mut self, name: &str, value: f64) -> Result<Self, Failure> {
         self.value(name)?;
-        self.instead.insert(name.to_owned(), value);
+        self.overrides.insert(name.to_owned(), value);
         Ok(self)
     }
 
@@ -81,8 +81,8 @@ impl Assumptions {
     }
 
     /// Returns the values that differ from the register.
-    pub fn changed(&self) -> &BTreeMap<String, f64> {
-        &self.instead
+    pub fn overrides(&self) -> &BTreeMap<String, f64> {
+        &self.overrides
     }
 
     /// Returns the current value of `name`.
@@ -91,12 +91,12 @@ impl Assumptions {
     ///
     /// Returns an error if the register does not have `name`.
     pub fn value(&self, name: &str) -> Result<f64, Failure> {
-        let known = self.all.iter().find(|assumption| assumption.name == name);
-        let known = known.ok_or_else(|| {
+        let assumption = self.all.iter().find(|assumption| assumption.name == name);
+        let assumption = assumption.ok_or_else(|| {
             let names: Vec<&str> = self.all.iter().map(|assumption| assumption.name.as_str()).collect();
             format!("no assumption is called `{name}`; there are {}", names.join(", "))
         })?;
-        Ok(self.instead.get(name).copied().unwrap_or(known.value))
+        Ok(self.overrides.get(name).copied().unwrap_or(assumption.value))
     }
 }
 
@@ -112,7 +112,7 @@ mod tests {
         names.sort_unstable();
         names.dedup();
         assert_eq!(names.len(), count);
-        let manifests = crate::manifest::all().unwrap();
+        let manifests = crate::manifest::read_all().unwrap();
         for assumption in &register.all {
             assert!(assumption.value.is_finite() && !assumption.used_by.is_empty(), "{}", assumption.name);
             for item in &assumption.used_by {
@@ -122,15 +122,15 @@ mod tests {
     }
 
     #[test]
-    fn values_are_changed_by_name_and_stay_sensible() {
+    fn override_by_name_and_scaling_within_bounds() {
         let register = Assumptions::register();
         let first = register.all[0].clone();
         let changed = register.clone().with(&first.name, 77.0).unwrap();
         assert_eq!(changed.value(&first.name).unwrap(), 77.0);
         assert!(register.with("nobody/assumes", 1.0).unwrap_err().to_string().contains(&first.name));
-        let count = Assumption { value: 3.0, whole: true, at_most: Some(5.0), ..first };
-        assert_eq!([0.1, 0.5, 2.0].map(|factor| count.times(factor)), [1.0, 2.0, 5.0]);
-        let bounded = Assumption { at_least: Some(2.5), ..count };
-        assert_eq!(bounded.times(0.5), 2.5);
+        let whole = Assumption { value: 3.0, whole: true, at_most: Some(5.0), ..first };
+        assert_eq!([0.1, 0.5, 2.0].map(|factor| whole.scaled(factor)), [1.0, 2.0, 5.0]);
+        let bounded = Assumption { at_least: Some(2.5), ..whole };
+        assert_eq!(bounded.scaled(0.5), 2.5);
     }
 }

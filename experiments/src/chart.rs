@@ -5,31 +5,31 @@ use crate::interval::Interval;
 use crate::session::Session;
 use wearwell_plot::Point;
 
-/// Points of one colour.
+/// Points of the same colour.
 #[derive(Clone, Debug)]
 pub struct Series {
-    /// Name in the legend.
+    /// Name of the series in the legend.
     pub name: String,
-    /// Position on the x axis, and value with its interval.
+    /// Value on the x axis, and value on the y axis with its interval.
     pub points: Vec<(f64, Interval)>,
     /// True if a line joins the points.
-    pub joined: bool,
+    pub has_line: bool,
 }
 
 impl Series {
     /// Returns a line through exact values.
     pub fn line(name: String, points: impl IntoIterator<Item = (f64, f64)>) -> Self {
         let exact = |(x, mean)| (x, Interval { mean, half_width: 0.0 });
-        Series { name, points: points.into_iter().map(exact).collect(), joined: true }
+        Series { name, points: points.into_iter().map(exact).collect(), has_line: true }
     }
 
-    fn plain(&self) -> wearwell_plot::Series {
+    fn to_plot_series(&self) -> wearwell_plot::Series {
         let point =
             |(x, value): &(f64, Interval)| Point { x: *x, y: value.mean, half_width: value.half_width };
         wearwell_plot::Series {
             name: self.name.clone(),
             points: self.points.iter().map(point).collect(),
-            joined: self.joined,
+            has_line: self.has_line,
         }
     }
 }
@@ -49,7 +49,7 @@ impl Chart<'_> {
     /// Draws the series with their confidence intervals and writes the chart as a plot of the session's item.
     pub fn draw(&self, session: &Session, name: &str, series: &[Series]) -> Result<(), Failure> {
         let Chart { title, x, y } = *self;
-        let series: Vec<_> = series.iter().map(Series::plain).collect();
-        session.leave(name, "svg", &wearwell_plot::Chart { title, x, y }.svg(&series)?)
+        let series: Vec<_> = series.iter().map(Series::to_plot_series).collect();
+        session.write_file(name, "svg", &wearwell_plot::Chart { title, x, y }.svg(&series)?)
     }
 }

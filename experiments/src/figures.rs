@@ -1,18 +1,18 @@
-//! Common code of the figures of the hot/cold paper: two panels, and write amplification over a grid.
+//! Code that the figures of the hot/cold paper share: two panels, and write amplification over a grid.
 
 use crate::Failure;
-use crate::statements::{Statements, falls, rises};
-use crate::theory::{Load, Model, Policy, of_all};
+use crate::statements::{Statements, is_falling, is_rising};
+use crate::theory::{Load, Model, Policy, solve_all};
 use wearwell_theory::mean_field::Structure;
 
 /// A panel of a figure.
 #[derive(Clone, Debug)]
 pub struct Panel {
-    /// `left` or `right`.
+    /// Name: `left` or `right`.
     pub name: &'static str,
-    /// Title: the common property of its loads.
+    /// Title, which states the property that its loads have in common.
     pub title: &'static str,
-    /// Loads, from uniform writes to the hottest data.
+    /// Loads, from uniform writes to the most skewed one.
     pub loads: Vec<Load>,
 }
 
@@ -26,23 +26,23 @@ pub fn panels(left: &[f64], right: &[f64]) -> [Panel; 2] {
     ]
 }
 
-/// Returns panels with the loads that the paper's text names for figure 1.
+/// Returns panels with the loads that the text of the paper names for figure 1.
 pub fn named_panels() -> [Panel; 2] {
     panels(&[0.8, 0.2, 0.05], &[0.1, 0.5, 0.9])
 }
 
 /// Formats a load, such as `r = 0.8, f = 0.2`.
-pub fn name_of((r, f): Load) -> String {
+pub fn load_name((r, f): Load) -> String {
     format!("r = {r}, f = {f}")
 }
 
-/// Write amplification of the single frontier with `b = 32` over a panel's loads, spare factors and policies.
+/// Write amplification with a single frontier and `b = 32`, over the loads of a panel, spare factors and policies.
 pub struct Grid<'a> {
-    /// Panel with the loads.
+    /// Panel that has the loads.
     pub panel: &'a Panel,
     /// Spare factors `S_f`.
     pub spares: &'a [f64],
-    /// Policies in order of rising `d`.
+    /// Policies in ascending order of `d`.
     pub policies: &'a [Policy],
     amplifications: Vec<f64>,
 }
@@ -65,26 +65,26 @@ impl<'a> Grid<'a> {
                 }));
             }
         }
-        let amplifications = of_all(&models, |model| Ok(model.steady_state()?.write_amplification))?;
+        let amplifications = solve_all(&models, |model| Ok(model.steady_state()?.write_amplification))?;
         Ok(Grid { panel, spares, policies, amplifications })
     }
 
     /// Returns the value with these indices in `panel.loads`, `spares` and `policies`.
-    pub fn at(&self, load: usize, spare: usize, policy: usize) -> f64 {
+    pub fn value(&self, load: usize, spare: usize, policy: usize) -> f64 {
         self.amplifications[(load * self.spares.len() + spare) * self.policies.len() + policy]
     }
 
     /// Returns all values.
     pub fn points(&self) -> impl Iterator<Item = GridPoint> + '_ {
         let (spares, policies) = (self.spares.len(), self.policies.len());
-        self.amplifications.iter().enumerate().map(move |(at, &amplification)| {
+        self.amplifications.iter().enumerate().map(move |(index, &amplification)| {
             let (load, spare) =
-                (self.panel.loads[at / (spares * policies)], self.spares[at / policies % spares]);
-            (load, spare, self.policies[at % policies], amplification)
+                (self.panel.loads[index / (spares * policies)], self.spares[index / policies % spares]);
+            (load, spare, self.policies[index % policies], amplification)
         })
     }
 
-    /// Tests the statements of sec. 3.3 about hotter data with the values of several panels.
+    /// Tests the statements of sec. 3.3 about more skewed loads with the values of several panels.
     pub fn check(grids: &[Grid], statements: &mut Statements) {
         let over_loads = |grid: &Grid, value: &dyn Fn(usize) -> f64| -> Vec<f64> {
             (0..grid.panel.loads.len()).map(value).collect()
@@ -92,17 +92,18 @@ impl<'a> Grid<'a> {
         let (mut hotter, mut gaps) = (Vec::new(), Vec::new());
         for grid in grids {
             for (spare, spare_factor) in grid.spares.iter().enumerate() {
-                let place =
+                let case =
                     |policies: String| format!("{}, S_f = {spare_factor}, d = {policies}", grid.panel.title);
                 for (at, policy) in grid.policies.iter().enumerate() {
-                    let values = over_loads(grid, &|load| grid.at(load, spare, at));
-                    hotter.push((place(policy.choices()), rises(values)));
+                    let values = over_loads(grid, &|load| grid.value(load, spare, at));
+                    hotter.push((case(policy.choices()), is_rising(values)));
                 }
                 for (at, pair) in grid.policies.windows(2).enumerate() {
-                    let values =
-                        over_loads(grid, &|load| grid.at(load, spare, at) - grid.at(load, spare, at + 1));
+                    let values = over_loads(grid, &|load| {
+                        grid.value(load, spare, at) - grid.value(load, spare, at + 1)
+                    });
                     let names = format!("{} and {}", pair[0].choices(), pair[1].choices());
-                    gaps.push((place(names), falls(values)));
+                    gaps.push((case(names), is_falling(values)));
                 }
             }
         }

@@ -1,36 +1,36 @@
-//! Variants of GeckoFTL with less RAM than the paper's, and predictions by theory before they are run.
+//! Variants of GeckoFTL with less RAM than in the paper, and predictions of theory made before the variants run.
 
 use crate::Failure;
 use crate::gecko::mib;
-use crate::paged::{self, DELTA, Measured, Run};
+use crate::paged::{self, DELTA, Measurement, WriteVolume};
 use crate::session::Session;
 use serde_json::json;
 use wearwell_engine::ftl::paged::{BlockCounters, PagedSettings};
-use wearwell_theory::ftl::{Counters, Ftl, FtlDrive, FtlSizes, cleaning_write_amplification, ram};
+use wearwell_theory::ftl::{CounterCoverage, Ftl, FtlDrive, FtlSizes, cleaning_write_amplification, ram};
 
 /// Number of pages per block (section 5, "Default Configuration").
 const PAGES_PER_BLOCK: u32 = 128;
 
-/// The logarithm of the paper's number of blocks to the base 2.
+/// Base-2 logarithm of the paper's number of blocks.
 const LOG2_BLOCKS: u32 = 22;
 
-/// Number of blocks per entry of the paper's cache: 2^22 for 2^19.
+/// Number of blocks per entry of the paper's cache, which has 2^19 entries for 2^22 blocks.
 const BLOCKS_PER_ENTRY: f64 = 8.0;
 
 /// Settings of a program.
 #[derive(Clone, Debug, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
-    /// Logarithm of the number of blocks of 128 pages to the base 2; larger blocks are fewer in proportion.
+    /// Base-2 logarithm of the number of blocks, for blocks of 128 pages; larger blocks are proportionally fewer.
     log2_blocks: u32,
-    /// Other sizes, on which three of the kinds of counters are tried.
+    /// Further sizes, on which three kinds of counters are tested.
     sizes: Vec<u32>,
 }
 
 /// A variant of GeckoFTL.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct Point {
-    /// Logarithm of the number of blocks of 128 pages to the base 2.
+    /// Base-2 logarithm of the number of blocks, for blocks of 128 pages.
     pub log2_blocks: u32,
     /// Pages per block, B.
     pub pages_per_block: u32,
@@ -40,14 +40,15 @@ pub struct Point {
     pub load: f64,
     /// Number of parts of a Gecko entry, S.
     pub partitions: u32,
-    /// Entries of the mapping cache as a multiple of the paper's.
+    /// Number of entries of the mapping cache, as a multiple of the paper's number.
     pub cache: f64,
-    /// Share of the blocks whose counters are in RAM: 1 for all, 0 for none.
-    pub share: f64,
-    /// Blocks drawn for each victim.
+    /// Share of the blocks that have counters in RAM: 1 for all, 0 for none.
+    #[serde(rename = "share")]
+    pub counter_share: f64,
+    /// Number of blocks drawn for each victim.
     pub choices: u32,
     /// Duration of warm-up and measurement.
-    pub run: Run,
+    pub run: WriteVolume,
 }
 
 impl Point {
@@ -57,68 +58,72 @@ impl Point {
     ///
     /// Returns an error for settings of another program.
     pub fn all(session: &Session) -> Result<Vec<Point>, Failure> {
-        let asked: Settings = session.settings()?;
-        let run = Run {
-            warm_up: session.assumed("answers/gecko-warm-up")?,
-            measured: session.assumed("answers/gecko-measured")?,
+        let settings: Settings = session.settings()?;
+        let run = WriteVolume {
+            warm_up: session.assumed_value("answers/gecko-warm-up")?,
+            measured: session.assumed_value("answers/gecko-measured")?,
         };
-        let usual = Point {
-            log2_blocks: asked.log2_blocks,
+        let base = Point {
+            log2_blocks: settings.log2_blocks,
             pages_per_block: PAGES_PER_BLOCK,
             page_bytes: 4096,
             load: 0.7,
             partitions: FtlSizes::balanced_partitions(PAGES_PER_BLOCK),
             cache: 1.0,
-            share: 1.0,
+            counter_share: 1.0,
             choices: 0,
             run,
         };
-        Ok(usual.variants(&asked.sizes))
+        Ok(base.variants(&settings.sizes))
     }
 
-    /// Returns this point, and points that differ from it in one respect, most of them with three kinds of counters.
+    /// Returns this point, and points that differ from it in one respect. Most of these have three kinds of counters.
     fn variants(&self, sizes: &[u32]) -> Vec<Point> {
-        let none = |choices| Point { share: 0.0, choices, ..self.clone() };
-        let sampled = |share, choices| Point { share, choices, ..self.clone() };
+        let none = |choices| Point { counter_share: 0.0, choices, ..self.clone() };
+        let sampled = |share, choices| Point { counter_share: share, choices, ..self.clone() };
         let mut points = vec![self.clone()];
         points.extend([2, 3, 5, 10, 20, 32].map(none));
         let samples = [(0.01, 4), (0.05, 2), (0.05, 4), (0.05, 8), (0.2, 4)];
         points.extend(samples.map(|(share, choices)| sampled(share, choices)));
         let counters = [self.clone(), none(10), sampled(0.05, 4)];
-        let mut of = |change: &dyn Fn(&Point) -> Point| points.extend(counters.iter().map(change));
+        let mut add_with = |change: &dyn Fn(&Point) -> Point| points.extend(counters.iter().map(change));
         for pages_per_block in [256, 512, 1024] {
             let partitions = FtlSizes::balanced_partitions(pages_per_block);
-            of(&|point| Point { pages_per_block, partitions, ..point.clone() });
+            add_with(&|point| Point { pages_per_block, partitions, ..point.clone() });
         }
-        [0.5, 0.85].into_iter().for_each(|load| of(&|point| Point { load, ..point.clone() }));
-        [1, 16].into_iter().for_each(|partitions| of(&|point| Point { partitions, ..point.clone() }));
+        [0.5, 0.85].into_iter().for_each(|load| add_with(&|point| Point { load, ..point.clone() }));
+        [1, 16].into_iter().for_each(|partitions| add_with(&|point| Point { partitions, ..point.clone() }));
         let page_sizes = [8192, 16384];
-        page_sizes.into_iter().for_each(|page_bytes| of(&|point| Point { page_bytes, ..point.clone() }));
-        // A factor of 3: the 8 MiB of the paper's counters are added to the cache of 4 MiB.
-        [0.25, 0.5, 3.0].into_iter().for_each(|cache| of(&|point| Point { cache, ..point.clone() }));
+        page_sizes
+            .into_iter()
+            .for_each(|page_bytes| add_with(&|point| Point { page_bytes, ..point.clone() }));
+        // With the factor 3, the 8 MiB of the paper's counters are added to the cache of 4 MiB.
+        [0.25, 0.5, 3.0].into_iter().for_each(|cache| add_with(&|point| Point { cache, ..point.clone() }));
         for &log2_blocks in sizes {
-            of(&|point| Point { log2_blocks, ..point.clone() });
+            add_with(&|point| Point { log2_blocks, ..point.clone() });
         }
         points
     }
 
     /// True if only some counters are in RAM.
     pub fn is_sampled(&self) -> bool {
-        self.share > 0.0 && self.share < 1.0
+        self.counter_share > 0.0 && self.counter_share < 1.0
     }
 
-    /// True if it differs from `other` in its counters at most.
-    pub fn alike(&self, other: &Point) -> bool {
-        let Point { share, choices, .. } = *self;
-        Point { share, choices, ..other.clone() } == *self
+    /// True if the point differs from `other` in nothing but its counters.
+    pub fn differs_only_in_counters(&self, other: &Point) -> bool {
+        let Point { counter_share: share, choices, .. } = *self;
+        Point { counter_share: share, choices, ..other.clone() } == *self
     }
 
-    /// Returns a description.
+    /// Returns a description of the point.
     pub fn name(&self) -> String {
         let Point { log2_blocks, pages_per_block, page_bytes, load, partitions, cache, .. } = self;
         let counters = match self.counters() {
             BlockCounters::Full => "all counters".to_owned(),
-            BlockCounters::Sampled { share, choices } => format!("a share of {share}; d = {choices}"),
+            BlockCounters::Sampled { fraction: share, choices } => {
+                format!("a share of {share}; d = {choices}")
+            }
             BlockCounters::None { choices } => format!("none; d = {choices}"),
         };
         format!(
@@ -126,7 +131,7 @@ impl Point {
         )
     }
 
-    /// The first columns of a table of points.
+    /// First columns of a table of points.
     pub const COLUMNS: [&str; 8] = [
         "log2_blocks",
         "pages_per_block",
@@ -138,10 +143,18 @@ impl Point {
         "choices",
     ];
 
-    /// Returns the fields for these columns.
+    /// Returns the fields of the point for these columns.
     pub fn fields(&self) -> Vec<String> {
         let Point {
-            log2_blocks, pages_per_block, page_bytes, load, partitions, cache, share, choices, ..
+            log2_blocks,
+            pages_per_block,
+            page_bytes,
+            load,
+            partitions,
+            cache,
+            counter_share: share,
+            choices,
+            ..
         } = self;
         vec![
             log2_blocks.to_string(),
@@ -164,10 +177,10 @@ impl Point {
     }
 
     fn counters(&self) -> BlockCounters {
-        match (self.share, self.choices) {
+        match (self.counter_share, self.choices) {
             (_, 0) => BlockCounters::Full,
             (0.0, choices) => BlockCounters::None { choices },
-            (share, choices) => BlockCounters::Sampled { share, choices },
+            (share, choices) => BlockCounters::Sampled { fraction: share, choices },
         }
     }
 
@@ -187,17 +200,19 @@ impl Point {
     ///
     /// # Errors
     ///
-    /// As for [`paged::run_on`].
-    pub fn measure(&self) -> Result<Measured, Failure> {
+    /// The errors of [`paged::run_on`].
+    pub fn measure(&self) -> Result<Measurement, Failure> {
         paged::run_on(&self.settings()?, (self.blocks(self.log2_blocks), self.pages_per_block), self.run)
     }
 
     /// Returns the model of the point, on a drive of 2^`log2_blocks` blocks of 128 pages.
     fn drive(&self, log2_blocks: u32) -> Result<FtlDrive, Failure> {
         let counters = match self.counters() {
-            BlockCounters::Full => Counters::Full,
-            BlockCounters::Sampled { share, choices } => Counters::Sampled { share, choices },
-            BlockCounters::None { choices } => Counters::None { choices },
+            BlockCounters::Full => CounterCoverage::Full,
+            BlockCounters::Sampled { fraction: share, choices } => {
+                CounterCoverage::Sampled { share, choices }
+            }
+            BlockCounters::None { choices } => CounterCoverage::None { choices },
         };
         Ok(FtlDrive::new(FtlSizes {
             blocks: self.blocks(log2_blocks).into(),
@@ -214,14 +229,14 @@ impl Point {
 
 /// Predictions by theory for a point.
 #[derive(Clone, Copy, Debug)]
-pub struct Predicted {
-    /// RAM on 2 TiB, MiB: total, and without the mapping cache.
+pub struct Prediction {
+    /// RAM on 2 TiB in MiB: the total, and the part without the mapping cache.
     pub ram_mib: [f64; 2],
-    /// Savings relative to LazyFTL without its cache, per cent.
+    /// Savings relative to LazyFTL without its cache, in per cent.
     pub saved_percent: f64,
-    /// Write amplification by the user's pages, the translation table, reports to Gecko, and queries.
+    /// Write amplification caused by user pages, the translation table, reports to Gecko, and queries.
     pub costs: [f64; 4],
-    /// Total write amplification, on the simulated drive and on 2 TiB.
+    /// Total write amplification on the simulated drive, and on 2 TiB.
     pub total: [f64; 2],
 }
 
@@ -230,9 +245,9 @@ pub struct Predicted {
 /// # Errors
 ///
 /// Returns an error for sizes that the models do not support.
-pub fn predict(point: &Point) -> Result<Predicted, Failure> {
-    let [here, large] = [point.log2_blocks, LOG2_BLOCKS].map(|log2_blocks| point.drive(log2_blocks));
-    let (here, large) = (here?, large?);
+pub fn predict(point: &Point) -> Result<Prediction, Failure> {
+    let [simulated, large] = [point.log2_blocks, LOG2_BLOCKS].map(|log2_blocks| point.drive(log2_blocks));
+    let (simulated, large) = (simulated?, large?);
     let ram_of = |ftl: Ftl| {
         let parts = ram(&ftl.design(None), &large);
         let (cache, rest): (Vec<_>, Vec<_>) = parts.iter().partition(|part| part.name == "mapping cache");
@@ -241,8 +256,8 @@ pub fn predict(point: &Point) -> Result<Predicted, Failure> {
     };
     let (cache, gecko) = ram_of(Ftl::GeckoFtl);
     let (_, lazy) = ram_of(Ftl::LazyFtl);
-    let (costs, costs_on_large) = (costs(&here)?, costs(&large)?);
-    Ok(Predicted {
+    let (costs, costs_on_large) = (costs(&simulated)?, costs(&large)?);
+    Ok(Prediction {
         ram_mib: [cache + gecko, gecko],
         saved_percent: 100.0 * (1.0 - gecko / lazy),
         costs,
@@ -250,80 +265,85 @@ pub fn predict(point: &Point) -> Result<Predicted, Failure> {
     })
 }
 
-/// Returns write amplification by part.
+/// Returns the write amplification of each part.
 ///
 /// - *User pages*: each page that is moved is also read.
 /// - *Translation table*: each written page leaves a dirty entry. It is evicted after as many writes as the cache has
 ///   entries, together with the other dirty entries of its translation page, `C / pages` on average.
-/// - *Reports*: a flush of the buffer writes `L / 2 + 1` pages on average, like the carries of a binary counter.
+/// - *Reports*: a flush of the buffer writes `L / 2 + 1` pages on average, in the same way as carries in a binary
+///   counter.
 /// - *Queries*: on average, half of the possible runs have a page that must be read.
 fn costs(drive: &FtlDrive) -> Result<[f64; 4], Failure> {
     let sizes = drive.sizes();
-    let both = 1.0 + 1.0 / DELTA;
+    let read_and_write = 1.0 + 1.0 / DELTA;
     let (cleaning, queries) = match sizes.counters {
-        Counters::Sampled { share, choices } => Remembered::new(sizes.load, share, choices.into()).found(),
+        CounterCoverage::Sampled { share, choices } => {
+            SampledCountersModel::new(sizes.load, share, choices.into()).solve()
+        }
         other => (cleaning_write_amplification(drive)?, f64::from(other.queries())),
     };
     let victims = cleaning / f64::from(sizes.pages_per_block);
     let levels = f64::from(drive.gecko_levels());
-    let together = 1.0 + sizes.cache_entries as f64 / drive.translation_pages() as f64;
+    let evicted_together = 1.0 + sizes.cache_entries as f64 / drive.translation_pages() as f64;
     Ok([
-        1.0 + (cleaning - 1.0) * both,
-        cleaning / together * both,
-        (1.0 + victims) * (levels / 2.0 + 1.0) / drive.gecko_entries_per_page() as f64 * both,
+        1.0 + (cleaning - 1.0) * read_and_write,
+        cleaning / evicted_together * read_and_write,
+        (1.0 + victims) * (levels / 2.0 + 1.0) / drive.gecko_entries_per_page() as f64 * read_and_write,
         victims * queries * (levels + 1.0) / 2.0 / DELTA,
     ])
 }
 
-/// Model of cleaning with a sample of the counters, for blocks so large that blocks of equal age have equally many valid pages.
+/// Model of cleaning with a sample of the counters, for blocks so large that blocks of the same age have the same
+/// number of valid pages.
 ///
 /// The unit of time is one write per logical page on average: `exp(-t)` of a block's pages are valid at age `t`, and
-/// each block is cleaned at rate `v = R A`. A block is drawn at rate `h = d v`. From a certain age on, a block is
-/// remembered when it is drawn. It is cleaned a time `w` after that age, or when it is first drawn, if that is later.
+/// each block is cleaned at rate `v = R A`. A block is drawn at rate `h = d v`. From a certain age on, a block that
+/// is drawn is remembered. It is cleaned at a time `w` after that age, or when it is first drawn if that is later.
 /// The number of blocks that can be remembered determines `w`.
-struct Remembered {
+struct SampledCountersModel {
     load: f64,
-    share: f64,
+    counter_share: f64,
     choices: f64,
 }
 
-impl Remembered {
+impl SampledCountersModel {
     fn new(load: f64, share: f64, choices: f64) -> Self {
-        Remembered { load, share, choices }
+        SampledCountersModel { load, counter_share: share, choices }
     }
 
-    /// Returns the write amplification, and the number of queries of the store per victim: queries for drawn blocks
-    /// that are not remembered, and for victims that were remembered.
-    fn found(&self) -> (f64, f64) {
-        // With rising write amplification, the valid share rises more slowly than its limit, so a bisection finds the solution.
+    /// Returns the write amplification, and the number of queries of the validity store per victim. Queries are
+    /// needed for drawn blocks that are not remembered, and for victims that were remembered.
+    fn solve(&self) -> (f64, f64) {
+        // With increasing write amplification, the valid share increases more slowly than its limit, so a bisection
+        // finds the solution.
         let (mut low, mut high) = (1.0, 1e3);
         for _ in 0..200 {
             let middle = 0.5 * (low + high);
-            let (valid, _) = self.victims(middle);
+            let (valid, _) = self.victims_at(middle);
             if valid > 1.0 - 1.0 / middle { low = middle } else { high = middle }
         }
-        let (_, drawn_late) = self.victims(low);
-        (low, self.choices * (1.0 - self.share) + 1.0 - drawn_late)
+        let (_, drawn_late) = self.victims_at(low);
+        (low, self.choices * (1.0 - self.counter_share) + 1.0 - drawn_late)
     }
 
     /// Returns the share of a victim's pages that are valid, and the share of victims that are cleaned when drawn, at a
     /// given write amplification.
-    fn victims(&self, amplification: f64) -> (f64, f64) {
+    fn victims_at(&self, amplification: f64) -> (f64, f64) {
         let rate = self.load * amplification;
         let drawn = self.choices * rate;
-        let late = (-drawn * self.wait(rate, drawn)).exp();
-        let least_age = 1.0 / rate - late / drawn;
-        ((-least_age).exp() * (1.0 - late / (drawn + 1.0)), late)
+        let late_share = (-drawn * self.wait(rate, drawn)).exp();
+        let least_age = 1.0 / rate - late_share / drawn;
+        ((-least_age).exp() * (1.0 - late_share / (drawn + 1.0)), late_share)
     }
 
-    /// Returns the time between the earliest remembering and the earliest cleaning of a block, from the number of
-    /// blocks remembered in between.
+    /// Returns the time between the earliest age at which a block is remembered and the earliest at which it is
+    /// cleaned, from the number of blocks remembered in between.
     fn wait(&self, rate: f64, drawn: f64) -> f64 {
         let remembered = |wait: f64| rate * (wait + (-drawn * wait).exp_m1() / drawn);
         let (mut low, mut high) = (0.0, 1.0 / rate);
         for _ in 0..200 {
             let middle = 0.5 * (low + high);
-            if remembered(middle) < self.share { low = middle } else { high = middle }
+            if remembered(middle) < self.counter_share { low = middle } else { high = middle }
         }
         low
     }
@@ -335,13 +355,14 @@ mod tests {
 
     #[test]
     fn sampled_counters_lie_between_no_counters_and_all_counters() {
-        // All counters, with large blocks: 1 - 1/A = exp(-1 / (R A)), 1.87 at R = 0.7.
-        let (all, _) = Remembered::new(0.7, 0.9, 100.0).found();
+        // With all counters and large blocks, 1 - 1/A = exp(-1 / (R A)), which gives 1.87 at R = 0.7.
+        let (all, _) = SampledCountersModel::new(0.7, 0.9, 100.0).solve();
         assert!((all - 1.87).abs() < 0.01, "{all}");
-        let amplification = |share: f64, choices: f64| Remembered::new(0.7, share, choices).found().0;
+        let amplification =
+            |share: f64, choices: f64| SampledCountersModel::new(0.7, share, choices).solve().0;
         let (few, some, many) = (amplification(1e-9, 4.0), amplification(0.05, 4.0), amplification(0.2, 4.0));
         assert!(all < many && many < some && some < few, "{all} {many} {some} {few}");
-        // Without counters: the victim is in the oldest quarter of the blocks drawn.
+        // Without counters, the victim is in the oldest quarter of the blocks drawn.
         let rate = 0.7 * few;
         let expected = (-0.75 / rate).exp() * 4.0 * rate / (4.0 * rate + 1.0);
         assert!((expected - (1.0 - 1.0 / few)).abs() < 1e-6, "{expected} {few}");
@@ -356,17 +377,20 @@ mod tests {
             load: 0.7,
             partitions: 4,
             cache: 1.0,
-            share: 1.0,
+            counter_share: 1.0,
             choices: 0,
-            run: Run { warm_up: 4.0, measured: 1.0 },
+            run: WriteVolume { warm_up: 4.0, measured: 1.0 },
         };
-        let usual = predict(&base).unwrap();
-        assert!((usual.ram_mib[0] - 13.97).abs() < 0.01, "{usual:?}");
-        let other = predict(&Point { share: 0.0, choices: 10, cache: 3.0, ..base.clone() }).unwrap();
-        assert!(other.ram_mib[0] < 1.01 * usual.ram_mib[0] && other.total[1] < usual.total[1], "{other:?}");
-        let points = base.variants(&[12]);
+        let default = predict(&base).unwrap();
+        assert!((default.ram_mib[0] - 13.97).abs() < 0.01, "{default:?}");
+        let other = predict(&Point { counter_share: 0.0, choices: 10, cache: 3.0, ..base.clone() }).unwrap();
         assert!(
-            points.iter().all(|point| points.iter().any(|other| other.share == 1.0 && other.alike(point)))
+            other.ram_mib[0] < 1.01 * default.ram_mib[0] && other.total[1] < default.total[1],
+            "{other:?}"
         );
+        let points = base.variants(&[12]);
+        assert!(points.iter().all(|point| {
+            points.iter().any(|other| other.counter_share == 1.0 && other.differs_only_in_counters(point))
+        }));
     }
 }

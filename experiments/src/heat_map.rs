@@ -1,10 +1,10 @@
-//! Heat maps with values as plots of an item.
+//! Heat maps with values, as plots of an item.
 
 use crate::Failure;
 use crate::session::Session;
 pub use wearwell_plot::{Cell, HeatMap};
 
-/// Draws the map, with low values light and high values dark, as a plot of the session's item.
+/// Draws the map as a plot of the session's item; low values are light and high values are dark.
 pub fn draw(map: &HeatMap, session: &Session, name: &str) -> Result<(), Failure> {
-    session.leave(name, "svg", &map.svg()?)
+    session.write_file(name, "svg", &map.svg()?)
 }

@@ -1,4 +1,4 @@
-//! Common code of the two tables of the hot/cold paper: rows, scenarios and comparison.
+//! Code that the two tables of the hot/cold paper share: rows, scenarios and comparison.
 
 use crate::Failure;
 use crate::chart::{Chart, Series};
@@ -8,25 +8,26 @@ use crate::session::Session;
 use crate::table::Table;
 use wearwell_stack::Scenario;
 
-/// Parameters of a row: pages per block `b`, spare factor `S_f`, choices `d`, hot share of the writes `r` and of the space `f`.
+/// Parameters of a row: pages per block `b`, spare factor `S_f`, choices `d`, and hot shares of the writes `r` and of
+/// the space `f`.
 #[derive(Clone, Copy, Debug)]
 pub struct Setting {
-    /// `b`.
+    /// Pages per block, `b`.
     pub pages_per_block: u32,
-    /// `S_f`.
+    /// Spare factor, `S_f`.
     pub spare_factor: f64,
-    /// `d`.
+    /// Number of choices, `d`.
     pub choices: u32,
-    /// `r`.
+    /// Hot share of the writes, `r`.
     pub hot_writes: f64,
-    /// `f`.
+    /// Hot share of the space, `f`.
     pub hot_space: f64,
 }
 
 /// A row of one of the paper's tables, with `S` simulated columns.
 #[derive(Clone, Copy, Debug)]
 pub struct PaperRow<const S: usize> {
-    /// The parameters.
+    /// Parameters of the row.
     pub setting: Setting,
     /// Write amplification by the mean field.
     pub ode: f64,
@@ -54,65 +55,70 @@ pub const fn row<const S: usize>(
     PaperRow { setting, ode, simulated }
 }
 
-/// Structure of the log, sec. 2.3, and order in which live pages fill up the internal frontier.
+/// Structure of the log (sec. 2.3), and the order in which live pages fill the internal frontier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Frontier {
-    /// One frontier.
+    /// One frontier for host writes and moved pages.
     Single,
-    /// Two frontiers, pages chosen at random (RND).
+    /// Two frontiers; live pages are chosen at random (RND).
     DoubleRandom,
-    /// Two frontiers, pages in the order in which they were written (OLDEST).
+    /// Two frontiers; live pages are chosen in the order in which they were written (OLDEST).
     DoubleOldest,
 }
 
 /// Initial phase of runs, which the paper does not describe.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Beginning {
+pub struct InitialPhase {
     /// Drive writes of uniform overwrites before the workload. They mix hot and cold pages, so that the run starts in
-    /// the steady state of uniform writes, like the paper's mean field.
+    /// the steady state of uniform writes, as the paper's mean field does.
     pub mixing: f64,
-    /// Least drive writes of warm-up.
-    pub fewest: f64,
-    /// Warm-up in turnovers of the cold data.
+    /// Minimum drive writes of warm-up.
+    pub min_warm_up: f64,
+    /// Length of the warm-up in turnovers of the cold data.
     pub turnovers: f64,
 }
 
-impl Beginning {
+impl InitialPhase {
     /// Reads the values of a session.
     ///
     /// # Errors
     ///
     /// Returns an error if the register lacks a number.
-    pub fn of(session: &Session) -> Result<Self, Failure> {
-        let of = |name: &str| session.assumed(&format!("hot_cold/{name}"));
-        Ok(Beginning { mixing: of("mixing")?, fewest: of("fewest")?, turnovers: of("turnovers")? })
+    pub fn from_session(session: &Session) -> Result<Self, Failure> {
+        let value_of = |name: &str| session.assumed_value(&format!("hot_cold/{name}"));
+        Ok(InitialPhase {
+            mixing: value_of("mixing")?,
+            min_warm_up: value_of("fewest")?,
+            turnovers: value_of("turnovers")?,
+        })
     }
 }
 
 impl Setting {
-    /// Returns the drive writes after which the cold data was overwritten once on average: `(1 - f) / (1 - r)`.
+    /// Returns the drive writes after which each cold page was overwritten once on average: `(1 - f) / (1 - r)`.
     ///
-    /// The distribution of cold pages over the blocks settles last. The effect of the initial state fades at least as
-    /// fast as the number of cold pages that were never overwritten, `exp(-time / turnover)`.
+    /// The distribution of cold pages over the blocks is the last to become steady. The effect of the initial state
+    /// decreases at least as fast as the number of cold pages that were never overwritten, `exp(-time / turnover)`.
     pub fn cold_turnover(&self) -> f64 {
         (1.0 - self.hot_space) / (1.0 - self.hot_writes)
     }
 
     /// Returns the drive writes of warm-up: a number of turnovers of the cold data (five leave less than 1 % of the
-    /// initial state), but not less than the least warm-up.
-    pub fn warm_up(&self, beginning: &Beginning) -> f64 {
-        (beginning.turnovers * self.cold_turnover()).max(beginning.fewest)
+    /// initial state), but at least the minimum.
+    pub fn warm_up(&self, initial: &InitialPhase) -> f64 {
+        (initial.turnovers * self.cold_turnover()).max(initial.min_warm_up)
     }
 
-    /// Returns the scenario on `blocks` blocks. Warm-up and measurement are equally long, each `length` times the rule.
+    /// Returns the scenario on `blocks` blocks. Warm-up and measurement have the same length, which is `length` times
+    /// the rule for the warm-up.
     pub fn scenario(
         &self,
         frontier: Frontier,
         blocks: u32,
-        beginning: &Beginning,
+        initial: &InitialPhase,
         length: f64,
     ) -> Result<Scenario, Failure> {
-        let (drive_writes, mixing) = (length * self.warm_up(beginning), beginning.mixing);
+        let (drive_writes, mixing) = (length * self.warm_up(initial), initial.mixing);
         self.scenario_with(
             frontier,
             blocks,
@@ -129,8 +135,8 @@ impl Setting {
         )
     }
 
-    /// Returns the scenario; `course` gives `[precondition]` and `[measure]`.
-    pub fn scenario_with(&self, frontier: Frontier, blocks: u32, course: &str) -> Result<Scenario, Failure> {
+    /// Returns the scenario; `phases` contains the tables `[precondition]` and `[measure]`.
+    pub fn scenario_with(&self, frontier: Frontier, blocks: u32, phases: &str) -> Result<Scenario, Failure> {
         let Setting { pages_per_block, spare_factor, choices, hot_writes, hot_space } = *self;
         let stack = stack(frontier, blocks, pages_per_block, spare_factor, choices);
         scenario(&format!(
@@ -140,13 +146,13 @@ impl Setting {
             kind = "hot_cold"
             hot_writes = {hot_writes:?}
             hot_space = {hot_space:?}
-            {course}
+            {phases}
             "#
         ))
     }
 }
 
-/// Returns `[device]` and `[ftl]` of the paper's drive.
+/// Returns the tables `[device]` and `[ftl]` of the paper's drive.
 pub fn stack(
     frontier: Frontier,
     blocks: u32,
@@ -192,7 +198,7 @@ const COLUMNS: &[&str] = &[
     "warm_up",
 ];
 
-/// Writes the table with the columns of the paper and of this run side by side, and the chart of the differences.
+/// Writes the table with the columns of the paper next to those of this run, and the chart of the differences.
 pub fn publish<const S: usize>(
     session: &Session,
     title: &str,
@@ -200,34 +206,37 @@ pub fn publish<const S: usize>(
     rows: &[PaperRow<S>],
     ours: &[[Interval; S]],
 ) -> Result<(), Failure> {
-    let (beginning, mut table) = (Beginning::of(session)?, Table::new(COLUMNS));
+    let (initial, mut table) = (InitialPhase::from_session(session)?, Table::new(COLUMNS));
     for (row, ours) in rows.iter().zip(ours) {
         for (at, column) in columns.iter().enumerate() {
             table.push(compare(
                 row,
                 column,
                 [&row.simulated[at], &ours[at]],
-                session.length * row.setting.warm_up(&beginning),
+                session.length * row.setting.warm_up(&initial),
             ));
         }
     }
     table.publish(session, "data")?;
     let series = columns.iter().enumerate().flat_map(|(at, column)| {
-        let of = |who: &str, shift: f64, value: &dyn Fn(usize) -> Interval| Series {
-            name: format!("{who}, {column}"),
+        let series_of = |source: &str, shift: f64, value: &dyn Fn(usize) -> Interval| Series {
+            name: format!("{source}, {column}"),
             points: (0..rows.len())
                 .map(|row| ((row + 1) as f64 + shift, percent_of(&value(row), rows[row].ode)))
                 .collect(),
-            joined: false,
+            has_line: false,
         };
         let shift = 0.2 * at as f64;
-        [of("paper", shift, &|row| rows[row].simulated[at]), of("ours", shift + 0.1, &|row| ours[row][at])]
+        [
+            series_of("paper", shift, &|row| rows[row].simulated[at]),
+            series_of("ours", shift + 0.1, &|row| ours[row][at]),
+        ]
     });
     let chart = Chart { title, x: "row of the table", y: "difference from the mean field, %" };
     chart.draw(session, "plot", &series.collect::<Vec<_>>())
 }
 
-/// Returns the difference from `reference`, per cent.
+/// Returns the difference from `reference` in per cent.
 fn percent_of(value: &Interval, reference: f64) -> Interval {
     let percent = 100.0 / reference;
     Interval { mean: (value.mean - reference) * percent, half_width: value.half_width * percent }

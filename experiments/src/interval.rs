@@ -6,7 +6,7 @@ use statrs::distribution::{ContinuousCDF, StudentsT};
 /// A mean with the half-width of its 95 % confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interval {
-    /// The mean.
+    /// Mean value.
     pub mean: f64,
     /// Half-width; infinite with fewer than two values.
     pub half_width: f64,
@@ -14,7 +14,7 @@ pub struct Interval {
 
 impl Interval {
     /// Calculates the interval from independent values, by Student's t.
-    pub fn of(values: &[f64]) -> Self {
+    pub fn from_values(values: &[f64]) -> Self {
         let count = values.len() as f64;
         let mean = values.iter().sum::<f64>() / count;
         if values.len() < 2 {
@@ -39,7 +39,8 @@ impl Interval {
     }
 }
 
-/// Returns the share of the distance from `worst` to `best` that `found` closes, %; 0 if there is no distance.
+/// Returns the percentage of the distance from `worst` to `best` by which `found` is better than `worst`; 0 if there
+/// is no distance.
 pub fn closed_percent(worst: f64, best: f64, found: f64) -> f64 {
     if worst > best { 100.0 * (worst - found) / (worst - best) } else { 0.0 }
 }
@@ -54,14 +55,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn three_values_have_the_interval_of_the_textbook() {
-        let interval = Interval::of(&[1.0, 2.0, 3.0]);
+    fn interval_of_three_values_matches_textbook() {
+        let interval = Interval::from_values(&[1.0, 2.0, 3.0]);
         assert_eq!(interval.mean, 2.0);
-        // t(0.975, 2) = 4.3027, over the square root of 3.
+        // The half-width is t(0.975, 2) = 4.3027, divided by the square root of 3.
         assert!((interval.half_width - 2.4841).abs() < 1e-4);
-        assert!(Interval::of(&[1.0]).half_width.is_infinite());
+        assert!(Interval::from_values(&[1.0]).half_width.is_infinite());
         assert_eq!(interval.numbers(2), ["2.00", "2.48"]);
-        assert_eq!(Interval::of(&[1.0]).numbers(1), ["1.0", ""]);
+        assert_eq!(Interval::from_values(&[1.0]).numbers(1), ["1.0", ""]);
     }
 
     #[test]
@@ -72,9 +73,9 @@ mod tests {
     }
 
     #[test]
-    fn distances_are_signed_and_count_half_widths() {
-        let ours = Interval { mean: 2.0, half_width: 0.3 };
-        let theirs = Interval { mean: 3.0, half_width: 0.4 };
-        assert!((ours.distance(&theirs) + 2.0).abs() < 1e-12);
+    fn distance_is_signed_and_in_half_widths() {
+        let first = Interval { mean: 2.0, half_width: 0.3 };
+        let second = Interval { mean: 3.0, half_width: 0.4 };
+        assert!((first.distance(&second) + 2.0).abs() < 1e-12);
     }
 }

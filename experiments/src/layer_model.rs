@@ -1,9 +1,9 @@
-//! A modelled layer on a drive, both new, with an interface for single page writes.
+//! Model of a layer on a drive, both new at the start, with an interface for writes of single pages.
 
 use crate::Failure;
 use crate::replicas::scenario;
 use serde::{Deserialize, Serialize};
-use wearwell_base::seed::{Seed, below};
+use wearwell_base::seed::{Seed, random_below};
 use wearwell_base::units::Lpn;
 use wearwell_engine::counters::{Cause, Operation};
 use wearwell_engine::layer::no_data;
@@ -14,18 +14,18 @@ pub const PAGE_BYTES: u64 = 4096;
 
 /// Writes of the layer to the layer below.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Written {
+pub struct WriteCounts {
     /// Number of pages of all kinds.
     pub pages: u64,
     /// Number of pages that cleaning moved.
     pub moved_pages: u64,
 }
 
-impl Written {
+impl WriteCounts {
     /// Returns the writes since `earlier`.
     #[must_use]
-    pub fn since(&self, earlier: &Written) -> Written {
-        Written { pages: self.pages - earlier.pages, moved_pages: self.moved_pages - earlier.moved_pages }
+    pub fn since(&self, earlier: &WriteCounts) -> WriteCounts {
+        WriteCounts { pages: self.pages - earlier.pages, moved_pages: self.moved_pages - earlier.moved_pages }
     }
 }
 
@@ -53,7 +53,7 @@ impl LayerModel {
         flush_every: Option<u64>,
     ) -> Result<(), Failure> {
         let layer = &mut self.0.targets[0].layer;
-        // With 4 logs of F2FS, the first is that of directories; other layers treat all hints alike.
+        // With 4 logs, the first log of F2FS is for directories; other layers treat all hints alike.
         let hint = 1;
         for (number, page) in (1..).zip(pages) {
             layer.write(&[Lpn(page)], no_data(1), hint)?;
@@ -64,11 +64,11 @@ impl LayerModel {
         Ok(())
     }
 
-    /// Returns the total writes so far.
-    pub fn written(&self) -> Written {
+    /// Returns the number of writes so far.
+    pub fn write_counts(&self) -> WriteCounts {
         let reports = self.0.describe();
         let counters = &reports.layers[0].counters;
-        Written {
+        WriteCounts {
             pages: counters.outgoing_total(Operation::Write),
             moved_pages: counters.outgoing(Cause::Cleaning, Operation::Write),
         }
@@ -76,11 +76,11 @@ impl LayerModel {
 }
 
 /// Returns each of `pages` pages once, in random order.
-pub fn permuted(pages: u32, seed: u64) -> Vec<u32> {
+pub fn shuffled_pages(pages: u32, seed: u64) -> Vec<u32> {
     let mut random = Seed(seed).random();
     let mut order: Vec<u32> = (0..pages).collect();
     for at in (1..order.len()).rev() {
-        order.swap(at, below(&mut random, at as u64 + 1) as usize);
+        order.swap(at, random_below(&mut random, at as u64 + 1) as usize);
     }
     order
 }

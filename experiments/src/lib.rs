@@ -1,8 +1,9 @@
-//! Reproduction of the figures, tables and printed claims of five papers, and experiments on open questions; one
-//! command repeats each, with a verdict.
+//! Reproduction of the figures, tables and printed claims of five papers, and experiments on open questions. One
+//! command repeats each of them and prints a verdict.
 //!
-//! A [`manifest`] lists the items and the printed results; a [program](programs) computes an item in a [`session`]; the
-//! [`runner`] compares both, and generates pages from the results on disk. Each imports only those before it.
+//! A [`manifest`] lists the items and the printed results; a [program](programs) computes an item in a [`session`];
+//! the [`runner`] compares both, and generates pages from the results on disk. Each of these modules imports only the
+//! ones before it.
 
 pub mod assumptions;
 pub mod cagc;
@@ -23,7 +24,8 @@ pub mod layer_model;
 pub mod live;
 pub mod log_on_log;
 pub mod manifest;
-pub mod moving;
+pub mod merging_benefit;
+pub mod moving_hot_set;
 #[cfg(target_os = "linux")]
 pub mod nvmfs;
 pub mod paged;
@@ -41,7 +43,6 @@ pub mod theory;
 pub mod traces;
 pub mod validity_cost;
 pub mod validity_probe;
-pub mod worth;
 
-/// Error that stopped a reproduction.
+/// Error that ends a reproduction.
 pub type Failure = Box<dyn std::error::Error + Send + Sync>;

@@ -1,4 +1,4 @@
-//! Common code of the experiments on stacked logs: a log on an FTL, and the figures of its run.
+//! Code that the experiments on stacked logs share: a log on an FTL, and the figures of its run.
 
 use crate::Failure;
 use crate::interval::Interval;
@@ -8,75 +8,75 @@ use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use wearwell_stack::{LayerResult, RunResult, Scenario};
 
-/// KiB of a page.
+/// Page size in KiB.
 pub const PAGE_KIB: u32 = 4;
 
 /// Numbers that the paper does not give.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Assumed {
+pub struct AssumedValues {
     /// Zipf exponent of the synthetic substitute for TPC-E.
     exponent: f64,
-    /// Pages of a request.
+    /// Number of pages per request.
     request_pages: u32,
     /// Capacity of the FTL in MiB.
-    shown_mib: u32,
+    ftl_mib: u32,
     /// Factor for the warm-up in drive writes.
     warm_up: f64,
     /// Spare factor of the FTL.
     pub ftl_spare: f64,
 }
 
-impl Assumed {
+impl AssumedValues {
     /// Reads the values of a session.
     ///
     /// # Errors
     ///
     /// Returns an error if the register lacks a number.
-    pub fn of(session: &Session) -> Result<Self, Failure> {
-        let of = |name: &str| session.assumed(&format!("log_on_log/{name}"));
-        Ok(Assumed {
-            exponent: of("tpce-zipf")?,
-            request_pages: of("request-pages")? as u32,
-            shown_mib: of("shown-mib")? as u32,
-            warm_up: of("warm-up")?,
-            ftl_spare: of("ftl-spare")?,
+    pub fn from_session(session: &Session) -> Result<Self, Failure> {
+        let value_of = |name: &str| session.assumed_value(&format!("log_on_log/{name}"));
+        Ok(AssumedValues {
+            exponent: value_of("tpce-zipf")?,
+            request_pages: value_of("request-pages")? as u32,
+            ftl_mib: value_of("shown-mib")? as u32,
+            warm_up: value_of("warm-up")?,
+            ftl_spare: value_of("ftl-spare")?,
         })
     }
 }
 
-impl Default for Assumed {
+impl Default for AssumedValues {
     fn default() -> Self {
-        Assumed { exponent: 0.8, request_pages: 2, shown_mib: 512, warm_up: 1.0, ftl_spare: 0.1 }
+        AssumedValues { exponent: 0.8, request_pages: 2, ftl_mib: 512, warm_up: 1.0, ftl_spare: 0.1 }
     }
 }
 
-/// Assumed numbers for loads other than the paper's.
+/// Assumed numbers for loads that are not in the paper.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Skewed {
+pub struct SkewedLoad {
     /// Zipf exponent.
     exponent: f64,
     /// Factor for the warm-up in drive writes.
     pub warm_up: f64,
 }
 
-impl Skewed {
+impl SkewedLoad {
     /// Reads the values of a session.
     ///
     /// # Errors
     ///
     /// Returns an error if the register lacks a number.
-    pub fn of(session: &Session) -> Result<Self, Failure> {
-        let of = |name: &str| session.assumed(&format!("log_on_log/{name}"));
-        Ok(Skewed { exponent: of("zipf")?, warm_up: of("warm-up")? })
+    pub fn from_session(session: &Session) -> Result<Self, Failure> {
+        let value_of = |name: &str| session.assumed_value(&format!("log_on_log/{name}"));
+        Ok(SkewedLoad { exponent: value_of("zipf")?, warm_up: value_of("warm-up")? })
     }
 
-    /// Returns a workload with the exponent in place of `ZIPF`.
+    /// Returns the workload `toml` with the exponent in place of `ZIPF`.
     pub fn workload(&self, toml: &str) -> String {
         toml.replace("ZIPF", &format!("{:?}", self.exponent))
     }
 }
 
-/// Largest block of the FTL in any experiment, MiB.
+/// Largest block size of the FTL in any experiment, in MiB.
 const LARGEST_BLOCK_MIB: u32 = 4;
 
 /// Workload of a stack.
@@ -88,13 +88,13 @@ pub enum Load {
     Uniform,
     /// A replayed trace.
     Trace {
-        /// Name for tables.
+        /// Name of the load for tables.
         name: &'static str,
         /// File of the trace.
         path: PathBuf,
         /// Format of the trace.
         format: &'static str,
-        /// MiB that it accesses; the upper log has this capacity or a little more.
+        /// Number of MiB that the trace accesses; the upper log has this capacity or slightly more.
         touched_mib: u32,
     },
 }
@@ -109,8 +109,8 @@ impl Load {
         }
     }
 
-    fn to_toml(&self, assumed: &Assumed) -> String {
-        let Assumed { exponent, request_pages, .. } = assumed;
+    fn to_toml(&self, assumed: &AssumedValues) -> String {
+        let AssumedValues { exponent, request_pages, .. } = assumed;
         match self {
             Load::Oltp => {
                 format!(
@@ -126,10 +126,10 @@ impl Load {
     }
 }
 
-/// Returns the traces that are in the session's folder of traces; none if there is no such folder.
+/// Returns the traces that are in the session's folder of traces; none without such a folder.
 pub fn traces(session: &Session) -> Vec<Load> {
     let Some(folder) = session.traces() else { return Vec::new() };
-    let known = [
+    let entries = [
         ("alibaba", "alibaba-derived.csv.zst", "alibaba", 168),
         ("mysql", "blkreplay-linux-mysql.load.zst", "blkreplay", 557),
     ];
@@ -137,7 +137,7 @@ pub fn traces(session: &Session) -> Vec<Load> {
         let path = folder.join(file);
         path.is_file().then_some(Load::Trace { name, path, format, touched_mib })
     };
-    known.into_iter().filter_map(load).collect()
+    entries.into_iter().filter_map(load).collect()
 }
 
 /// A log on an FTL, with its workload.
@@ -147,26 +147,26 @@ pub struct Setting {
     pub upper_kib: u32,
     /// Block size of the FTL.
     pub lower_kib: u32,
-    /// Reserve of the log as a share of the capacity of the FTL.
+    /// Reserve of the log, as a share of the capacity of the FTL.
     pub upper_spare: f64,
-    /// Reserve of the FTL as a share of the flash.
+    /// Reserve of the FTL, as a share of the flash.
     pub lower_spare: f64,
     /// TRIM setting of the log, in TOML.
     pub trim: String,
     /// Placements of the log and the FTL, in TOML.
     pub placements: [String; 2],
-    /// Number of erased segments at which the log starts to clean, and of blocks at which the FTL does; the engine's
-    /// defaults unless given.
-    pub pools: [Option<u32>; 2],
-    /// Workload.
+    /// Number of erased segments at which the log starts to clean, and of erased blocks at which the FTL does; the
+    /// engine's defaults unless given.
+    pub low_watermarks: [Option<u32>; 2],
+    /// Load of the stack.
     pub load: Load,
-    /// Assumed numbers.
-    pub assumed: Assumed,
+    /// Assumed values.
+    pub assumed: AssumedValues,
 }
 
 impl Setting {
-    /// Returns a setting with equal segments on the assumed FTL.
-    pub fn of(assumed: Assumed) -> Self {
+    /// Returns a setting with equal segment and block sizes on the assumed FTL.
+    pub fn new(assumed: AssumedValues) -> Self {
         Setting {
             upper_kib: 256,
             lower_kib: 256,
@@ -174,33 +174,34 @@ impl Setting {
             lower_spare: assumed.ftl_spare,
             trim: "true".to_owned(),
             placements: ["\"single\"", "\"single\""].map(str::to_owned),
-            pools: [None, None],
+            low_watermarks: [None, None],
             load: Load::Oltp,
             assumed,
         }
     }
 
-    /// Returns MiB of flash under a trace: whole blocks of any size here, with which the capacity of the log is 2 %
-    /// above the extent of the trace.
+    /// Returns the MiB of flash under a trace. They are whole blocks for any block size in the experiments, and the
+    /// capacity of the log is 2 % above the extent of the trace.
     fn flash_mib(&self) -> Option<u32> {
         let Load::Trace { touched_mib, .. } = self.load else { return None };
-        let shown = (1.02 * f64::from(touched_mib) / (1.0 - self.upper_spare)).ceil() + 4.0;
-        Some(((shown / (1.0 - self.lower_spare)).ceil() as u32).next_multiple_of(LARGEST_BLOCK_MIB))
+        let capacity = (1.02 * f64::from(touched_mib) / (1.0 - self.upper_spare)).ceil() + 4.0;
+        Some(((capacity / (1.0 - self.lower_spare)).ceil() as u32).next_multiple_of(LARGEST_BLOCK_MIB))
     }
 
     /// Returns the capacity of the FTL in MiB.
-    pub fn shown_mib(&self) -> u32 {
-        let shown = |flash| (f64::from(flash) * (1.0 - self.lower_spare)) as u32;
-        self.flash_mib().map_or(self.assumed.shown_mib, shown)
+    pub fn ftl_mib(&self) -> u32 {
+        let capacity = |flash| (f64::from(flash) * (1.0 - self.lower_spare)) as u32;
+        self.flash_mib().map_or(self.assumed.ftl_mib, capacity)
     }
 
-    /// Returns the scenario, `length` times as long as the rule.
+    /// Returns the scenario; its run is `length` times as long as the rule says.
     pub fn scenario(&self, length: f64) -> Result<Scenario, Failure> {
         let (warm_up, measured) = (6.0 * self.assumed.warm_up * length, 3.0 * length);
-        let pool = |low: u32| format!("free_blocks_low = {low}");
-        let capacity = || format!("capacity = \"{} MiB\"", self.assumed.shown_mib);
+        let watermark_toml = |low: u32| format!("free_blocks_low = {low}");
+        let capacity = || format!("capacity = \"{} MiB\"", self.assumed.ftl_mib);
         let size = self.flash_mib().map_or_else(capacity, |flash| format!("raw_capacity = \"{flash} MiB\""));
-        let [upper_pool, lower_pool] = self.pools.map(|low| low.map(pool).unwrap_or_default());
+        let [upper_pool, lower_pool] =
+            self.low_watermarks.map(|low| low.map(watermark_toml).unwrap_or_default());
         let Setting { upper_kib, upper_spare, lower_spare, trim, placements: [upper, lower], .. } = self;
         scenario(&format!(
             r#"
@@ -231,7 +232,7 @@ impl Setting {
     }
 }
 
-/// Figures of one run. Copied pages are per host page.
+/// Figures of one run. Numbers of copied pages are per host page.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Outcome {
     /// Total combined write amplification.
@@ -242,30 +243,31 @@ pub struct Outcome {
     pub lower: f64,
     /// Number of blocks of the FTL that lose pages to one trimmed range.
     pub scatter: Option<f64>,
-    /// Share of the FTL's incoming pages that follow the page before.
+    /// Share of the FTL's incoming pages that directly follow the previous page.
     pub sequential: f64,
-    /// Share of sequential pages, with eight streams distinguished.
+    /// Share of sequential pages if eight streams are distinguished.
     pub stream_sequential: f64,
-    /// Mean length of runs of incoming pages, in pages.
+    /// Mean length in pages of sequential runs of incoming pages.
     pub run_pages: f64,
-    /// Pages copied by the FTL that it had already copied before.
+    /// Number of pages copied by the FTL that it had already copied before.
     pub moved_again: f64,
-    /// Pages copied by the log after the FTL had copied them.
+    /// Number of pages copied by the log after the FTL had copied them.
     pub moved_by_both: f64,
-    /// Pages copied by the FTL.
+    /// Number of pages copied by the FTL.
     pub lower_copies: f64,
-    /// Pages that left their stream on either layer.
+    /// Number of pages that left their stream on either layer.
     pub spilled: f64,
-    /// Trimmed pages that were rewritten before the TRIM or not aligned, as a share of all pages to be trimmed.
-    pub trims_lost: f64,
+    /// Trimmed pages that were rewritten before the TRIM, or were not aligned, as a share of all pages to trim.
+    #[serde(rename = "trims_lost")]
+    pub lost_trim_share: f64,
 }
 
 impl Outcome {
-    fn of(result: &RunResult) -> Result<Self, Failure> {
+    fn from_result(result: &RunResult) -> Result<Self, Failure> {
         let total = amplification(result)?;
         let [log, ftl] = &result.layers[..] else { return Err("a log on an FTL has two layers".into()) };
         let arrivals = ftl.arrivals.ok_or("nothing arrived at the FTL")?;
-        let host = result.course.measured_host_pages as f64;
+        let host = result.phases.measured_host_pages as f64;
         let per_host = |pages: Option<u64>| pages.unwrap_or(0) as f64 / host;
         let upper = log.write_amplification.unwrap_or(1.0);
         let trims = log.trims.ok_or("the log counts its trims")?;
@@ -280,14 +282,14 @@ impl Outcome {
             run_pages: arrivals.run_pages_mean,
             moved_again: per_host(ftl.moved_again_pages),
             moved_by_both: per_host(log.moved_below_first_pages),
-            lower_copies: copied(ftl) as f64 / host,
+            lower_copies: copied_pages(ftl) as f64 / host,
             spilled: (log.spilled_pages + ftl.spilled_pages) as f64 / host,
-            trims_lost: lost / (trims.sent_pages as f64 + lost).max(1.0),
+            lost_trim_share: lost / (trims.sent_pages as f64 + lost).max(1.0),
         })
     }
 }
 
-fn copied(layer: &LayerResult) -> u64 {
+fn copied_pages(layer: &LayerResult) -> u64 {
     layer.outgoing.get("cleaning").and_then(|amounts| amounts.get("write")).copied().unwrap_or(0)
 }
 
@@ -302,18 +304,18 @@ pub struct Case {
 
 impl Case {
     /// Returns the mean of `field` over the runs.
-    pub fn of(&self, field: impl Fn(&Outcome) -> f64) -> Interval {
-        Interval::of(&self.outcomes.iter().map(field).collect::<Vec<_>>())
+    pub fn interval(&self, field: impl Fn(&Outcome) -> f64) -> Interval {
+        Interval::from_values(&self.outcomes.iter().map(field).collect::<Vec<_>>())
     }
 
     /// Returns the total combined write amplification.
     pub fn total(&self) -> f64 {
-        self.of(|outcome| outcome.total).mean
+        self.interval(|outcome| outcome.total).mean
     }
 
     /// Returns the number of blocks that lose pages to one trimmed range; NaN without TRIMs.
     pub fn scatter(&self) -> f64 {
-        self.of(|outcome| outcome.scatter.unwrap_or(f64::NAN)).mean
+        self.interval(|outcome| outcome.scatter.unwrap_or(f64::NAN)).mean
     }
 }
 
@@ -321,7 +323,7 @@ impl Case {
 pub fn run_settings(session: &Session, settings: Vec<Setting>) -> Result<Vec<Case>, Failure> {
     let scenarios =
         settings.iter().map(|setting| setting.scenario(session.length)).collect::<Result<Vec<_>, _>>()?;
-    let outcomes = run_each(session, &scenarios, "outcome of two logs", Outcome::of)?;
+    let outcomes = run_each(session, &scenarios, "outcome of two logs", Outcome::from_result)?;
     Ok(settings.into_iter().zip(outcomes).map(|(setting, outcomes)| Case { setting, outcomes }).collect())
 }
 
@@ -337,18 +339,19 @@ mod tests {
 
     #[test]
     fn register_equals_the_default_settings() {
-        let of =
-            with_session(1, 1.0, |session| (Assumed::of(session).unwrap(), Skewed::of(session).unwrap()));
-        assert_eq!(of, (Assumed::default(), Skewed { exponent: 0.9, warm_up: 1.0 }));
-        assert_eq!(of.1.workload("exponent = ZIPF"), "exponent = 0.9");
+        let values = with_session(1, 1.0, |session| {
+            (AssumedValues::from_session(session).unwrap(), SkewedLoad::from_session(session).unwrap())
+        });
+        assert_eq!(values, (AssumedValues::default(), SkewedLoad { exponent: 0.9, warm_up: 1.0 }));
+        assert_eq!(values.1.workload("exponent = ZIPF"), "exponent = 0.9");
     }
 
     #[test]
     fn lower_log_copies_nothing_with_matching_segments() {
-        let setting = Setting { upper_kib: 1024, lower_kib: 1024, ..Setting::of(Assumed::default()) };
+        let setting = Setting { upper_kib: 1024, lower_kib: 1024, ..Setting::new(AssumedValues::default()) };
         let cases = with_session(2, 0.1, |session| run_settings(session, vec![setting]).unwrap());
         assert_eq!(cases[0].scatter(), 1.0);
-        assert_eq!(cases[0].of(|outcome| outcome.lower_copies).mean, 0.0);
+        assert_eq!(cases[0].interval(|outcome| outcome.lower_copies).mean, 0.0);
         assert_eq!((size(64), size(2048)), ("64 KiB".to_owned(), "2 MiB".to_owned()));
     }
 }

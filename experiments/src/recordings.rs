@@ -1,4 +1,5 @@
-//! Recordings in their stored form: all in one file of [`columns`], one volume each, and a table that describes each volume.
+//! Recordings in their stored form: all are in one file of [`columns`], with one volume each, and a table describes each
+//! volume.
 
 use crate::{Failure, columns};
 use serde::Serialize;
@@ -7,7 +8,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use wearwell_trace::{Op, Request, RequestBatch, TraceWriter, WriteOptions};
 
-/// Label that connects a line of the table with its requests.
+/// Label that connects a row of the table with its requests.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Label {
     /// Volume of the recording in the trace.
@@ -18,26 +19,26 @@ pub struct Label {
     pub checksum: String,
 }
 
-/// Description of a recording, a line of the table. The label is among its columns.
-pub trait Known: Clone + Serialize + DeserializeOwned {
+/// Description of a recording, which is a row of the table. The label is among its columns.
+pub trait RecordingInfo: Clone + Serialize + DeserializeOwned {
     /// Returns the label that connects the description with its requests.
     fn label(&self) -> Label;
 
     /// Returns the same description with another label.
-    fn labelled(self, label: Label) -> Self;
+    fn with_label(self, label: Label) -> Self;
 
-    /// Returns the name for error messages.
+    /// Returns the name of the recording for error messages.
     fn name(&self) -> String;
 
     /// True if the figures of the description agree with the requests.
-    fn is_of(&self, requests: &RequestBatch) -> bool;
+    fn matches(&self, requests: &RequestBatch) -> bool;
 }
 
 /// A recording.
 #[derive(Clone, Debug)]
 pub struct Recording<K> {
     /// Description of the recording.
-    pub known: K,
+    pub info: K,
     /// Requests to the disk, without times, which depend on the recording machine.
     pub requests: RequestBatch,
 }
@@ -47,13 +48,13 @@ pub fn paths(folder: &Path, name: &str) -> [PathBuf; 2] {
     [folder.join(format!("{name}.columns.xz")), folder.join(format!("{name}.csv"))]
 }
 
-/// Returns the bytes of the writes from request number `from` on.
+/// Returns the number of bytes written from request number `from` on.
 pub fn written_bytes(requests: &RequestBatch, from: usize) -> u64 {
     let writes = (from..requests.len()).filter(|at| requests.op[*at] == Op::Write);
     writes.map(|at| requests.length_bytes[at]).sum()
 }
 
-/// Returns the 64-bit FNV-1a hash over kind, offset and length of each request.
+/// Returns the 64-bit FNV-1a hash over the kind, offset and length of each request.
 fn checksum(requests: &RequestBatch) -> String {
     let mut sum = 0xcbf2_9ce4_8422_2325_u64;
     let mut add = |number: u64| {
@@ -69,25 +70,29 @@ fn checksum(requests: &RequestBatch) -> String {
     format!("{sum:016x}")
 }
 
-/// Writes recordings into `folder`, under `name`.
+/// Writes recordings to files in `folder` that are called `name`.
 ///
 /// # Errors
 ///
-/// As for writing files.
-pub fn write<K: Known>(recordings: &[Recording<K>], folder: &Path, name: &str) -> Result<(), Failure> {
+/// The errors of writing files.
+pub fn write<K: RecordingInfo>(
+    recordings: &[Recording<K>],
+    folder: &Path,
+    name: &str,
+) -> Result<(), Failure> {
     std::fs::create_dir_all(folder)?;
     let [requests_file, table] = paths(folder, name);
     let mut stored = columns::Writer::default();
     let mut lines = csv::Writer::from_writer(Vec::new());
-    for (volume, Recording { known, requests }) in recordings.iter().enumerate() {
+    for (volume, Recording { info: known, requests }) in recordings.iter().enumerate() {
         let label = Label { volume: volume as u32, requests: requests.len(), checksum: checksum(requests) };
         for at in 0..requests.len() {
             stored.push(&Request { volume: label.volume, ..requests.get(at) });
         }
-        lines.serialize(known.clone().labelled(label))?;
+        lines.serialize(known.clone().with_label(label))?;
     }
     std::fs::write(requests_file, stored.finish()?)?;
-    // Written last: if the table exists, the requests are complete.
+    // The table is written last: if it exists, the requests are complete.
     Ok(std::fs::write(table, lines.into_inner().map_err(|error| error.into_error())?)?)
 }
 
@@ -95,8 +100,8 @@ pub fn write<K: Known>(recordings: &[Recording<K>], folder: &Path, name: &str) -
 ///
 /// # Errors
 ///
-/// As for writing a trace.
-pub fn export<K: Known>(recordings: &[Recording<K>], trace: &Path) -> Result<(), Failure> {
+/// The errors of writing a trace.
+pub fn export<K: RecordingInfo>(recordings: &[Recording<K>], trace: &Path) -> Result<(), Failure> {
     let mut trace = TraceWriter::create(trace, &WriteOptions::named("wearwell-csv"))?;
     for (volume, Recording { requests, .. }) in recordings.iter().enumerate() {
         let mut requests = requests.clone();
@@ -108,24 +113,28 @@ pub fn export<K: Known>(recordings: &[Recording<K>], trace: &Path) -> Result<(),
     Ok(())
 }
 
-/// Reads recordings from their columns and table, and checks each against its description; `name` is for errors.
+/// Reads recordings from their columns and table, and compares each with its description; `name` is used in errors.
 ///
 /// # Errors
 ///
 /// Returns an error if requests and description disagree.
-pub fn read<K: Known>(name: &str, requests: impl Read, table: &str) -> Result<Vec<Recording<K>>, Failure> {
-    let known =
+pub fn read<K: RecordingInfo>(
+    name: &str,
+    requests: impl Read,
+    table: &str,
+) -> Result<Vec<Recording<K>>, Failure> {
+    let infos =
         csv::Reader::from_reader(table.as_bytes()).into_deserialize().collect::<Result<Vec<K>, _>>()?;
-    let of = |known| Recording { known, requests: RequestBatch::default() };
-    let mut recordings: Vec<Recording<K>> = known.into_iter().map(of).collect();
+    let recording_of = |known| Recording { info: known, requests: RequestBatch::default() };
+    let mut recordings: Vec<Recording<K>> = infos.into_iter().map(recording_of).collect();
     for request in columns::Reader::new(requests)? {
         let request = request?;
         let recording = recordings.get_mut(request.volume as usize);
         recording.ok_or_else(|| format!("{name}.csv has too few rows"))?.requests.push(&request);
     }
-    for (volume, Recording { known, requests }) in recordings.iter().enumerate() {
+    for (volume, Recording { info: known, requests }) in recordings.iter().enumerate() {
         let label = Label { volume: volume as u32, requests: requests.len(), checksum: checksum(requests) };
-        if known.label() != label || !known.is_of(requests) {
+        if known.label() != label || !known.matches(requests) {
             return Err(format!("{name}.columns.xz: {} is not what was recorded", known.name()).into());
         }
     }
@@ -139,32 +148,32 @@ mod tests {
     use wearwell_trace::{ReadOptions, open};
 
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-    struct Line {
+    struct TestInfo {
         volume: u32,
         requests: usize,
         checksum: String,
         written_bytes: u64,
     }
 
-    impl Known for Line {
+    impl RecordingInfo for TestInfo {
         fn label(&self) -> Label {
             Label { volume: self.volume, requests: self.requests, checksum: self.checksum.clone() }
         }
 
-        fn labelled(self, Label { volume, requests, checksum }: Label) -> Self {
-            Line { volume, requests, checksum, ..self }
+        fn with_label(self, Label { volume, requests, checksum }: Label) -> Self {
+            TestInfo { volume, requests, checksum, ..self }
         }
 
         fn name(&self) -> String {
             "line".to_owned()
         }
 
-        fn is_of(&self, requests: &RequestBatch) -> bool {
+        fn matches(&self, requests: &RequestBatch) -> bool {
             self.written_bytes == written_bytes(requests, 0)
         }
     }
 
-    fn recording(offsets: &[u64]) -> Recording<Line> {
+    fn recording(offsets: &[u64]) -> Recording<TestInfo> {
         let mut requests = RequestBatch::default();
         for offset_bytes in offsets {
             let (time_ns, length_bytes) = (*offset_bytes, 4096);
@@ -178,10 +187,13 @@ mod tests {
             });
         }
         let written_bytes = written_bytes(&requests, 0);
-        Recording { known: Line { volume: 0, requests: 0, checksum: String::new(), written_bytes }, requests }
+        Recording {
+            info: TestInfo { volume: 0, requests: 0, checksum: String::new(), written_bytes },
+            requests,
+        }
     }
 
-    fn read_from(folder: &Path) -> Result<Vec<Recording<Line>>, Failure> {
+    fn read_from(folder: &Path) -> Result<Vec<Recording<TestInfo>>, Failure> {
         let [requests, table] = paths(folder, "all");
         read("all", std::fs::File::open(requests)?, &std::fs::read_to_string(table)?)
     }
@@ -191,9 +203,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let recordings = [recording(&[0, 8192]), recording(&[4096])];
         write(&recordings, folder.path(), "all").unwrap();
-        let back = read_from(folder.path()).unwrap();
-        assert_eq!(back.iter().map(|one| one.requests.len()).collect::<Vec<_>>(), [2, 1]);
-        assert_eq!(back[0].requests.offset_bytes, recordings[0].requests.offset_bytes);
+        let read_back = read_from(folder.path()).unwrap();
+        assert_eq!(read_back.iter().map(|one| one.requests.len()).collect::<Vec<_>>(), [2, 1]);
+        assert_eq!(read_back[0].requests.offset_bytes, recordings[0].requests.offset_bytes);
 
         let [_, table] = paths(folder.path(), "all");
         let text = std::fs::read_to_string(&table).unwrap();
@@ -222,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn any_change_changes_the_checksum() {
+    fn checksum_changes_with_any_field() {
         let mut requests = recording(&[0, 4096, 8192]).requests;
         let before = checksum(&requests);
         requests.offset_bytes[1] += 4096;

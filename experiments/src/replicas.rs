@@ -1,4 +1,4 @@
-//! Scenarios run many times, each time with another seed, on all cores.
+//! Scenarios that run many times on all cores, each time with a different seed.
 
 use crate::Failure;
 use crate::interval::Interval;
@@ -10,11 +10,11 @@ use wearwell_stack::{RunResult, Scenario, run};
 /// Figures of a run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Replica {
-    /// Write amplification over the measured part.
+    /// Write amplification during the measured part.
     pub write_amplification: f64,
     /// Share of the logical pages that held data, on average over the measured windows.
     pub mapped_share: f64,
-    /// Pages that left their stream because no erased block was left, as a share of all programs.
+    /// Number of pages that left their stream because no erased block was left, as a share of all programs.
     pub spilled_share: f64,
 }
 
@@ -33,7 +33,7 @@ impl Replica {
     }
 }
 
-/// Returns the write amplification of a run, or its warnings as an error if there is none.
+/// Returns the write amplification of a run; if the run has none, returns its warnings as an error.
 pub fn amplification(result: &RunResult) -> Result<f64, Failure> {
     result.write_amplification.ok_or_else(|| result.warnings.join("; ").into())
 }
@@ -43,7 +43,7 @@ pub fn scenario(text: &str) -> Result<Scenario, Failure> {
     toml::from_str(text).map_err(|error| format!("{error}\nin the scenario\n{text}").into())
 }
 
-fn as_toml(scenario: &Scenario) -> String {
+fn to_toml(scenario: &Scenario) -> String {
     toml::to_string(scenario).unwrap_or_else(|error| format!("which cannot be shown: {error}"))
 }
 
@@ -52,29 +52,29 @@ pub fn run_all(session: &Session, scenarios: &[Scenario]) -> Result<Vec<Vec<Repl
     run_each(session, scenarios, "replica", Replica::from_result)
 }
 
-/// Runs the scenarios like [`run_all`], with figures that `keep` extracts from each run; `kept` is the
-/// name of these figures.
+/// Runs the scenarios as [`run_all`] does, with figures that `extract` extracts from each run; `name` identifies
+/// these figures.
 pub fn run_each<T: Serialize + DeserializeOwned + Clone + Send>(
     session: &Session,
     scenarios: &[Scenario],
-    kept: &str,
-    keep: impl Fn(&RunResult) -> Result<T, Failure> + Send + Sync,
+    name: &str,
+    extract: impl Fn(&RunResult) -> Result<T, Failure> + Send + Sync,
 ) -> Result<Vec<Vec<T>>, Failure> {
     let with_seed = |scenario: &Scenario, seed| Scenario { seed, ..scenario.clone() };
     let seeds = |scenario| (1..=session.runs).map(move |seed| with_seed(scenario, seed));
     let points: Vec<Scenario> = scenarios.iter().flat_map(seeds).collect();
-    let found = session.each(kept, &points, |scenario| {
+    let found = session.compute_each(name, &points, |scenario| {
         let result = run(scenario, &mut |_: &_| session.flow());
         match result {
             Err(_) if session.flow().is_break() => Err(Interrupted.into()),
-            Err(error) => Err(format!("{error}\nin the scenario\n{}", as_toml(scenario)).into()),
-            Ok(result) => keep(&result),
+            Err(error) => Err(format!("{error}\nin the scenario\n{}", to_toml(scenario)).into()),
+            Ok(result) => extract(&result),
         }
     })?;
     Ok(found.chunks(session.runs as usize).map(<[T]>::to_vec).collect())
 }
 
-/// Returns the write amplification over replicas.
+/// Returns the mean write amplification over the replicas, with its interval.
 pub fn write_amplification(replicas: &[Replica]) -> Interval {
-    Interval::of(&replicas.iter().map(|replica| replica.write_amplification).collect::<Vec<_>>())
+    Interval::from_values(&replicas.iter().map(|replica| replica.write_amplification).collect::<Vec<_>>())
 }

@@ -1,4 +1,4 @@
-//! An FTL of a few blocks, for scenarios that can be followed by hand.
+//! An FTL with a few blocks, for scenarios that can be checked by hand.
 
 use crate::Failure;
 use wearwell_base::config::StoreSize;
@@ -11,10 +11,10 @@ use wearwell_engine::nand::{Geometry, Nand, Wear};
 use wearwell_engine::placement::Frontiers;
 use wearwell_engine::victim::{VictimConfig, VictimPolicy};
 
-/// Pages per block.
+/// Number of pages per block.
 pub const PAGES_PER_BLOCK: u32 = 8;
 
-/// FTL with one stream and greedy cleaning, which starts when one erased block is left.
+/// FTL with one stream and greedy cleaning, which starts when only one erased block is left.
 pub struct SmallLog(LogStore<Nand<()>, PageTable, Box<dyn VictimPolicy>, Frontiers>);
 
 impl SmallLog {
@@ -34,13 +34,13 @@ impl SmallLog {
         Ok(SmallLog(log))
     }
 
-    /// Writes pages in this order.
+    /// Writes these pages in order.
     pub fn write(&mut self, pages: impl IntoIterator<Item = u32>) -> Result<(), Failure> {
         let pages: Vec<Lpn> = pages.into_iter().map(Lpn).collect();
         Ok(self.0.write(&pages, no_data(pages.len()), 0)?)
     }
 
-    /// Trims one range.
+    /// Trims these pages in one request.
     pub fn trim(&mut self, pages: impl IntoIterator<Item = u32>) -> Result<(), Failure> {
         let pages: Vec<Lpn> = pages.into_iter().map(Lpn).collect();
         Ok(self.0.trim(&pages)?)
@@ -56,18 +56,18 @@ impl SmallLog {
             .collect()
     }
 
-    /// Returns the number of blocks that trimmed ranges extended into.
-    pub fn blocks_hit(&self) -> u64 {
+    /// Returns the number of blocks into which trimmed ranges extended.
+    pub fn trim_touched_blocks(&self) -> u64 {
         self.report().scatter.blocks
     }
 
     /// Returns the number of pages copied by cleaning so far.
-    pub fn copied(&self) -> u64 {
+    pub fn copied_pages(&self) -> u64 {
         self.report().counters.outgoing(Cause::Cleaning, Operation::Write)
     }
 
-    /// Returns how many of the pages were copied since they were written.
-    pub fn copied_of(&self, pages: impl IntoIterator<Item = u32>) -> u64 {
+    /// Returns the number of these pages that were copied since they were written.
+    pub fn copied_pages_of(&self, pages: impl IntoIterator<Item = u32>) -> u64 {
         self.0.moved_pages(&pages.into_iter().map(Lpn).collect::<Vec<_>>())
     }
 
@@ -83,11 +83,11 @@ mod tests {
     use super::SmallLog;
 
     #[test]
-    fn a_trim_across_a_border_leaves_two_blocks_partly_valid() {
+    fn trim_across_block_boundary_leaves_two_blocks_partly_valid() {
         let mut log = SmallLog::new(12, 64).unwrap();
         log.write(0..64).unwrap();
         log.trim(20..28).unwrap();
-        assert_eq!((log.blocks_hit(), log.partly_valid(), log.copied()), (2, vec![4, 4], 0));
-        assert_eq!(log.copied_of(0..64), 0);
+        assert_eq!((log.trim_touched_blocks(), log.partly_valid(), log.copied_pages()), (2, vec![4, 4], 0));
+        assert_eq!(log.copied_pages_of(0..64), 0);
     }
 }

@@ -1,4 +1,4 @@
-//! Stacks of any kind, each given as a scenario, and figures of their runs for tables.
+//! Stacks of any kind, given as scenarios, and figures of their runs for tables.
 
 use crate::Failure;
 use crate::interval::Interval;
@@ -7,26 +7,26 @@ use crate::session::Session;
 use crate::table::{Table, number};
 use wearwell_stack::{LayerResult, RunResult};
 
-/// A stack to run: the keys of its row in the table, and its scenario without seed.
+/// A stack to run: the keys of its row in the table, and its scenario without a seed.
 #[derive(Clone, Debug)]
 pub struct Stack {
-    /// First fields of its row.
+    /// First fields of the row.
     pub keys: Vec<String>,
-    /// The scenario in TOML.
+    /// Scenario in TOML.
     pub toml: String,
 }
 
-/// A stack and its runs.
+/// A stack with its runs.
 #[derive(Clone, Debug)]
-pub struct Runs {
-    /// First fields of its row.
+pub struct StackRuns {
+    /// First fields of the row.
     pub keys: Vec<String>,
     /// Results, one per seed.
     pub results: Vec<RunResult>,
 }
 
-/// Returns the last part of a scenario: a sequential fill and one drive write of uniform overwrites, a warm-up of
-/// `length * warm_up` times three drive writes, and a measurement of `length` times one and a half.
+/// Returns the last part of a scenario. It has a sequential fill with one drive write of uniform overwrites, a
+/// warm-up of `length * warm_up` times three drive writes, and a measurement of `length` times one and a half.
 pub fn steady(length: f64, warm_up: f64) -> String {
     let (warm_up, measured) = (3.0 * warm_up * length, 1.5 * length);
     format!(
@@ -36,38 +36,42 @@ pub fn steady(length: f64, warm_up: f64) -> String {
 }
 
 /// Runs all stacks with the seeds 1, 2, …
-pub fn run_stacks(session: &Session, stacks: Vec<Stack>) -> Result<Vec<Runs>, Failure> {
+pub fn run_stacks(session: &Session, stacks: Vec<Stack>) -> Result<Vec<StackRuns>, Failure> {
     let scenarios = stacks.iter().map(|stack| scenario(&stack.toml)).collect::<Result<Vec<_>, _>>()?;
     let results = run_each(session, &scenarios, "result", |result| Ok(result.clone()))?;
-    Ok(stacks.into_iter().zip(results).map(|(stack, results)| Runs { keys: stack.keys, results }).collect())
+    Ok(stacks
+        .into_iter()
+        .zip(results)
+        .map(|(stack, results)| StackRuns { keys: stack.keys, results })
+        .collect())
 }
 
-impl Runs {
+impl StackRuns {
     /// Returns the mean of `field` over the runs, with its interval.
-    pub fn of(&self, field: impl Fn(&RunResult) -> f64) -> Interval {
-        Interval::of(&self.results.iter().map(field).collect::<Vec<_>>())
+    pub fn interval(&self, field: impl Fn(&RunResult) -> f64) -> Interval {
+        Interval::from_values(&self.results.iter().map(field).collect::<Vec<_>>())
     }
 
     /// Returns the mean of `field` over the runs.
     pub fn mean(&self, field: impl Fn(&RunResult) -> f64) -> f64 {
-        self.of(field).mean
+        self.interval(field).mean
     }
 
-    /// Returns the ratio of `field` to that of other runs, seed by seed.
-    pub fn over(&self, other: &Runs, field: impl Fn(&RunResult) -> f64) -> Interval {
+    /// Returns the ratio of `field` to its value in other runs, seed by seed.
+    pub fn ratio_to(&self, other: &StackRuns, field: impl Fn(&RunResult) -> f64) -> Interval {
         let pairs = self.results.iter().zip(&other.results);
-        Interval::of(&pairs.map(|(ours, theirs)| field(ours) / field(theirs)).collect::<Vec<_>>())
+        Interval::from_values(&pairs.map(|(ours, theirs)| field(ours) / field(theirs)).collect::<Vec<_>>())
     }
 
-    /// Returns the difference of `field` from that of other runs, seed by seed.
-    pub fn minus(&self, other: &Runs, field: impl Fn(&RunResult) -> f64) -> Interval {
+    /// Returns the difference of `field` from its value in other runs, seed by seed.
+    pub fn difference_to(&self, other: &StackRuns, field: impl Fn(&RunResult) -> f64) -> Interval {
         let pairs = self.results.iter().zip(&other.results);
-        Interval::of(&pairs.map(|(ours, theirs)| field(ours) - field(theirs)).collect::<Vec<_>>())
+        Interval::from_values(&pairs.map(|(ours, theirs)| field(ours) - field(theirs)).collect::<Vec<_>>())
     }
 
-    /// True if `field` is larger than that of other runs by more than the interval of the difference.
-    pub fn exceeds(&self, other: &Runs, field: impl Fn(&RunResult) -> f64) -> bool {
-        let more = self.minus(other, field);
+    /// True if `field` is larger than in other runs by more than the interval of the difference.
+    pub fn exceeds(&self, other: &StackRuns, field: impl Fn(&RunResult) -> f64) -> bool {
+        let more = self.difference_to(other, field);
         more.mean > more.half_width
     }
 
@@ -76,27 +80,27 @@ impl Runs {
         self.keys.join(", ")
     }
 
-    /// True if its first keys are these.
-    pub fn is(&self, keys: &[&str]) -> bool {
+    /// True if these are the first keys of the stack.
+    pub fn has_keys(&self, keys: &[&str]) -> bool {
         self.keys.iter().zip(keys).all(|(ours, theirs)| ours == theirs)
     }
 }
 
 /// Returns the runs with these keys.
-pub fn find<'a>(runs: &'a [Runs], keys: &[&str]) -> &'a Runs {
-    runs.iter().find(|runs| runs.is(keys)).unwrap_or_else(|| panic!("no runs of {keys:?}"))
+pub fn find<'a>(runs: &'a [StackRuns], keys: &[&str]) -> &'a StackRuns {
+    runs.iter().find(|runs| runs.has_keys(keys)).unwrap_or_else(|| panic!("no runs of {keys:?}"))
 }
 
 /// A column: its name, and a function that extracts its value from a run.
 pub type Column = (&'static str, fn(&RunResult) -> f64);
 
-/// Returns a table of runs: their keys, `of` with its interval, then the means of the other columns.
-pub fn table(keys: &[&'static str], of: Column, columns: &[Column], runs: &[Runs]) -> Table {
+/// Returns a table of runs: their keys, the main column with its interval, then the means of the other columns.
+pub fn table(keys: &[&'static str], main_column: Column, columns: &[Column], runs: &[StackRuns]) -> Table {
     let names = columns.iter().map(|(name, _)| *name);
-    let head: Vec<&'static str> = keys.iter().copied().chain([of.0, "ci"]).chain(names).collect();
+    let head: Vec<&'static str> = keys.iter().copied().chain([main_column.0, "ci"]).chain(names).collect();
     let mut table = Table::new(&head);
     for runs in runs {
-        let first = runs.of(of.1);
+        let first = runs.interval(main_column.1);
         let values = columns.iter().map(|(_, field)| runs.mean(field));
         let values = [first.mean, first.half_width].into_iter().chain(values).map(|value| number(value, 4));
         table.push(runs.keys.iter().cloned().chain(values).collect());
@@ -106,16 +110,16 @@ pub fn table(keys: &[&'static str], of: Column, columns: &[Column], runs: &[Runs
 
 /// Returns the ratio of pages to host pages.
 pub fn per_host(result: &RunResult, pages: u64) -> f64 {
-    pages as f64 / result.course.measured_host_pages as f64
+    pages as f64 / result.phases.measured_host_pages as f64
 }
 
 /// Returns the total combined write amplification, even if nothing was cleaned.
-pub fn total(result: &RunResult) -> f64 {
+pub fn total_amplification(result: &RunResult) -> f64 {
     per_host(result, result.nand.programs)
 }
 
-/// Returns the erases per thousand host pages.
-pub fn erases(result: &RunResult) -> f64 {
+/// Returns the number of erases per thousand host pages.
+pub fn erases_per_thousand(result: &RunResult) -> f64 {
     1000.0 * per_host(result, result.nand.erases)
 }
 
@@ -129,45 +133,45 @@ pub fn ftl(result: &RunResult) -> &LayerResult {
     result.layers.last().expect("a stack has an FTL")
 }
 
-/// Returns the pages that a layer wrote to the layer below for one cause.
-pub fn sent(layer: &LayerResult, cause: &str) -> u64 {
+/// Returns the number of pages that a layer wrote to the layer below for one cause.
+pub fn written_for(layer: &LayerResult, cause: &str) -> u64 {
     layer.outgoing.get(cause).and_then(|amounts| amounts.get("write")).copied().unwrap_or(0)
 }
 
-/// Returns the pages that a layer wrote to the layer below.
+/// Returns the number of pages that a layer wrote to the layer below.
 pub fn written(layer: &LayerResult) -> u64 {
     layer.outgoing.values().filter_map(|amounts| amounts.get("write")).sum()
 }
 
-/// Returns FSWA: the pages that the layers above the FTL wrote to it, per host page; 1 on a bare FTL.
-pub fn above(result: &RunResult) -> f64 {
+/// Returns FSWA: the number of pages that the layers above the FTL wrote to it, per host page; 1 on a bare FTL.
+pub fn upper_amplification(result: &RunResult) -> f64 {
     per_host(result, ftl(result).incoming["write"])
 }
 
-/// Returns the write amplification of the FTL alone.
-pub fn device(result: &RunResult) -> f64 {
+/// Returns the write amplification of only the FTL.
+pub fn ftl_amplification(result: &RunResult) -> f64 {
     result.nand.programs as f64 / ftl(result).incoming["write"] as f64
 }
 
-/// Returns the pages that the FTL copied, per host page.
+/// Returns the number of pages that the FTL copied, per host page.
 pub fn copied_below(result: &RunResult) -> f64 {
-    per_host(result, sent(ftl(result), "cleaning"))
+    per_host(result, written_for(ftl(result), "cleaning"))
 }
 
-/// Returns the pages that the layers above the FTL copied, per host page.
+/// Returns the number of pages that the layers above the FTL copied, per host page.
 pub fn copied_above(result: &RunResult) -> f64 {
     let logs = &result.layers[..result.layers.len() - 1];
-    per_host(result, logs.iter().map(|log| sent(log, "cleaning")).sum())
+    per_host(result, logs.iter().map(|log| written_for(log, "cleaning")).sum())
 }
 
-/// Returns the pages of metadata that all layers wrote, per host page.
+/// Returns the number of metadata pages that all layers wrote, per host page.
 pub fn metadata(result: &RunResult) -> f64 {
-    per_host(result, result.layers.iter().map(|layer| sent(layer, "log_metadata")).sum())
+    per_host(result, result.layers.iter().map(|layer| written_for(layer, "log_metadata")).sum())
 }
 
 /// Returns the number of pages that the host can use.
 pub fn user_pages(result: &RunResult) -> f64 {
-    let course = &result.course;
+    let course = &result.phases;
     course.measured_host_pages as f64 / course.measured_drive_writes
 }
 
@@ -195,14 +199,19 @@ mod tests {
         let stack = Stack { keys: vec!["log".to_owned(), "two".to_owned()], toml: toml.to_owned() };
         let runs = with_session(2, 1.0, |session| run_stacks(session, vec![stack]).unwrap());
         let run = &find(&runs, &["log"]).results[0];
-        assert!((total(run) - above(run) * device(run)).abs() < 1e-9);
+        assert!((total_amplification(run) - upper_amplification(run) * ftl_amplification(run)).abs() < 1e-9);
         let parts = 1.0 + copied_above(run) + metadata(run);
-        assert!((above(run) - parts).abs() < 1e-9, "{} is not {parts}", above(run));
-        assert!((total(run) - above(run) - copied_below(run)).abs() < 1e-9);
-        assert_eq!(runs[0].over(&runs[0], total), Interval { mean: 1.0, half_width: 0.0 });
-        assert_eq!(runs[0].minus(&runs[0], total).mean, 0.0);
-        assert!(!runs[0].exceeds(&runs[0], total));
-        let text = table(&["a", "b"], ("tcwa", total), &[("fswa", above)], &runs).to_csv("");
+        assert!(
+            (upper_amplification(run) - parts).abs() < 1e-9,
+            "{} is not {parts}",
+            upper_amplification(run)
+        );
+        assert!((total_amplification(run) - upper_amplification(run) - copied_below(run)).abs() < 1e-9);
+        assert_eq!(runs[0].ratio_to(&runs[0], total_amplification), Interval { mean: 1.0, half_width: 0.0 });
+        assert_eq!(runs[0].difference_to(&runs[0], total_amplification).mean, 0.0);
+        assert!(!runs[0].exceeds(&runs[0], total_amplification));
+        let text = table(&["a", "b"], ("tcwa", total_amplification), &[("fswa", upper_amplification)], &runs)
+            .to_csv("");
         assert!(text.contains("\na,b,tcwa,ci,fswa\nlog,two,"), "{text}");
     }
 }

@@ -1,4 +1,4 @@
-//! Statements of a paper about its figures, compared with the data.
+//! Statements of a paper about its figures, which are compared with the data.
 
 use crate::Failure;
 use crate::session::Session;
@@ -7,10 +7,10 @@ use crate::table::Table;
 /// Name of the table of statements in the folder of an item.
 pub const FILE: &str = "statements";
 
-/// Number of exceptions that are named.
-const NAMED: usize = 3;
+/// Maximum number of exceptions that are named.
+const MAX_NAMED: usize = 3;
 
-/// Statements with the number of cases in which each was tested, and of those in which it holds.
+/// Statements, each with the number of cases in which it was tested, and in which it holds.
 #[derive(Clone, Debug)]
 pub struct Statements(Table);
 
@@ -21,7 +21,7 @@ impl Default for Statements {
 }
 
 impl Statements {
-    /// Tests a statement in each case, given by name and outcome.
+    /// Tests a statement in each case; a case is given by its name and outcome.
     pub fn check(&mut self, statement: &str, cases: impl IntoIterator<Item = (String, bool)>) {
         let (mut count, mut exceptions) = (0, Vec::new());
         for (case, holds) in cases {
@@ -30,9 +30,9 @@ impl Statements {
                 exceptions.push(case);
             }
         }
-        let held = count - exceptions.len();
-        let named = some_of(&exceptions);
-        self.0.push(vec![statement.to_owned(), count.to_string(), held.to_string(), named]);
+        let holds_in = count - exceptions.len();
+        let named = list_first(&exceptions);
+        self.0.push(vec![statement.to_owned(), count.to_string(), holds_in.to_string(), named]);
     }
 
     /// Writes the statements as data of the session's item.
@@ -42,23 +42,23 @@ impl Statements {
 }
 
 /// Lists the first exceptions.
-pub fn some_of(exceptions: &[String]) -> String {
-    let mut named = exceptions.iter().take(NAMED).cloned().collect::<Vec<_>>().join("; ");
-    if exceptions.len() > NAMED {
+pub fn list_first(exceptions: &[String]) -> String {
+    let mut named = exceptions.iter().take(MAX_NAMED).cloned().collect::<Vec<_>>().join("; ");
+    if exceptions.len() > MAX_NAMED {
         named += "; …";
     }
     named
 }
 
-/// True if each value is larger than the one before.
-pub fn rises(values: impl IntoIterator<Item = f64>) -> bool {
+/// True if each value is larger than the previous one.
+pub fn is_rising(values: impl IntoIterator<Item = f64>) -> bool {
     let values: Vec<f64> = values.into_iter().collect();
     values.windows(2).all(|pair| pair[1] > pair[0])
 }
 
-/// True if each value is smaller than the one before.
-pub fn falls(values: impl IntoIterator<Item = f64>) -> bool {
-    rises(values.into_iter().map(|value| -value))
+/// True if each value is smaller than the previous one.
+pub fn is_falling(values: impl IntoIterator<Item = f64>) -> bool {
+    is_rising(values.into_iter().map(|value| -value))
 }
 
 #[cfg(test)]
@@ -66,9 +66,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rising_and_falling_are_strict() {
-        assert!(rises([1.0, 2.0]) && falls([2.0, 1.0]));
-        assert!(!rises([1.0, 1.0]) && !falls([1.0, 1.0]) && !rises([1.0, 3.0, 2.0]));
+    fn equal_values_are_neither_rising_nor_falling() {
+        assert!(is_rising([1.0, 2.0]) && is_falling([2.0, 1.0]));
+        assert!(!is_rising([1.0, 1.0]) && !is_falling([1.0, 1.0]) && !is_rising([1.0, 3.0, 2.0]));
     }
 
     #[test]

@@ -1,10 +1,10 @@
-//! Tables as CSV.
+//! Tables in CSV format.
 
 use crate::Failure;
 use crate::session::Session;
 use std::path::Path;
 
-/// Rows of text under column names.
+/// Rows of text fields under column names.
 #[derive(Clone, Debug, Default)]
 pub struct Table {
     columns: Vec<&'static str>,
@@ -17,13 +17,13 @@ impl Table {
         Table { columns: columns.to_vec(), rows: Vec::new() }
     }
 
-    /// Adds a row, one field per column.
+    /// Adds a row, which has one field per column.
     pub fn push(&mut self, row: Vec<String>) {
         assert_eq!(row.len(), self.columns.len(), "a field for each column");
         self.rows.push(row);
     }
 
-    /// Returns the table as CSV, after a comment with the command that made it.
+    /// Returns the table in CSV format, after a comment with the command that made it.
     pub fn to_csv(&self, command: &str) -> String {
         let mut writer = csv::Writer::from_writer(format!("# {command}\n").into_bytes());
         writer.write_record(&self.columns).expect("memory takes all");
@@ -31,19 +31,19 @@ impl Table {
         String::from_utf8(writer.into_inner().expect("memory takes all")).expect("fields are text")
     }
 
-    /// Writes the table as data of the session's item, to a file of this name.
+    /// Writes the table as data of the session's item, to a file with this name.
     pub fn write(&self, session: &Session, name: &str) -> Result<(), Failure> {
-        session.leave(name, "csv", &self.to_csv(session.command()))
+        session.write_file(name, "csv", &self.to_csv(session.command()))
     }
 
-    /// Writes the table, and marks it as one for people.
+    /// Writes the table, and marks it as one that is meant for readers.
     pub fn publish(&self, session: &Session, name: &str) -> Result<(), Failure> {
-        session.show(name);
+        session.mark_published(name);
         self.write(session, name)
     }
 }
 
-/// A row of a table, accessible by column names.
+/// A row of a table, whose fields are accessible by column name.
 pub struct Row {
     columns: csv::StringRecord,
     fields: csv::StringRecord,
@@ -55,11 +55,11 @@ impl Row {
     /// # Errors
     ///
     /// Returns an error if the column is missing.
-    pub fn of(&self, column: &str) -> Result<&str, Failure> {
-        let place = self.columns.iter().position(|name| name == column);
-        place.and_then(|place| self.fields.get(place)).ok_or_else(|| {
-            let there: Vec<&str> = self.columns.iter().collect();
-            format!("no column `{column}`; there are {}", there.join(", ")).into()
+    pub fn field(&self, column: &str) -> Result<&str, Failure> {
+        let index = self.columns.iter().position(|name| name == column);
+        index.and_then(|place| self.fields.get(place)).ok_or_else(|| {
+            let names: Vec<&str> = self.columns.iter().collect();
+            format!("no column `{column}`; there are {}", names.join(", ")).into()
         })
     }
 
@@ -69,12 +69,12 @@ impl Row {
     ///
     /// Returns an error if the column is missing or has no number.
     pub fn number(&self, column: &str) -> Result<f64, Failure> {
-        let text = self.of(column)?;
+        let text = self.field(column)?;
         text.parse().map_err(|_| format!("column `{column}` has \"{text}\", which is no number").into())
     }
 
     /// Returns all columns and all fields.
-    pub fn parts(&self) -> (Vec<&str>, Vec<&str>) {
+    pub fn columns_and_fields(&self) -> (Vec<&str>, Vec<&str>) {
         (self.columns.iter().collect(), self.fields.iter().collect())
     }
 }
@@ -84,7 +84,7 @@ impl Row {
 /// # Errors
 ///
 /// Returns an error if the table is missing or unreadable.
-pub fn read(folder: &Path, name: &str) -> Result<Vec<Row>, Failure> {
+pub fn read_table(folder: &Path, name: &str) -> Result<Vec<Row>, Failure> {
     let path = folder.join(format!("{name}.csv"));
     let failed = |error: csv::Error| format!("{}: {error}", path.display());
     let mut reader = csv::ReaderBuilder::new().comment(Some(b'#')).from_path(&path).map_err(failed)?;
@@ -103,7 +103,7 @@ mod tests {
     use super::Table;
 
     #[test]
-    fn the_command_stands_above_the_fields() {
+    fn csv_starts_with_command_comment() {
         let mut table = Table::new(&["b", "WA"]);
         table.push(vec!["16".into(), "4.5".into()]);
         assert_eq!(table.to_csv("make it"), "# make it\nb,WA\n16,4.5\n");

@@ -2,7 +2,7 @@
 
 use crate::session::Session;
 
-/// Supported traces, which write and access at least the 64 blocks of a drive: name, file, and format.
+/// Supported traces, each of which writes and accesses at least 64 blocks of a drive: name, file, and format.
 pub(crate) const TRACES: [(&str, &str, &str); 21] = [
     ("MSR prxy_0", "msr-prxy_0.csv.zst", "format = \"msr\""),
     (
@@ -61,11 +61,11 @@ pub struct Trace {
 }
 
 /// Returns the traces in the folder of `WEARWELL_TRACES`, in the order of the list.
-pub fn there(session: &Session) -> Vec<Trace> {
+pub fn available(session: &Session) -> Vec<Trace> {
     let Some(folder) = session.traces() else { return Vec::new() };
-    let there = TRACES.iter().map(|(name, file, format)| (name, folder.join(file), format));
-    let there = there.filter(|(_, path, _)| path.is_file());
-    there
+    let available = TRACES.iter().map(|(name, file, format)| (name, folder.join(file), format));
+    let available = available.filter(|(_, path, _)| path.is_file());
+    available
         .map(|(name, path, format)| Trace {
             name,
             toml: format!(

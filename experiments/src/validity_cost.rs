@@ -1,13 +1,13 @@
-//! Cost of page validity in isolation: validity stores attached to a page-mapped log with greedy cleaning and uniformly
-//! random writes (GeckoFTL, section 5.1).
+//! Cost of page validity in isolation: validity stores attached to a page-mapped log with greedy cleaning and
+//! uniformly random writes (GeckoFTL, section 5.1).
 
 use crate::Failure;
 use crate::session::Session;
 use crate::table::{Table, number};
-use crate::validity_probe::{FlashIo, Probe, Spent, Tracked};
+use crate::validity_probe::{FlashIo, Probe, StoreIo, TrackedStore};
 use serde::{Deserialize, Serialize};
 use wearwell_base::config::StoreSize;
-use wearwell_base::seed::{Random, Seed, below};
+use wearwell_base::seed::{Random, Seed, random_below};
 use wearwell_base::units::Lpn;
 use wearwell_engine::layer::{Layer, LayerExt, no_data};
 use wearwell_engine::log::{LogStore, PageTable, Reclaim, StoreConfig};
@@ -17,22 +17,22 @@ use wearwell_engine::validity::{FlashBitmap, Gecko, GeckoConfig, PageValidity};
 use wearwell_engine::victim::{VictimConfig, VictimPolicy};
 use wearwell_theory::ftl::{FtlDrive, FtlSizes, flash_bitmap_write_amplification, gecko_write_amplification};
 
-/// Bytes of a page (section 5, "Default Configuration").
+/// Bytes per page (section 5, "Default Configuration").
 const PAGE_BYTES: u32 = 4096;
 
-/// Ratio of the time of a page write to that of a page read (section 5).
+/// Ratio of the duration of a page write to that of a page read (section 5).
 pub const DELTA: f64 = 10.0;
 
-/// Number of application writes that results refer to.
+/// Number of application writes to which results refer.
 const INTERVAL: f64 = 1e4;
 
-/// Pages per write.
+/// Number of pages per write.
 const BATCH: usize = 64;
 
 /// Sizes of a drive.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Drive {
-    /// Logarithm of the number of blocks to the base 2 (K).
+    /// Base-2 logarithm of the number of blocks (K).
     pub log2_blocks: u32,
     /// Pages per block (B).
     pub pages_per_block: u32,
@@ -41,7 +41,7 @@ pub struct Drive {
 }
 
 impl Drive {
-    /// Returns the paper's drive (section 5) with another number of blocks.
+    /// Returns the paper's drive (section 5) with this number of blocks.
     pub fn of_blocks(log2_blocks: u32) -> Self {
         Drive { log2_blocks, pages_per_block: 128, load: 0.7 }
     }
@@ -53,25 +53,25 @@ impl Drive {
 
 /// Amount of random writes after the sequential fill, in drive writes.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Length {
+pub struct WriteVolume {
     /// Total drive writes.
     pub drive_writes: f64,
-    /// Measured part, at the end.
+    /// Drive writes of the measured part, which is at the end.
     pub measured: f64,
 }
 
-impl Length {
-    /// Reads the values of the register for a drive; half as long from 2^21 blocks on.
-    fn of(session: &Session, drive: &Drive) -> Result<Length, Failure> {
-        let of_large = if drive.log2_blocks > 20 { 0.5 } else { 1.0 };
-        Ok(Length {
-            drive_writes: of_large * session.assumed("geckoftl/stores-drive-writes")?,
-            measured: session.assumed("geckoftl/stores-measured")?,
+impl WriteVolume {
+    /// Reads the values of the register for a drive; from 2^21 blocks on, the writes are half as many.
+    fn from_session(session: &Session, drive: &Drive) -> Result<WriteVolume, Failure> {
+        let scale = if drive.log2_blocks > 20 { 0.5 } else { 1.0 };
+        Ok(WriteVolume {
+            drive_writes: scale * session.assumed_value("geckoftl/stores-drive-writes")?,
+            measured: session.assumed_value("geckoftl/stores-measured")?,
         })
     }
 }
 
-/// A store to be measured.
+/// Validity store to measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Store {
     /// A bitmap in flash.
@@ -82,18 +82,18 @@ pub enum Store {
         size_ratio: u32,
         /// Number of partitions S.
         partitions: u32,
-        /// True if merges include all runs that they cascade to (appendix A).
+        /// True if a merge includes all runs to which it would cascade (appendix A).
         multiway: bool,
     },
 }
 
 impl Store {
-    /// Returns Logarithmic Gecko with T = 2 and this S, as the paper recommends.
+    /// Returns Logarithmic Gecko with T = 2 and this number of partitions S, as the paper recommends.
     pub fn gecko(partitions: u32) -> Self {
         Store::Gecko { size_ratio: 2, partitions, multiway: true }
     }
 
-    /// Returns T, S and kind of merges, or the bitmap's name.
+    /// Returns T, S and the kind of merges as a name; for the bitmap, its name.
     pub fn name(&self) -> String {
         match self {
             Store::Bitmap => "bitmap".to_owned(),
@@ -115,7 +115,7 @@ impl Store {
         })
     }
 
-    /// Returns the write amplification by the formulas of table 1 with a factor of 1.
+    /// Returns the write amplification according to the formulas in table 1, with a factor of 1.
     fn calculated(&self, drive: &Drive) -> Result<f64, Failure> {
         let sizes = FtlSizes {
             blocks: 1 << drive.log2_blocks,
@@ -137,11 +137,11 @@ impl Store {
 /// Cost of a store: page operations per 10000 application writes.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Cost {
-    /// The drive.
+    /// Drive on which the store was measured.
     pub drive: Drive,
     /// Amount of writes.
-    pub length: Length,
-    /// The store.
+    pub length: WriteVolume,
+    /// Store that was measured.
     pub store: Store,
     /// Reads and writes caused by pages that the application invalidates.
     pub updates: [f64; 2],
@@ -151,15 +151,15 @@ pub struct Cost {
     pub erases: [f64; 2],
     /// Number of cleaning operations.
     pub cleanings: f64,
-    /// Pages of the store in flash at the end.
+    /// Number of pages of the store in flash at the end.
     pub flash_pages: u64,
     /// Calculated write amplification.
     pub calculated: f64,
 }
 
 impl Cost {
-    /// Returns the writes, plus the reads divided by delta, per application write. (Section 5 prints (w + r) / delta;
-    /// its own value for the bitmap, 1 + 1/delta, shows that only reads are divided.)
+    /// Returns the number of writes, plus the number of reads divided by delta, per application write. (Section 5
+    /// prints (w + r) / delta; its value for the bitmap, 1 + 1/delta, shows that only reads are divided.)
     pub fn write_amplification(&self) -> f64 {
         let [reads, writes] = [0, 1].map(|at| self.updates[at] + self.queries[at] + self.erases[at]);
         (writes + reads / DELTA) / INTERVAL
@@ -201,7 +201,8 @@ impl Cost {
         head.into_iter().chain(io).chain([self.flash_pages.to_string()]).chain(tail).collect()
     }
 
-    /// Returns a table of all costs, each compared with the bitmap on the same drive, if it was measured.
+    /// Returns a table of all costs. Each is compared with the cost of the bitmap on the same drive, if that was
+    /// measured.
     pub fn table(costs: &[Cost]) -> Table {
         let mut table = Table::new(&Self::COLUMNS);
         for cost in costs {
@@ -220,20 +221,20 @@ impl Cost {
 
 type Log = LogStore<Probe, PageTable, Box<dyn VictimPolicy>, Frontiers>;
 
-/// A drive under writes, with attached stores.
-struct Bench {
+/// A drive that receives writes, with attached stores.
+struct ProbedDrive {
     log: Log,
     random: Random,
     logical_pages: u32,
 }
 
-impl Bench {
+impl ProbedDrive {
     fn new(drive: &Drive, stores: &[Store]) -> Result<Self, Failure> {
         let seed = Seed(1);
         let (blocks, pages_per_block) = (1 << drive.log2_blocks, drive.pages_per_block);
         let logical_pages = drive.logical_pages();
         let nand = Nand::new(Geometry::flat(blocks, pages_per_block, PAGE_BYTES), Wear::default(), seed);
-        let tracked = stores.iter().map(|store| Ok(Tracked::new(store.build(drive)?)));
+        let tracked = stores.iter().map(|store| Ok(TrackedStore::new(store.build(drive)?)));
         let probe = Probe::new(nand, tracked.collect::<Result<_, Failure>>()?);
         let size = StoreSize { blocks, pages_per_block, logical_pages, seed };
         let log = LogStore::new(
@@ -243,7 +244,7 @@ impl Bench {
             VictimConfig::default().build_boxed(&size)?,
             Frontiers::single(),
         )?;
-        Ok(Bench { log, random: seed.of("application").random(), logical_pages })
+        Ok(ProbedDrive { log, random: seed.derive("application").random(), logical_pages })
     }
 
     /// Writes each page once, in order.
@@ -258,23 +259,24 @@ impl Bench {
         Ok(())
     }
 
-    fn draw(&mut self) -> [Lpn; BATCH] {
+    fn draw_batch(&mut self) -> [Lpn; BATCH] {
         let pages = u64::from(self.logical_pages);
-        let batch = std::array::from_fn(|_| Lpn(below(&mut self.random, pages) as u32));
-        batch.iter().for_each(|page| self.log.foresee(*page, false));
+        let batch = std::array::from_fn(|_| Lpn(random_below(&mut self.random, pages) as u32));
+        batch.iter().for_each(|page| self.log.prefetch(*page, false));
         batch
     }
 
-    /// Writes uniformly random pages, at least this many drive writes; returns the number of pages.
+    /// Writes uniformly random pages, at least this number of drive writes; returns the number of pages.
     fn write(&mut self, drive_writes: f64) -> Result<u64, Failure> {
         let batches = (drive_writes * f64::from(self.logical_pages) / BATCH as f64).ceil() as u64;
-        let mut next = self.draw();
+        let mut next = self.draw_batch();
         for _ in 0..batches {
-            let batch = std::mem::replace(&mut next, self.draw());
-            batch.iter().for_each(|page| self.log.foresee(*page, true));
+            let batch = std::mem::replace(&mut next, self.draw_batch());
+            batch.iter().for_each(|page| self.log.prefetch(*page, true));
             let mut sorted = batch;
             sorted.sort_unstable();
-            // A page that occurs twice in a batch is invalidated twice; the probe notices both only in separate batches.
+            // A page that occurs twice in a batch is invalidated twice; the probe notices both invalidations only in
+            // separate batches.
             let is_distinct = sorted.windows(2).all(|pair| pair[0] != pair[1]);
             for part in batch.chunks(if is_distinct { BATCH } else { 1 }) {
                 self.log.write(part, no_data(part.len()), 0)?;
@@ -283,23 +285,24 @@ impl Bench {
         Ok(batches * BATCH as u64)
     }
 
-    fn spent(&self) -> Vec<Spent> {
-        self.log.medium().tracked().iter().map(Tracked::spent).collect()
+    fn spent(&self) -> Vec<StoreIo> {
+        self.log.medium().stores().iter().map(TrackedStore::io).collect()
     }
 }
 
-/// Returns the costs of the stores of each of `drives`, one drive after the other.
+/// Returns the costs of the stores on each of `drives`, one drive after the other.
 ///
 /// # Errors
 ///
-/// As for one drive, and [`crate::session::Interrupted`].
+/// The errors of a single drive, and [`crate::session::Interrupted`].
 pub fn measure_all(session: &Session, drives: &[(Drive, Vec<Store>)]) -> Result<Vec<Cost>, Failure> {
     let of_drive = |(drive, stores): &(Drive, Vec<Store>)| -> Result<_, Failure> {
-        Ok((*drive, stores.clone(), Length::of(session, drive)?))
+        Ok((*drive, stores.clone(), WriteVolume::from_session(session, drive)?))
     };
     let points = drives.iter().map(of_drive).collect::<Result<Vec<_>, _>>()?;
-    let found = session
-        .each("cost of validity", &points, |(drive, stores, length)| measure(*drive, stores, *length))?;
+    let found = session.compute_each("cost of validity", &points, |(drive, stores, length)| {
+        measure(*drive, stores, *length)
+    })?;
     Ok(found.concat())
 }
 
@@ -308,20 +311,20 @@ pub fn measure_all(session: &Session, drives: &[(Drive, Vec<Store>)]) -> Result<
 /// # Errors
 ///
 /// Returns an error for sizes that the drive or a store does not support.
-fn measure(drive: Drive, stores: &[Store], length: Length) -> Result<Vec<Cost>, Failure> {
-    let mut bench = Bench::new(&drive, stores)?;
-    bench.fill()?;
-    bench.write(length.drive_writes - length.measured)?;
-    let (before, erases) = (bench.spent(), bench.log.medium().erases());
-    let writes = bench.write(length.measured)?;
+fn measure(drive: Drive, stores: &[Store], length: WriteVolume) -> Result<Vec<Cost>, Failure> {
+    let mut drive_under_test = ProbedDrive::new(&drive, stores)?;
+    drive_under_test.fill()?;
+    drive_under_test.write(length.drive_writes - length.measured)?;
+    let (before, erases) = (drive_under_test.spent(), drive_under_test.log.medium().erases());
+    let writes = drive_under_test.write(length.measured)?;
     let per_interval = INTERVAL / writes as f64;
-    let cleanings = (bench.log.medium().erases() - erases) as f64 * per_interval;
+    let cleanings = (drive_under_test.log.medium().erases() - erases) as f64 * per_interval;
     let between = |before: FlashIo, after: FlashIo| {
         [after.reads - before.reads, after.writes - before.writes].map(|pages| pages as f64 * per_interval)
     };
-    let pairs = before.iter().zip(bench.log.medium().tracked());
+    let pairs = before.iter().zip(drive_under_test.log.medium().stores());
     let costs = stores.iter().zip(pairs).map(|(store, (before, tracked))| {
-        let after = tracked.spent();
+        let after = tracked.io();
         Ok(Cost {
             drive,
             length,
@@ -346,12 +349,12 @@ mod tests {
 
     const SMALL: Drive = Drive { log2_blocks: 8, pages_per_block: 64, load: 0.8 };
 
-    /// Compares the engine's page table, block by block, with the stores' invalid pages.
+    /// The page table of the engine is compared, block by block, with the invalid pages of the stores.
     #[test]
     fn stores_agree_with_the_engine_about_valid_pages() {
         let two_way = Store::Gecko { size_ratio: 3, partitions: 1, multiway: false };
         let stores = [Store::Bitmap, Store::gecko(2), Store::gecko(64), two_way];
-        let mut bench = Bench::new(&SMALL, &stores).unwrap();
+        let mut bench = ProbedDrive::new(&SMALL, &stores).unwrap();
         bench.fill().unwrap();
         for _ in 0..20 {
             bench.write(0.3).unwrap();
@@ -361,7 +364,7 @@ mod tests {
                 let block = directory.block_of(page).unwrap();
                 valid[block.index()][directory.page_in_block(page).unwrap() as usize] = true;
             }
-            for tracked in bench.log.medium().tracked() {
+            for tracked in bench.log.medium().stores() {
                 for block in (0..256).map(BlockId) {
                     let mut invalid = PageSet::new(64);
                     tracked.peek(block, &mut invalid);
@@ -376,15 +379,15 @@ mod tests {
     }
 
     #[test]
-    fn the_bitmap_costs_a_read_and_a_write_each_time() {
-        let length = Length { drive_writes: 2.0, measured: 0.5 };
+    fn flash_bitmap_costs_one_read_and_one_write_per_update() {
+        let length = WriteVolume { drive_writes: 2.0, measured: 0.5 };
         let [bitmap, gecko]: [Cost; 2] =
             measure(SMALL, &[Store::Bitmap, Store::gecko(2)], length).unwrap().try_into().unwrap();
         assert_eq!(bitmap.updates, [INTERVAL; 2]);
         assert_eq!(bitmap.queries, [bitmap.cleanings, 0.0]);
         assert_eq!(bitmap.erases, [bitmap.cleanings; 2]);
-        let wanted = 1.1 * (1.0 + bitmap.cleanings / INTERVAL) + bitmap.cleanings / INTERVAL / DELTA;
-        assert!((bitmap.write_amplification() - wanted).abs() < 1e-9);
-        assert!(gecko.queries[1] == 0.0 && gecko.write_amplification() < 0.1 * wanted);
+        let expected = 1.1 * (1.0 + bitmap.cleanings / INTERVAL) + bitmap.cleanings / INTERVAL / DELTA;
+        assert!((bitmap.write_amplification() - expected).abs() < 1e-9);
+        assert!(gecko.queries[1] == 0.0 && gecko.write_amplification() < 0.1 * expected);
     }
 }

@@ -1,5 +1,5 @@
-//! Flash with attached validity stores: they are notified of each invalidated page and queried about each victim of
-//! cleaning, and their flash operations are counted.
+//! Flash with attached validity stores. The stores are notified of each invalidated page and queried about each
+//! victim of cleaning, and their flash operations are counted.
 
 use wearwell_base::units::{BlockId, Slot};
 use wearwell_engine::counters::Cause;
@@ -9,18 +9,18 @@ use wearwell_engine::layer::{
 use wearwell_engine::nand::Nand;
 use wearwell_engine::validity::{MemoryFlash, PageSet, PageValidity};
 
-/// Page operations of a store on its own flash.
+/// Page operations of a store on its flash.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FlashIo {
-    /// Pages read.
+    /// Number of pages read.
     pub reads: u64,
-    /// Pages written.
+    /// Number of pages written.
     pub writes: u64,
 }
 
-/// Operations of a store, by the reason of the call.
+/// Operations of a store, by the reason for calling it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Spent {
+pub struct StoreIo {
     /// Notifications of pages that host writes invalidate.
     pub updates: FlashIo,
     /// Queries for the invalid pages of a victim.
@@ -29,25 +29,25 @@ pub struct Spent {
     pub erases: FlashIo,
 }
 
-/// A store, its flash, and its operations.
-pub struct Tracked {
+/// A store with its flash and its operations.
+pub struct TrackedStore {
     store: Box<dyn PageValidity>,
     flash: MemoryFlash,
-    spent: Spent,
+    io: StoreIo,
 }
 
-impl Tracked {
-    /// Returns a store without any recorded invalid pages.
+impl TrackedStore {
+    /// Tracks a store that has no recorded invalid pages.
     pub fn new(store: Box<dyn PageValidity>) -> Self {
-        Tracked { store, flash: MemoryFlash::new(), spent: Spent::default() }
+        TrackedStore { store, flash: MemoryFlash::new(), io: StoreIo::default() }
     }
 
-    /// Returns its operations so far.
-    pub fn spent(&self) -> Spent {
-        self.spent
+    /// Returns the operations of the store so far.
+    pub fn io(&self) -> StoreIo {
+        self.io
     }
 
-    /// Returns the number of its pages in flash.
+    /// Returns the number of pages that the store has in flash.
     pub fn flash_pages(&self) -> u64 {
         self.flash.live_pages()
     }
@@ -57,42 +57,42 @@ impl Tracked {
         self.store.peek(block, &self.flash, invalid);
     }
 
-    /// Calls the store and adds its operations to the part of `spent` that `part` selects.
+    /// Calls the store, and adds its operations to the part of `io` that `part` selects.
     fn call(
         &mut self,
-        part: impl FnOnce(&mut Spent) -> &mut FlashIo,
+        part: impl FnOnce(&mut StoreIo) -> &mut FlashIo,
         call: impl FnOnce(&mut dyn PageValidity, &mut MemoryFlash) -> Result<(), LayerError>,
     ) {
         let (reads, writes) = (self.flash.reads(), self.flash.appends());
         call(self.store.as_mut(), &mut self.flash).expect("flash in memory that takes all");
-        let io = part(&mut self.spent);
+        let io = part(&mut self.io);
         io.reads += self.flash.reads() - reads;
         io.writes += self.flash.appends() - writes;
     }
 }
 
-/// Flash that observes its log. Pages that cleaning moves are not reported, because their block is erased.
+/// Flash that observes the log on it. Pages that cleaning moves are not reported, because their block is erased.
 ///
 /// A page that occurs twice in one run of the log is reported only once; batches must not contain such pages.
 pub struct Probe {
     nand: Nand<()>,
-    tracked: Vec<Tracked>,
+    stores: Vec<TrackedStore>,
     invalid: PageSet,
     /// Number of valid pages that cleaning has read since the last erase.
-    live: u32,
+    valid_pages_read: u32,
     erases: u64,
 }
 
 impl Probe {
     /// Attaches stores to erased flash.
-    pub fn new(nand: Nand<()>, tracked: Vec<Tracked>) -> Self {
+    pub fn new(nand: Nand<()>, tracked: Vec<TrackedStore>) -> Self {
         let invalid = PageSet::new(nand.pages_per_block());
-        Probe { nand, tracked, invalid, live: 0, erases: 0 }
+        Probe { nand, stores: tracked, invalid, valid_pages_read: 0, erases: 0 }
     }
 
     /// Returns the stores.
-    pub fn tracked(&self) -> &[Tracked] {
-        &self.tracked
+    pub fn stores(&self) -> &[TrackedStore] {
+        &self.stores
     }
 
     /// Returns the number of blocks erased so far, each after a query.
@@ -104,19 +104,19 @@ impl Probe {
 impl Medium for Probe {
     type Payload = ();
 
-    const KEEPS_GROUPS: bool = false;
+    const STORES_GROUPS: bool = false;
 
     const READS_BY_PAGE: bool = false;
 
-    /// Erases a victim after querying each store about it, as an FTL would; checks the number of invalid pages.
+    /// Erases a victim after querying each store about it, as an FTL would, and checks the number of invalid pages.
     fn erase(&mut self, block: BlockId, cause: Cause) -> Result<(), MediumError> {
-        let live = std::mem::take(&mut self.live);
-        for tracked in &mut self.tracked {
+        let valid_pages_read = std::mem::take(&mut self.valid_pages_read);
+        for tracked in &mut self.stores {
             let invalid = &mut self.invalid;
             invalid.clear();
             tracked.call(|spent| &mut spent.queries, |store, flash| store.query(block, invalid, flash));
-            assert_eq!(invalid.count() + live, invalid.pages(), "pages of block {}", block.0);
-            tracked.call(|spent| &mut spent.erases, |store, flash| store.erased(block, flash));
+            assert_eq!(invalid.count() + valid_pages_read, invalid.pages(), "pages of block {}", block.0);
+            tracked.call(|spent| &mut spent.erases, |store, flash| store.record_erase(block, flash));
         }
         self.erases += 1;
         self.nand.erase(block, cause)
@@ -124,7 +124,7 @@ impl Medium for Probe {
 
     fn program(&mut self, block: BlockId, page: u32, run: Run<'_, ()>) -> Result<(), MediumError> {
         let pages = run.data.len() as u64;
-        self.tracked.iter_mut().for_each(|tracked| tracked.flash.advance(pages));
+        self.stores.iter_mut().for_each(|tracked| tracked.flash.advance(pages));
         self.nand.program(block, page, run)
     }
 
@@ -136,7 +136,7 @@ impl Medium for Probe {
         out: &mut Vec<()>,
     ) -> Result<(), MediumError> {
         if cause == Cause::Cleaning {
-            self.live += pages.len();
+            self.valid_pages_read += pages.len();
         }
         self.nand.read(block, pages, cause, out)
     }
@@ -183,7 +183,7 @@ impl Medium for Probe {
 
     #[inline(always)]
     fn invalidation_listener(&mut self) -> Option<&mut dyn InvalidationListener> {
-        (!self.tracked.is_empty()).then_some(self as &mut dyn InvalidationListener)
+        (!self.stores.is_empty()).then_some(self as &mut dyn InvalidationListener)
     }
 
     #[inline(always)]
@@ -202,7 +202,7 @@ impl Medium for Probe {
 
     fn check(&self) -> Result<(), String> {
         self.nand.check()?;
-        self.tracked.iter().try_for_each(|tracked| tracked.store.check(&tracked.flash))
+        self.stores.iter().try_for_each(|tracked| tracked.store.check(&tracked.flash))
     }
 }
 
@@ -210,7 +210,7 @@ impl InvalidationListener for Probe {
     fn on_invalidate(&mut self, invalidations: &[Invalidation]) {
         for invalidation in invalidations {
             let slot = Slot(invalidation.block.0 * self.nand.pages_per_block() + invalidation.page);
-            for tracked in &mut self.tracked {
+            for tracked in &mut self.stores {
                 tracked.call(|spent| &mut spent.updates, |store, flash| store.invalidate(slot, flash));
             }
         }

@@ -4,10 +4,10 @@
 
 use libfuzzer_sys::fuzz_target;
 use wearwell_engine::flash_format::{
-    SPARE_BYTES, SpareRecord, ValidityCodec, decode_checkpoint, decode_node, decode_records,
-    decode_stored, decode_translation, encode_node, encode_translation,
+    SPARE_BYTES, SpareRecord, ValidityCodec, decode_checkpoint, decode_dedup_note, decode_node,
+    decode_records, decode_translation, encode_node, encode_translation,
 };
-use wearwell_engine::nand::{OWN_NOTE_BYTES, OwnNote};
+use wearwell_engine::nand::{METADATA_NOTE_BYTES, MetadataNote};
 use wearwell_engine::validity::GeckoConfig;
 
 /// Bytes of a page, and pages of the drive.
@@ -21,9 +21,9 @@ fuzz_target!(|bytes: &[u8]| {
         assert_eq!(SpareRecord::decode(&record.encode()), Ok(Some(record)));
     }
     let Some((&[class, label, partitions], rest)) = bytes.split_first_chunk::<3>() else { return };
-    let Some((noted, rest)) = rest.split_first_chunk::<OWN_NOTE_BYTES>() else { return };
+    let Some((noted, rest)) = rest.split_first_chunk::<METADATA_NOTE_BYTES>() else { return };
     let Some((page, _)) = rest.split_first_chunk::<PAGE_BYTES>() else { return };
-    let (note, mut page) = (OwnNote { class: class % 12, bytes: *noted }, *page);
+    let (note, mut page) = (MetadataNote { class: class % 12, bytes: *noted }, *page);
     let gecko = GeckoConfig {
         partitions: u32::from(partitions % 8) + 1,
         ..GeckoConfig::new(PAGES / 8, 8, PAGE_BYTES as u32)
@@ -47,5 +47,5 @@ fuzz_target!(|bytes: &[u8]| {
         let noted = encode_node(&children, &mut again).expect("as many as there were");
         assert_eq!(decode_node(&noted, &again, PAGES), Ok(children));
     }
-    let _ = (decode_records(&note, &page), decode_checkpoint(&note, &page), decode_stored(&note));
+    let _ = (decode_records(&note, &page), decode_checkpoint(&note, &page), decode_dedup_note(&note));
 });

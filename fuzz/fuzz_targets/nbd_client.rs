@@ -19,5 +19,5 @@ static SCENARIO: LazyLock<Scenario> = LazyLock::new(|| {
 });
 
 fuzz_target!(|bytes: &[u8]| {
-    conversation::hold(Device::in_memory(&SCENARIO).expect("a drive"), bytes);
+    conversation::run_conversation(Device::in_memory(&SCENARIO).expect("a drive"), bytes);
 });

@@ -13,12 +13,12 @@ mod common;
 #[path = "../../crates/nvmfs/tests/nvmfs/damaged"]
 mod damaged {
     pub mod image;
-    pub mod life;
+    pub mod life_cycle;
     pub mod nvrams;
-    pub mod pieces;
+    pub mod structures;
 }
 
-use damaged::{image, life, pieces};
+use damaged::{image, life_cycle, structures};
 use std::sync::OnceLock;
 
 use libfuzzer_sys::fuzz_target;
@@ -26,7 +26,7 @@ use wearwell_nvmfs::layout::Checksums;
 use wearwell_nvmfs::placement::PlacementKind;
 
 const EDIT_BYTES: usize = 13;
-const MOST_OPS: usize = 50;
+const MAX_OPS: usize = 50;
 
 /// An image, the first bytes of its pieces, and its pointers.
 type Whole = (image::Image, Vec<usize>, Vec<u64>);
@@ -42,7 +42,7 @@ fn images() -> &'static [Whole] {
         kinds
             .map(|(kind, is_closed, checksums)| {
                 let image = image::image_with(kind, is_closed, checksums);
-                let found = pieces::Pieces::of(&image);
+                let found = structures::Structures::find(&image);
                 let areas = &image.areas;
                 let mut starts = vec![0, areas.log, areas.page_table, areas.owners, areas.bitmap];
                 for some in [found.inodes, found.directories, found.pointers, found.xattrs, found.targets] {
@@ -78,6 +78,6 @@ fuzz_target!(|bytes: &[u8]| {
     for one in edits {
         edit(&mut nvram, starts, locations, one);
     }
-    let ops = common::ops_of_bytes(&rest[edits.len() * EDIT_BYTES..]).take(MOST_OPS);
-    life::live(nvram, &image.ssd(), &ops.collect::<Vec<_>>());
+    let ops = common::ops_of_bytes(&rest[edits.len() * EDIT_BYTES..]).take(MAX_OPS);
+    life_cycle::run_life_cycle(nvram, &image.ssd(), &ops.collect::<Vec<_>>());
 });

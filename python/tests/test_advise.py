@@ -10,7 +10,7 @@ STACK = {
 }
 
 
-def test_advice_is_a_table_whose_settings_repeat_it():
+def test_advice_settings_reproduce_its_figures():
     seen = []
     table = ww.advise(STACK, only=["trim", "capacity"], replicas=4, progress=lambda *counts: seen.append(counts))
     assert table.kind.iloc[0] == "base"
@@ -47,7 +47,7 @@ def test_merge_tree_advice_has_rocksdb_options_and_costs():
     tiered = table[table.change.str.contains("tiered with 4")].iloc[0]
     assert "+compaction_style=kCompactionStyleUniversal" in tiered.options
     assert tiered.price.startswith("capacity -")
-    # Compared with the unchanged tree of the same capacity.
+    # The reference is the unchanged tree with the same capacity.
     assert tiered.saving == pytest.approx(
         1 - tiered.write_amplification / tiered.reference_write_amplification, abs=0.01
     )
@@ -55,7 +55,7 @@ def test_merge_tree_advice_has_rocksdb_options_and_costs():
     assert run.write_amplification == tiered.first_write_amplification
 
 
-def test_unknown_families_and_wrong_numbers_are_refused():
+def test_unknown_families_and_invalid_numbers_are_refused():
     with pytest.raises(ww.ScenarioError, match="one of segments, capacity"):
         ww.advise(STACK, only=["segmets"])
     with pytest.raises(ww.ScenarioError, match="at least 1"):

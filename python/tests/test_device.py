@@ -6,7 +6,7 @@ import wearwell as ww
 
 
 @pytest.mark.parametrize("page_bytes", [512, 4096, 8192, 16384])
-def test_a_device_holds_what_was_written(page_bytes):
+def test_device_returns_written_data(page_bytes):
     device = ww.LiveDevice(
         {
             "device": {
@@ -42,7 +42,7 @@ def test_a_device_holds_what_was_written(page_bytes):
     assert counters["nand"]["programs"] == sum(cause.get("write", 0) for cause in layer["outgoing"].values())
 
 
-def test_stacked_log_holds_what_was_written():
+def test_stacked_log_returns_written_data():
     small = {"blocks_per_plane": 64, "pages_per_block": 8, "page_size": 4096, "spare_factor": 0.25}
     device = ww.LiveDevice({"device": small, "log": [{"segment_size": 65536, "spare_factor": 0.4}]})
     for turn in range(5):
@@ -53,7 +53,7 @@ def test_stacked_log_holds_what_was_written():
     assert device.scenario["log"][0]["name"] == "log0"
 
 
-def test_any_buffer_can_be_written(small):
+def test_any_buffer_type_can_be_written(small):
     device = ww.LiveDevice(small)
     device.write(0, bytearray(b"a" * 8192))
     device.write(2, memoryview(b"b" * 4096))

@@ -38,7 +38,7 @@ def test_reports_are_read_from_files_and_from_dictionaries():
     assert both.effective == []
 
 
-def test_a_scenario_of_the_drive_runs():
+def test_drive_scenario_runs():
     scenario = ww.drive.scenario(capacity="960 GB", tbw=1752, warranty_years=5, cells="slc", scaled_to="64 MiB")
     result = ww.run(scenario, **{"measure.warm_up": 1.0, "measure.drive_writes": 1.0})
     assert result.rating.dwpd == pytest.approx(1.0)
@@ -49,7 +49,7 @@ def test_a_scenario_of_the_drive_runs():
     assert summary["write_amplification_limit"] == result.rating.write_amplification_limit
 
 
-def test_errors_name_the_figure_or_the_file():
+def test_errors_name_figure_or_file():
     for figures, key in [
         ({}, "capacity"),
         ({"capacity": "1 TB", "over_provisioning": float("inf")}, None),

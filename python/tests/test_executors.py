@@ -22,7 +22,7 @@ from wearwell import _executors
 ROOT = Path(__file__).parents[2]
 VARY = {"device.spare_factor": [0.2, 0.3], "victim": ["greedy", "fifo"]}
 
-# Dask emits warnings of its own, which do not concern this package.
+# Dask emits warnings that do not concern this package.
 dasks = pytest.mark.filterwarnings("default")
 
 
@@ -37,7 +37,7 @@ def expected(small):
 
 @pytest.fixture
 def long(small):
-    """A scenario of which a dozen runs take several times as long as the work that a kill may lose, on any machine."""
+    """A scenario whose dozen runs take several times as long as the work that a kill may lose, on any machine."""
     return small.to_dict() | {"measure": {"warm_up": 2.0, "drive_writes": 3200.0}}
 
 
@@ -101,8 +101,8 @@ def cluster(tmp_path):
         yield cluster
 
 
-class After:
-    """Progress callback that runs an action once a number of runs is finished."""
+class ActionAfterRuns:
+    """Progress callback that runs an action when a number of runs is finished."""
 
     def __init__(self, finished, action):
         self.finished, self.action, self.done = finished, action, False
@@ -113,7 +113,7 @@ class After:
             self.action()
 
 
-def test_processes_make_the_same_table(small, expected):
+def test_processes_give_equal_table(small, expected):
     for executor in (processes(1), processes(2), ThreadPoolExecutor(3)):
         with executor:
             assert text(ww.sweep(small, VARY, replicas=2, executor=executor)) == expected
@@ -130,7 +130,7 @@ def test_failed_run_is_a_row_with_any_executor(small, samples):
 
 
 @dasks
-def test_a_cluster_makes_the_same_table(small, expected, cluster):
+def test_cluster_gives_equal_table(small, expected, cluster):
     with cluster.client() as client:
         assert text(ww.sweep(small, VARY, replicas=2, executor=client)) == expected
         assert text(ww.sweep(small, VARY, replicas=2, executor=client.get_executor(pure=False))) == expected
@@ -138,7 +138,7 @@ def test_a_cluster_makes_the_same_table(small, expected, cluster):
 
 
 @dasks
-def test_a_local_cluster_of_processes_makes_the_same_table(small, expected):
+def test_local_process_cluster_gives_equal_table(small, expected):
     distributed = pytest.importorskip("distributed")
     options = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": None}
     with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as client:
@@ -146,9 +146,9 @@ def test_a_local_cluster_of_processes_makes_the_same_table(small, expected):
 
 
 @dasks
-def test_a_killed_worker_of_a_cluster_costs_nothing_but_time(long, tmp_path, cluster):
+def test_killed_cluster_worker_loses_no_runs(long, tmp_path, cluster):
     seeds = {"seed": list(range(1, 13))}
-    kill = After(3, lambda: cluster.workers[0].send_signal(signal.SIGKILL))
+    kill = ActionAfterRuns(3, lambda: cluster.workers[0].send_signal(signal.SIGKILL))
     table = ww.sweep(long, seeds, executor=cluster.address, store=tmp_path / "store", progress=kill)
     assert kill.done
     assert cluster.workers[0].wait(10) == -signal.SIGKILL
@@ -159,7 +159,7 @@ def test_a_killed_worker_of_a_cluster_costs_nothing_but_time(long, tmp_path, clu
 @dasks
 def test_lost_scheduler_is_reported_and_sweep_continues_locally(long, tmp_path, cluster):
     seeds, store = {"seed": list(range(1, 13))}, tmp_path / "store"
-    kill = After(3, lambda: cluster.scheduler.send_signal(signal.SIGKILL))
+    kill = ActionAfterRuns(3, lambda: cluster.scheduler.send_signal(signal.SIGKILL))
     begin = time.monotonic()
     with pytest.raises(ww.ExecutorError, match="scheduler"):
         ww.sweep(long, seeds, executor=cluster.address, store=store, progress=kill)
@@ -176,7 +176,7 @@ def test_killed_process_is_reported_and_sweep_continues(long, tmp_path):
     seeds, store = {"seed": list(range(1, 9))}, tmp_path / "store"
     with processes(2) as executor:
         executor.submit(os.getpid).result()
-        kill = After(2, lambda: os.kill(next(iter(executor._processes)), signal.SIGKILL))
+        kill = ActionAfterRuns(2, lambda: os.kill(next(iter(executor._processes)), signal.SIGKILL))
         with pytest.raises(ww.ExecutorError, match="a worker has died"):
             ww.sweep(long, seeds, executor=executor, store=store, progress=kill)
     assert 2 <= len(ww.read_store(store)) < 8
@@ -192,20 +192,23 @@ def test_closed_executor_is_reported(small):
         ww.sweep(small, VARY, executor=executor)
 
 
-class Elsewhere(ThreadPoolExecutor):
-    """Executor whose workers receive work for another version."""
+class OtherVersionExecutor(ThreadPoolExecutor):
+    """Executor whose workers receive work for another version of the package."""
 
     def submit(self, work, version, *more):
         return super().submit(work, "9.9.9", *more)
 
 
-def test_workers_of_another_version_make_no_run(small):
-    with Elsewhere(1) as executor, pytest.raises(ww.ExecutorError, match=f"a worker has wearwell {ww.__version__}"):
+def test_workers_of_other_version_run_nothing(small):
+    with (
+        OtherVersionExecutor(1) as executor,
+        pytest.raises(ww.ExecutorError, match=f"a worker has wearwell {ww.__version__}"),
+    ):
         ww.sweep(small, VARY, executor=executor)
 
 
 @dasks
-def test_a_cluster_with_another_version_makes_no_run(small, cluster, monkeypatch):
+def test_cluster_of_other_version_runs_nothing(small, cluster, monkeypatch):
     monkeypatch.setattr(_executors, "version", lambda: "0.0.9")
     with pytest.raises(ww.ExecutorError, match=r"the worker tcp://.* has wearwell 0\.0\.9, and this is"):
         ww.sweep(small, VARY, executor=cluster.address)
@@ -214,12 +217,12 @@ def test_a_cluster_with_another_version_makes_no_run(small, cluster, monkeypatch
 @dasks
 def test_missing_scheduler_is_reported(small, monkeypatch):
     pytest.importorskip("distributed")
-    monkeypatch.setattr(_executors, "CONNECT_S", 1)
+    monkeypatch.setattr(_executors, "CONNECT_TIMEOUT_S", 1)
     with pytest.raises(ww.ExecutorError, match=r"no Dask scheduler at tcp://127\.0\.0\.1:1"):
         ww.sweep(small, VARY, executor="tcp://127.0.0.1:1")
 
 
-def test_advice_is_the_same_with_any_executor(small, tmp_path):
+def test_advice_is_equal_for_any_executor(small, tmp_path):
     options = {"only": ["victim"], "replicas": 2, "depth": 1, "quick": True}
     here = ww.advise(small, **options)
     with processes(2) as executor:
@@ -234,7 +237,7 @@ def test_advice_is_the_same_with_any_executor(small, tmp_path):
         ww.advise(small, **options, executor=executor, store=tmp_path / "empty")
 
 
-def test_several_writers_fill_one_store(small, tmp_path):
+def test_concurrent_writers_fill_one_store(small, tmp_path):
     seeds = [list(range(first, first + 8)) for first in (1, 5, 9)]
     threads = [
         threading.Thread(target=ww.sweep, args=(small, {"seed": each}), kwargs={"store": tmp_path / "store"})
@@ -254,7 +257,7 @@ def test_stores_are_readable_by_other_programs(small, tmp_path):
     store = tmp_path / "store"
     vary = {"device.spare_factor": [0.2, 0.3], "victim": ["greedy", {"policy": "d_choices", "choices": 3}]}
     expected = ww.sweep(small, vary, replicas=2, store=store)
-    # A file of another study.
+    # This adds a file of another study.
     ww.sweep(small, {"seed": [7]}, store=store)
     files = f"{store}/*.parquet"
     rows = f"read_parquet('{files}', union_by_name = true)"
@@ -308,7 +311,7 @@ SWEEP = ["--vary", "seed=1:6:1", "--vary", "ftl.victim=greedy,fifo", "--format",
 
 
 @dasks
-def test_the_command_line_makes_the_same_table_on_a_cluster(small, tmp_path, cluster, program):
+def test_command_line_gives_equal_table_on_cluster(small, tmp_path, cluster, program):
     scenario = tmp_path / "small.toml"
     scenario.write_text(small.to_toml())
     here = command(program, "sweep", scenario, *SWEEP)
@@ -326,7 +329,7 @@ def test_the_command_line_makes_the_same_table_on_a_cluster(small, tmp_path, clu
 
 
 @dasks
-def test_the_command_line_goes_on_after_its_scheduler_is_lost(long, tmp_path, cluster, program):
+def test_command_line_resumes_after_lost_scheduler(long, tmp_path, cluster, program):
     scenario, store = tmp_path / "long.json", tmp_path / "store"
     scenario.write_text(json.dumps(long))
     words = ["sweep", scenario, *SWEEP, "--store", store]

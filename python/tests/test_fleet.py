@@ -29,7 +29,7 @@ FLEET = {
 }
 
 
-def test_a_fleet_is_tables(tmp_path):
+def test_fleet_result_has_tables(tmp_path):
     found = ww.fleet(FLEET)
     assert (found.drives, found.share_by_theory, found.check) == (60, 1.0, None)
     assert list(found.tenants.drives) == [40.0, 20.0]
@@ -45,7 +45,7 @@ def test_a_fleet_is_tables(tmp_path):
     pd.testing.assert_frame_equal(ww.fleet(path, threads=1).life, found.life)
 
 
-def test_some_drives_are_simulated():
+def test_check_simulates_some_drives():
     seen = []
     found = ww.fleet(FLEET, check=3, check_blocks=200, tolerance=0.2, progress=lambda *counts: seen.append(counts))
     assert found.check.drives.sum() == 3

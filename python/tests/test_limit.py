@@ -14,7 +14,7 @@ DRIVE = {
 }
 
 
-def test_rows_stand_above_the_bound_and_losses_add_up():
+def test_rows_are_above_the_bound_and_losses_sum_up():
     table = ww.limit(DRIVE, placements=["single", {"kind": "sepbit"}, "oracle"], victims=["fifo"])
     pairs = list(zip(table["placement"], table["victim"], strict=True))
     placements = ["double", "single", '{"kind":"sepbit"}', "oracle"]
@@ -29,7 +29,7 @@ def test_rows_stand_above_the_bound_and_losses_add_up():
     assert run["above_foreseeing_ci95"].isna().all()
 
 
-def test_seeds_give_intervals_and_one_store_serves_all(tmp_path):
+def test_seeds_give_intervals_and_share_one_store(tmp_path):
     seen = []
     both = {"placements": ["single"], "victims": [], "store": tmp_path / "runs"}
     table = ww.limit(DRIVE, replicas=3, progress=lambda finished, planned: seen.append((finished, planned)), **both)
@@ -66,6 +66,6 @@ def test_invalid_policies_and_drives_are_refused(settings, error, words):
         ww.limit(DRIVE, **settings)
 
 
-def test_a_stack_has_no_limit():
+def test_stack_has_no_lower_bound():
     with pytest.raises(ww.ScenarioError, match="log: the limit is that of a drive"):
         ww.limit(DRIVE | {"log": [{"spare_factor": 0.3}]})

@@ -37,7 +37,7 @@ class Greedy:
         ({"device": 3}, ww.ScenarioError, "device: invalid type: integer `3`"),
     ],
 )
-def test_values_that_are_no_scenario_are_refused(scenario, error, message):
+def test_non_scenario_values_are_refused(scenario, error, message):
     with pytest.raises(error, match=message):
         ww.run(scenario)
 
@@ -61,7 +61,7 @@ def test_values_that_are_no_scenario_are_refused(scenario, error, message):
         ({"messure": {}}, "did you mean `measure`"),
     ],
 )
-def test_wrong_settings(small, given, message):
+def test_invalid_settings_are_refused(small, given, message):
     with pytest.raises(ww.ScenarioError, match=message) as caught:
         ww.run(small, **given)
     assert caught.value.key is not None
@@ -115,7 +115,7 @@ def test_invalid_results_are_refused(small, tmp_path):
         (lambda s: ww.LiveDevice(s).trim(0, 10**30), IndexError, "no such page"),
     ],
 )
-def test_wrong_arguments(small, call, error, message):
+def test_invalid_arguments_are_refused(small, call, error, message):
     with pytest.raises(error, match=message):
         call(small)
 
@@ -151,7 +151,7 @@ def test_invalid_items_of_a_workload_are_refused(small, item, error, message):
 
 
 @pytest.mark.parametrize("item", [[], ("flush", []), ("read", [])])
-def test_workloads_that_never_name_a_page_end(small, item):
+def test_workload_without_pages_ends_with_error(small, item):
     def endless(_):
         while True:
             yield item
@@ -171,13 +171,13 @@ def arrays(pages):
     yield np.arange(1, pages)
 
 
-def test_arrays_of_any_kind_and_layout_are_the_same_pages(small):
+def test_arrays_of_any_type_and_layout_give_equal_pages(small):
     own, plain = (ww.run(small, workload=each) for each in (arrays, np.arange(1638)))
     assert own.nand == plain.nand
     assert own.windows.equals(plain.windows)
 
 
-def test_arrays_that_change_after_they_were_yielded_change_nothing(small):
+def test_later_changes_of_yielded_arrays_have_no_effect(small):
     def one_array(pages):
         array = np.empty(100, np.int64)
         for start in range(0, pages - 100, 100):
@@ -192,7 +192,7 @@ def test_arrays_that_change_after_they_were_yielded_change_nothing(small):
     assert ww.run(small, workload=one_array).nand == ww.run(small, workload=many_arrays).nand
 
 
-def test_a_policy_that_calls_itself_for_ever(small):
+def test_infinitely_recursive_policy_is_an_error(small):
     class Endless(Greedy):
         def select(self, blocks):
             return self.select(blocks)
@@ -202,7 +202,7 @@ def test_a_policy_that_calls_itself_for_ever(small):
     assert caught.value.__notes__ == ["in Endless.select, the victim policy of this run"]
 
 
-def test_a_run_within_a_run(small):
+def test_nested_run_is_possible(small):
     class Nested(Greedy):
         inner = None
 
@@ -215,7 +215,7 @@ def test_a_run_within_a_run(small):
     assert result.nand == policy.inner.nand
 
 
-def test_a_policy_is_kept_as_long_as_it_is_needed(small):
+def test_policy_lives_as_long_as_its_run(small):
     import gc
     import weakref
 
@@ -232,17 +232,17 @@ def test_a_policy_is_kept_as_long_as_it_is_needed(small):
 
 
 def test_exception_in_a_part_constructor_is_raised_with_a_note(small):
-    class Demanding(Greedy):
+    class PolicyWithParameters(Greedy):
         def __init__(self, size):
             self.size = size
 
     with pytest.raises(TypeError, match="size") as caught:
-        ww.run(small, victim=Demanding)
-    assert "in Demanding(), which is to make a victim" in caught.value.__notes__[0]
-    assert ww.run(small, victim=lambda: Demanding(3)).nand == ww.run(small, victim=Greedy).nand
+        ww.run(small, victim=PolicyWithParameters)
+    assert "in PolicyWithParameters(), which is to make a victim" in caught.value.__notes__[0]
+    assert ww.run(small, victim=lambda: PolicyWithParameters(3)).nand == ww.run(small, victim=Greedy).nand
 
 
-def test_sweep_accepts_own_parts(small, tmp_path):
+def test_sweep_accepts_custom_parts(small, tmp_path):
     def quarter(pages, seed):
         random = np.random.default_rng(seed)
         while True:
@@ -253,7 +253,7 @@ def test_sweep_accepts_own_parts(small, tmp_path):
     assert list(table.victim) == ["greedy"] * 4 + ["Greedy"] * 4
     assert list(table.workload) == ["uniform", "uniform", "quarter", "quarter"] * 2
     assert table.error.isna().all()
-    # Each replica draws different numbers.
+    # Each replica draws different random numbers.
     assert table.programs.nunique() == 8
     one = ww.run(small, victim=Greedy, workload=quarter, seed=int(table.seed.iloc[-1]))
     assert one.nand.programs == table.programs.iloc[-1]
@@ -268,17 +268,17 @@ def test_sweep_accepts_own_parts(small, tmp_path):
 
 
 def test_an_exception_in_one_run_ends_the_sweep(small):
-    class Failing(Greedy):
+    class FailingPolicy(Greedy):
         def select(self, blocks):
             raise LookupError("my own mistake")
 
     endless = {**small.to_dict(), "measure": WITHOUT_END}
     with pytest.raises(LookupError, match="my own mistake"):
-        ww.sweep(endless, {"victim": ["greedy", Failing]}, threads=2)
+        ww.sweep(endless, {"victim": ["greedy", FailingPolicy]}, threads=2)
 
 
-def test_runs_in_threads_go_on_at_the_same_time(small):
-    """Each run waits in the middle for the other, so neither may block the other."""
+def test_runs_in_threads_are_concurrent(small):
+    """Each run waits for the other one in the middle, so neither may block the other."""
     meet = threading.Barrier(2, timeout=60)
     scenario = {**small.to_dict(), "measure": {"warm_up": 0.0, "drive_writes": 1000.0, "window": 10.0}}
 
@@ -291,7 +291,7 @@ def test_runs_in_threads_go_on_at_the_same_time(small):
     assert first == second
 
 
-def test_own_parts_in_threads_do_not_disturb_each_other(small):
+def test_custom_parts_in_threads_are_independent(small):
     with ThreadPoolExecutor(4) as pool:
         results = list(pool.map(lambda seed: ww.run(small, victim=Greedy, seed=seed % 2), range(8)))
     assert all(result == results[at % 2] for at, result in enumerate(results))
@@ -449,7 +449,7 @@ call = lambda: [trace.convert(path, path + ".out", "wearwell-csv", format="wearw
 
 
 @pytest.mark.parametrize("what", ENDLESS)
-def test_ctrl_c_ends_it_within_a_second(what):
+def test_ctrl_c_ends_call_within_a_second(what):
     program = (
         textwrap.dedent(SCENARIO)
         + ENDLESS[what]
@@ -474,12 +474,12 @@ except KeyboardInterrupt:
             assert process.communicate(timeout=60)[0] == "interrupted\n"
         finally:
             process.kill()
-        # Measured by wall time on a busy machine, so the limit is generous.
+        # The limit is generous, because wall-clock time is measured on a busy machine.
         assert os.times().elapsed - before.elapsed < 10
     assert process.returncode == 0
 
 
-def test_a_locale_without_unicode(tmp_path):
+def test_package_works_in_locale_without_unicode(tmp_path):
     path = tmp_path / "scenario.toml"
     program = f"""{SCENARIO}
 import pathlib

@@ -18,7 +18,7 @@ NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
 def numbers(cell):
     """Return the numbers that a cell printed or showed, ignoring words and blanks.
 
-    Objects with an HTML form are left out: their text has complete arrays.
+    Objects with an HTML form are omitted, because their text contains complete arrays.
     """
     texts = [output.get("text") or output.get("data", {}).get("text/plain", "") for output in cell.outputs]
     shown = [text for text in texts if not re.match(r"<Figure|<Axes|SteadyState", text)]
@@ -30,13 +30,13 @@ def figures(cell):
     return sum("image/png" in output.get("data", {}) for output in cell.outputs)
 
 
-def test_each_kind_of_user_has_a_notebook():
+def test_each_user_group_has_a_notebook():
     assert [path.stem for path in NOTEBOOKS] == ["drive_vendor", "operator", "researcher", "software", "teacher"]
 
 
 @pytest.mark.filterwarnings("default")
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_a_notebook_shows_what_it_showed(path):
+def test_notebook_outputs_are_unchanged(path):
     kept = nbformat.read(path, as_version=4)
     again = nbformat.read(path, as_version=4)
     run = nbclient.NotebookClient(
@@ -54,7 +54,7 @@ def test_a_notebook_shows_what_it_showed(path):
     assert any(figures(cell) for cell in kept.cells if cell.cell_type == "code")
 
 
-def test_the_picture_of_the_readme_is_drawn_from_runs():
+def test_readme_picture_is_drawn_from_runs():
     """Uses a smaller drive and fewer points than the picture: the simulated points must lie on the curves."""
     path = ROOT / "docs" / "images" / "readme.py"
     program = runpy.run_path(str(path))

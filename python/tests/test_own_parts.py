@@ -29,7 +29,7 @@ def figures(result):
     return {key: value for key, value in result.summary().items() if key != "warnings"}
 
 
-def test_fifo_in_python_is_fifo(small):
+def test_python_fifo_equals_built_in_fifo(small):
     own, built_in = ww.run(small, victim=Fifo()), ww.run(small, victim="fifo")
     assert figures(own) == figures(built_in)
     assert own.windows.equals(built_in.windows)
@@ -38,7 +38,7 @@ def test_fifo_in_python_is_fifo(small):
 
 @pytest.mark.parametrize("placement", ["single", "double"])
 @pytest.mark.parametrize("reclaim", ["free_pool", "in_place"])
-def test_fifo_in_python_is_fifo_in_other_stacks(small, placement, reclaim):
+def test_python_fifo_equals_built_in_fifo_in_other_stacks(small, placement, reclaim):
     own = ww.run(small, victim=Fifo(), placement=placement, ftl__reclaim=reclaim)
     built_in = ww.run(small, victim="fifo", placement=placement, ftl__reclaim=reclaim)
     assert figures(own) == figures(built_in)
@@ -58,7 +58,7 @@ def test_policy_is_notified_of_blocks_taken_by_wear_levelling(small):
     assert Counting.taken_blocks > 0
 
 
-def test_a_policy_sees_the_blocks(small):
+def test_policy_reads_the_block_table(small):
     class Watching(Greedy):
         def __init__(self):
             self.calls, self.deaths, self.seen = 0, 0, {}
@@ -101,13 +101,13 @@ def test_a_policy_sees_the_blocks(small):
         (lambda blocks: int((~blocks.candidates).argmax()), "which is erased, open or bad"),
     ],
 )
-def test_a_wrong_victim_is_an_error(small, answer, message):
-    class Wrong:
+def test_invalid_victim_is_an_error(small, answer, message):
+    class InvalidVictimPolicy:
         def select(self, blocks):
             return answer(blocks)
 
-    with pytest.raises(ww.RunError, match=f"Wrong.select .*{message}"):
-        ww.run(small, victim=Wrong())
+    with pytest.raises(ww.RunError, match=f"InvalidVictimPolicy.select .*{message}"):
+        ww.run(small, victim=InvalidVictimPolicy())
 
 
 @pytest.mark.parametrize("method", ["select", "closed", "invalidated"])
@@ -127,7 +127,7 @@ def test_exceptions_in_a_policy_end_the_run(small, method):
     assert len(calls) == 1
 
 
-def test_an_object_that_is_no_policy_is_refused(small):
+def test_non_policy_object_is_refused(small):
     with pytest.raises(TypeError, match="object has no method select"):
         ww.run(small, victim=object())
 
@@ -146,7 +146,7 @@ def test_a_workload_in_python(small):
     assert any("workload was the program's own" in warning for warning in own.warnings)
 
 
-def test_a_workload_in_python_equals_the_same_built_in(small):
+def test_python_workload_equals_built_in_workload(small):
     own = ww.run(small, workload=lambda pages: [np.arange(pages)])
     built_in = ww.run(small, workload="sequential")
     leave_out = {"warnings", "final_draw"}
@@ -183,7 +183,7 @@ def test_a_workload_of_several_operations(small):
         (iter([[1, 2, 3]]), ww.RunError, "ended before the run did"),
     ],
 )
-def test_wrong_workloads_are_errors(small, workload, error, message):
+def test_invalid_workloads_are_errors(small, workload, error, message):
     with pytest.raises(error, match=message):
         ww.run(small, workload=workload)
 

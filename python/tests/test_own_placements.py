@@ -109,7 +109,7 @@ def test_a_placement_and_a_policy_and_a_workload_together(small):
     assert len(own.warnings) == 3 + len(theirs.warnings)
 
 
-def test_a_placement_sees_the_pages(mixed):
+def test_placement_receives_the_pages(mixed):
     seen = []
 
     class Watching(Double):
@@ -155,13 +155,13 @@ def returning(value):
         (17, TypeError, r"the placement int has no method place\(page\)"),
     ],
 )
-def test_wrong_placements_are_errors(small, placement, error, message):
+def test_invalid_placements_are_errors(small, placement, error, message):
     with pytest.raises(error, match=message):
         ww.run(small, placement=placement)
 
 
 @pytest.mark.parametrize("method", ["begin", "place", "reclaimed", "trimmed"])
-def test_exceptions_in_a_placement_come_out_with_its_name(mixed, method):
+def test_placement_exceptions_have_a_note_with_its_name(mixed, method):
     def fail(self, *arguments):
         raise LookupError("my own mistake")
 
@@ -179,13 +179,13 @@ def test_exceptions_in_a_placement_come_out_with_its_name(mixed, method):
         ({"power__at_end": True}, "power", "can be built anew after a cut"),
     ],
 )
-def test_placement_is_refused_where_none_is_possible(small, given, key, message):
+def test_placement_is_refused_for_ftl_without_placement(small, given, key, message):
     with pytest.raises(ww.ScenarioError, match=message) as caught:
         ww.run(small, placement=Double, **given)
     assert caught.value.key == key
 
 
-def test_the_scenario_names_no_placement_that_was_not_used(small):
+def test_scenario_names_only_used_placements(small):
     # The unused placement `oracle` would be refused for a workload without temperatures.
     own = ww.run(small, placement=Double, ftl__reclaim="free_pool")
     assert counted(own) == counted(ww.run({**small.to_dict(), "ftl": {"placement": "oracle"}}, placement=Double))

@@ -76,7 +76,7 @@ def test_there_are_documents_with_programs():
 def test_the_programs_of_the_documents_run(document, tmp_path, monkeypatch):
     """Run the blocks of a document as one program, in a copy of the repository.
 
-    A block of text below `<!-- printed -->` is the expected output of the block before it.
+    A block of text below `<!-- printed -->` is the expected output of the block in front of it.
     """
     pytest.importorskip("matplotlib").use("Agg")
     monkeypatch.chdir(tmp_path)

@@ -23,12 +23,12 @@ def test_sdcsim_counts_of_victims_give_page_writes_and_write_amplification(peers
     assert run.ns_per_unit() == 2e9 / 1280
 
 
-def test_sdcsim_without_counts_is_an_error_that_says_how_to_build(peers, tmp_path):
+def test_sdcsim_without_counts_gives_build_instructions(peers, tmp_path):
     with pytest.raises(peers["common"].PeerError, match="gfortran"):
         peers["sdcsim"].victims(tmp_path)
 
 
-def test_ratio_is_that_of_each_pair_and_the_median_run_is_shown(peers):
+def test_comparison_shows_ratio_of_pairs_and_median_run(peers):
     run, compare = peers["common"].Run, peers["common"].Comparison
     found = compare(
         "MQSim", "reads", [run(6, 0, 1, None), run(9, 0, 1, None)], [run(2, 0, 1, None), run(1, 0, 1, None)]
@@ -47,7 +47,7 @@ def test_scenarios_are_toml_with_the_size_of_the_trace(peers):
         assert ("trace" in scenario) == (peers["mqsim"].CASES[case][1] is None)
 
 
-def test_mqsim_traces_read_only_what_was_written(peers):
+def test_mqsim_trace_reads_only_written_pages(peers):
     written = set()
     for request in peers["mqsim"].random_requests(0.5, 1000, 4000):
         assert not request.is_read or request.page in written

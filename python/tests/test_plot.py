@@ -36,7 +36,7 @@ def table(runs):
     return runs.copy()
 
 
-def test_means_have_the_interval_of_students_t(table):
+def test_means_have_student_t_intervals(table):
     means = ww.means(table, "write_amplification", "erases_mean")
     assert list(means.columns) == [
         *VARY, "write_amplification", "write_amplification_ci95", "erases_mean", "erases_mean_ci95", "runs"
@@ -44,12 +44,12 @@ def test_means_have_the_interval_of_students_t(table):
     assert list(means.runs) == [3] * 4
     first = table.iloc[:3].write_amplification
     assert means.write_amplification[0] == pytest.approx(first.mean(), rel=1e-12)
-    # Quantile of Student's t for two degrees of freedom, from tables.
+    # The number is the quantile of Student's t for two degrees of freedom, from tables.
     assert means.write_amplification_ci95[0] == pytest.approx(4.302653 * first.std() / np.sqrt(3), rel=1e-6)
     assert means.victim[1] == VARY["victim"][1]
 
 
-def test_a_single_run_has_its_own_interval_and_failed_runs_none(table):
+def test_single_run_has_batch_interval_and_failed_run_none(table):
     one = ww.means(table[table.replica == 0])
     assert list(one.write_amplification_ci95) == list(table[table.replica == 0].write_amplification_ci95)
     assert ww.means(table[table.replica == 0], "erases_mean").erases_mean_ci95.isna().all()
@@ -97,7 +97,7 @@ def test_colours_differ_in_grey_for_a_few_lines():
         assert abs(luminance(colours[0]) - luminance(colours[1])) > 0.3
 
 
-def test_theory_beside_a_sweep(table):
+def test_theory_is_drawn_with_a_sweep(table):
     spare = np.linspace(0.2, 0.3, 5)
     ax = plot.sweep(table, "device.spare_factor", by="victim")
     before = ax.get_ylabel()
@@ -137,7 +137,7 @@ def test_response_times(small):
         plot.response_times(ww.run(small))
 
 
-def test_figures_are_saved_as_vectors_and_always_alike(table, tmp_path):
+def test_saved_figures_are_vectors_and_reproducible(table, tmp_path):
     ax = plot.sweep(table, "device.spare_factor")
     for end in ("pdf", "svg"):
         first, second = tmp_path / f"a.{end}", tmp_path / f"b.{end}"
@@ -171,12 +171,12 @@ def test_figures_are_saved_as_vectors_and_always_alike(table, tmp_path):
         (lambda table: plot.curves([1], [1], width=float("nan")), ww.ParameterError, "width: is nan"),
     ],
 )
-def test_wrong_figures_are_errors(table, call, error, message):
+def test_invalid_figures_are_errors(table, call, error, message):
     with pytest.raises(error, match=message):
         call(table)
 
 
-def test_settings_that_would_be_mixed_are_refused(small):
+def test_mixed_settings_are_refused(small):
     table = ww.sweep(small, {**VARY, "placement": ["single", "double"]})
     with pytest.raises(ww.ParameterError, match="victim would be mixed in one line"):
         plot.sweep(table, "device.spare_factor", by="placement")
@@ -193,7 +193,7 @@ def test_without_matplotlib_the_error_names_the_extra(small, monkeypatch):
         ww.run(small).to_polars()
 
 
-def test_importing_the_package_imports_no_plots():
+def test_package_import_does_not_import_matplotlib():
     program = "import sys, wearwell; sys.exit(bool({'matplotlib', 'pandas', 'polars'} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
 

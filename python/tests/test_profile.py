@@ -1,4 +1,4 @@
-"""Parsing of perf's output in scripts/profile.py."""
+"""Tests of how scripts/profile.py parses the output of perf."""
 
 import runpy
 
@@ -77,7 +77,7 @@ def test_sample_outside_rust_code_is_named_by_kind(symbol, file, name):
     assert PROFILE["group_of"](sample(symbol, file)) == (name, False)
 
 
-def test_summary_counts_the_engine_apart_and_names_the_kernel_function_with_most_samples():
+def test_summary_separates_engine_and_names_top_kernel_function():
     samples = [sample(LOG_STORE)] * 6 + [sample("malloc", "/lib/libc.so.6")]
     samples += [sample("clear_page_erms", "[kernel.kallsyms]")] * 2 + [sample("xas_find", "[kernel.kallsyms]")]
     assert PROFILE["summary"](samples) == (
@@ -91,11 +91,11 @@ def test_summary_of_no_samples_is_empty():
     assert PROFILE["summary"]([]) == (0, 0.0, [])
 
 
-def test_cpu_time_is_that_of_the_shells_children():
+def test_cpu_time_includes_only_child_processes():
     assert PROFILE["cpu_seconds"]("warning\n0m0.00s 0m0.01s\n1m1.50s 0m0.25s\n") == (61.5, 0.25)
 
 
-def test_chosen_name_is_exact_or_a_beginning():
+def test_case_is_chosen_by_name_or_prefix():
     assert PROFILE["chosen"](["sweep"]) == ["sweep"]
     assert PROFILE["chosen"](["limit"]) == ["limit"]
     assert PROFILE["chosen"](["theory"]) == [case for case in PROFILE["CASES"] if case.startswith("theory")]

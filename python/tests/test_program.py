@@ -1,5 +1,4 @@
-"""Tests of reproductions on a cluster: workers' programs compute the points and give the same tables; failures of
-programs."""
+"""Tests of reproductions on a cluster: the programs of the workers give the same tables; failures of programs."""
 
 import contextlib
 import json
@@ -24,7 +23,7 @@ JOURNAL = "finished/gecko_checkpoints.jsonl"
 
 
 @pytest.fixture
-def answering(tmp_path, program, monkeypatch):
+def fake_program(tmp_path, program, monkeypatch):
     """A cluster whose workers have the program."""
     monkeypatch.setenv(_program.PROGRAM, program)
     with started(tmp_path) as cluster:
@@ -48,8 +47,8 @@ def points(output):
 
 
 @contextlib.contextmanager
-def once_there_are(count, output, action):
-    """Run an action once a number of points is stored."""
+def when_points_exist(count, output, action):
+    """Run an action when a number of points is stored."""
 
     def wait():
         begin = time.monotonic()
@@ -64,13 +63,13 @@ def once_there_are(count, output, action):
 
 
 @dasks
-def test_a_cluster_reproduces_the_same_also_if_a_worker_is_killed(tmp_path, answering, program):
+def test_cluster_with_killed_worker_gives_equal_results(tmp_path, fake_program, program):
     here, there = tmp_path / "here", tmp_path / "there"
     alone = command(program, *WORDS, "--output", here)
-    with once_there_are(2, there, lambda: answering.workers[0].send_signal(signal.SIGKILL)):
-        spread = command(program, *WORDS, "--output", there, "--dask", answering.address)
+    with when_points_exist(2, there, lambda: fake_program.workers[0].send_signal(signal.SIGKILL)):
+        spread = command(program, *WORDS, "--output", there, "--dask", fake_program.address)
     assert (alone.returncode, spread.returncode) == (0, 0), alone.stderr + spread.stderr
-    assert answering.workers[0].wait(10) == -signal.SIGKILL
+    assert fake_program.workers[0].wait(10) == -signal.SIGKILL
     assert spread.stderr.count("2 workers, 2 runs at a time") == 1
     assert spread.stdout.replace(str(there), "") == alone.stdout.replace(str(here), "")
     assert left(there) == left(here)
@@ -81,12 +80,12 @@ def test_a_cluster_reproduces_the_same_also_if_a_worker_is_killed(tmp_path, answ
 
 
 @dasks
-def test_same_command_continues_locally_after_a_lost_scheduler(tmp_path, answering, program):
+def test_same_command_continues_locally_after_a_lost_scheduler(tmp_path, fake_program, program):
     there, words = tmp_path / "there", [*WORDS, "--output", tmp_path / "there"]
-    with once_there_are(2, there, lambda: answering.scheduler.send_signal(signal.SIGKILL)):
-        lost = command(program, *words, "--dask", answering.address)
+    with when_points_exist(2, there, lambda: fake_program.scheduler.send_signal(signal.SIGKILL)):
+        lost = command(program, *words, "--dask", fake_program.address)
     assert lost.returncode == 1, lost.stdout
-    assert f"{ITEM}: --dask {answering.address}: " in lost.stderr
+    assert f"{ITEM}: --dask {fake_program.address}: " in lost.stderr
     assert "scheduler" in lost.stderr
     assert "points are finished and kept" in lost.stderr
     assert not (there / ITEM).exists()
@@ -113,7 +112,7 @@ SAYS = 'print(\'{"build": "0.0.9 ab"}\', flush=True)\nsys.stdin.readline()\n'
 
 
 @dasks
-def test_workers_with_another_build_answer_nothing(tmp_path, program, monkeypatch):
+def test_workers_with_other_build_compute_nothing(tmp_path, program, monkeypatch):
     monkeypatch.setenv(_program.PROGRAM, str(script(tmp_path, SAYS)))
     with started(tmp_path, 1) as cluster:
         refused = command(program, *WORDS, "--output", tmp_path / "there", "--dask", cluster.address)
@@ -160,15 +159,15 @@ def test_missing_program_is_reported_by_name(tmp_path, monkeypatch):
         _program.build()
 
 
-def alive(process):
-    """Return whether a process runs or still has not ended."""
+def is_alive(process):
+    """Return whether a process still runs or has not ended yet."""
     try:
         return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
         return False
 
 
-def test_program_ends_when_its_worker_is_killed(program, monkeypatch):
+def test_program_ends_with_killed_worker(program, monkeypatch):
     monkeypatch.setenv(_program.PROGRAM, program)
     version, _, digest = _program.build().partition(" ")
     assert version == ww.__version__
@@ -189,10 +188,10 @@ def test_program_ends_when_its_worker_is_killed(program, monkeypatch):
         if (now := children.read_text().strip()) != seen:
             seen, since = now, time.monotonic()
         time.sleep(0.05)
-    assert alive(seen)
+    assert is_alive(seen)
     worker.kill()
     worker.wait()
     begin = time.monotonic()
-    while alive(seen) and time.monotonic() - begin < 20:
+    while is_alive(seen) and time.monotonic() - begin < 20:
         time.sleep(0.05)
-    assert not alive(seen)
+    assert not is_alive(seen)

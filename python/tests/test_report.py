@@ -51,7 +51,7 @@ def test_a_sweep_is_drawn_by_combinations(tmp_path):
         assert isinstance(row[place["steady"]], bool)
 
 
-def test_advice_is_drawn_beside_a_result(tmp_path):
+def test_advice_is_drawn_with_a_result(tmp_path):
     advice = ww.advise(SMALL, only=["victim"], replicas=2, depth=1, quick=True)
     ww.report(tmp_path / "both.html", advice, ww.run(SMALL))
     first, second = documents(tmp_path / "both.html")
@@ -61,7 +61,7 @@ def test_advice_is_drawn_beside_a_result(tmp_path):
 
 
 @pytest.mark.parametrize("wrong", [3, pd.DataFrame({"a": [1]}), None])
-def test_values_that_are_no_result_are_refused(tmp_path, wrong):
+def test_non_result_values_are_refused(tmp_path, wrong):
     with pytest.raises(TypeError, match="or a table of wearwell"):
         ww.report(tmp_path / "x.html", wrong)
     with pytest.raises(TypeError, match="found"):

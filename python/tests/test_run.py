@@ -94,7 +94,7 @@ def test_progress_without_tqdm(small, capsys, monkeypatch):
     assert "measure" in capsys.readouterr().err
 
 
-def test_other_threads_go_on_during_a_run(small):
+def test_other_threads_run_during_a_run(small):
     ticks, done = [], threading.Event()
 
     def tick():
@@ -139,7 +139,7 @@ def test_ctrl_c_ends_a_run(call):
     assert process.returncode == 0
 
 
-def test_run_errors(small, tmp_path):
+def test_invalid_runs_raise_errors(small, tmp_path):
     with pytest.raises(ww.TraceError, match=r"no-such-file.*No such file"):
         ww.run(small, trace={"path": "no-such-file"})
     far = tmp_path / "far.csv"

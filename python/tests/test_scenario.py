@@ -76,7 +76,7 @@ def test_traces_are_relative_to_the_scenario_file(tmp_path):
     assert ww.Scenario.from_toml(path).trace.path == str(tmp_path / "x.csv")
 
 
-def test_all_forms_of_a_scenario_run_alike(tmp_path, small):
+def test_all_scenario_forms_give_equal_runs(tmp_path, small):
     path = tmp_path / "a.toml"
     path.write_text(small.to_toml())
     result = ww.run(small)
@@ -114,12 +114,12 @@ def test_errors_name_the_key_and_the_choices(small, overrides, key, part):
         assert key in str(caught.value)
 
 
-def test_unknown_keys_are_refused_by_the_dataclasses_too():
+def test_dataclasses_refuse_unknown_keys():
     with pytest.raises(ww.ScenarioError, match=r"device\.blocks: there is no such key; expected one of preset"):
         ww.Scenario.from_dict({"device": {"blocks": 3}})
 
 
-def test_errors_in_a_file_say_which(tmp_path):
+def test_file_errors_name_the_file(tmp_path):
     path = tmp_path / "bad.toml"
     path.write_text("[device]\ncapacity = 3\n")
     with pytest.raises(ww.ScenarioError) as caught:
@@ -130,7 +130,7 @@ def test_errors_in_a_file_say_which(tmp_path):
         ww.run(path)
 
 
-def test_keys_lead_into_lists_and_named_parts():
+def test_keys_address_lists_and_named_parts():
     scenario = {"ftl": {"victim": "d_choices"}, "log": [{"name": "a"}], "trace": {"path": "x"}}
     set_key(scenario, "ftl.victim.choices", 3)
     set_key(scenario, "log[0].trim", True)
@@ -146,7 +146,7 @@ def test_numpy_values_are_plain_numbers(small):
     assert ww.run(small, seed=np.int64(7), device__spare_factor=np.float64(0.25)).scenario.seed == 7
 
 
-def test_an_ftl_may_be_a_name_alone():
+def test_ftl_can_be_given_by_name():
     # Metadata and reserve of such an FTL take more than a tenth of so small a drive.
     text = TEXT.replace('[ftl.victim]\npolicy = "d_choices"\nchoices = 3\n', "").replace("0.1", "0.3", 1)
     scenario = ww.Scenario.from_toml(f'ftl = "gecko"\n{text}')

@@ -1,4 +1,4 @@
-"""Tests of the additions of the documentation site to the documents; `make site` builds all of it."""
+"""Tests of what the documentation site adds to the documents; `make site` builds the whole site."""
 
 import re
 import runpy
@@ -16,7 +16,7 @@ def listed(docname):
     return re.findall(r"^:caption: (.*)$", tables, re.MULTILINE), re.findall(r"</(.*)>$", tables, re.MULTILINE)
 
 
-def test_the_lists_of_the_indexes_are_the_contents_of_the_site():
+def test_index_lists_match_site_contents():
     captions, pages = listed("docs/index")
     assert captions == ["Begin", "How to", "Notebooks", "Reference", "What was reproduced", "Inside"]
     below = [page for index in PAGES["INDEXES"][1:] for page in listed(index)[1]]
@@ -30,7 +30,7 @@ def test_the_lists_of_the_indexes_are_the_contents_of_the_site():
     assert len(pages) == len(set(pages))
 
 
-def test_the_gallery_has_every_figure_that_a_page_of_results_shows():
+def test_gallery_has_every_result_figure():
     gallery = "".join(PAGES["gallery"]())
     shown = set()
     for page in (ROOT / "experiments" / "results").glob("*/README.md"):

@@ -19,7 +19,7 @@ def test_a_sweep_is_a_table_of_runs(small):
     assert table.equals(ww.sweep(small, VARY, replicas=2, threads=1))
 
 
-def test_a_sweep_goes_on_where_it_stopped(small, tmp_path):
+def test_interrupted_sweep_resumes(small, tmp_path):
     store = tmp_path / "store"
     seen = []
 
@@ -44,7 +44,7 @@ def test_a_sweep_goes_on_where_it_stopped(small, tmp_path):
     assert sorted(store.glob("*.parquet")) == files
     rows = ww.read_store(store)
     assert len(rows) == 4
-    assert ww.compact_store(store) == ww.Compacted(runs=4, files_before=len(files), files_after=1)
+    assert ww.compact_store(store) == ww.CompactionResult(runs=4, files_before=len(files), files_after=1)
     assert ww.read_store(store).equals(rows)
     with pytest.raises(ww.StoreError, match="no such folder"):
         ww.compact_store(tmp_path / "none")
@@ -68,7 +68,7 @@ def test_all_points_are_checked_first(small, tmp_path):
         ww.sweep(small, {"victim": []})
 
 
-def test_failed_run_does_not_stop_the_others(small, samples):
+def test_failed_run_does_not_stop_other_runs(small, samples):
     trace = {"path": str(samples / "no-such-file"), "format": "msr"}
     table = ww.sweep({**small.to_dict(), "workload": None, "trace": trace}, {"seed": [1, 2]})
     assert table.error.str.contains("no-such-file").all()

@@ -60,7 +60,7 @@ def test_shapes():
     assert theory.double(8, []).shape == (0,)
     assert theory.double(8, np.empty((0, 3)), [1, 2, 3]).shape == (0, 3)
     assert theory.single(8, pd.Series([0.1, 0.2])).shape == (2,)
-    # Checks unusual strides and read-only arrays.
+    # This tests unusual strides and read-only arrays.
     frozen = np.linspace(0.1, 0.6, 6)[::-2]
     frozen.flags.writeable = False
     assert theory.fifo(8, frozen).shape == (3,)
@@ -68,7 +68,7 @@ def test_shapes():
         theory.single([8, 16], spare)
 
 
-def test_one_by_one_or_all_at_once():
+def test_scalar_and_vector_calls_agree():
     random = np.random.default_rng(3)
     pages = random.integers(2, 20, 12)
     spare, window = random.uniform(0.05, 0.5, (2, 12))
@@ -86,7 +86,7 @@ def test_one_by_one_or_all_at_once():
     for function, columns in calls.items():
         rows = [function(*(value.item() for value in row)) for row in zip(*columns, strict=True)]
         assert all(isinstance(row, float) for row in rows)
-        # Bitwise equal: no result depends on the number of cores.
+        # The results are bitwise equal, because no result depends on the number of cores.
         assert function(*columns).tolist() == rows, function.__name__
 
 
@@ -115,22 +115,22 @@ def test_policies():
 
 
 @pytest.mark.parametrize("function", [theory.single, theory.double])
-def test_user_defined_law(function):
+def test_user_defined_selection(function):
     spare = [[0.1], [0.3]]
     own = function([8, 32], spare, **HOT, policy=nine_choices)
     assert own == pytest.approx(function([8, 32], spare, 9, **HOT), rel=1e-9)
 
 
-def test_law_may_call_the_theory():
+def test_selection_may_call_the_theory():
     inner = []
 
-    def law(masses, mean_valid_pages):
+    def selection(masses, mean_valid_pages):
         if not inner:
             inner.append(theory.single(8, [0.1, 0.2, 0.3]))
             inner.append(theory.single(8, [0.1, 0.2], policy=lambda masses, _: masses))
         return masses
 
-    assert theory.single(8, [0.1, 0.2], policy=law) == pytest.approx([10, 5])
+    assert theory.single(8, [0.1, 0.2], policy=selection) == pytest.approx([10, 5])
     assert inner[1] == pytest.approx([10, 5])
 
 
@@ -148,7 +148,7 @@ def test_optimal_choices():
 
 
 @pytest.mark.parametrize("model", ["single", "double", "fifo", "greedy", "windowed", "random", "separated"])
-def test_spare_factors_are_found_again(model):
+def test_solve_spare_inverts_the_models(model):
     target = np.array([2.5, 5.0])
     extra = {"window_share": 0.3} if model == "windowed" else {}
     hot = {} if model in ("greedy", "windowed", "random") else HOT
@@ -212,7 +212,7 @@ def test_many_classes():
     assert classes.shape[1] == 2
     assert classes.sum(axis=0) == pytest.approx([1, 1])
     found = theory.zipf(0.99, 28_800, 16, 0.1, structure="double")
-    # Value of a simulation: 2,000 blocks, 200 drive writes.
+    # The value is from a simulation with 2,000 blocks and 200 drive writes.
     assert found.write_amplification == pytest.approx(3.4818, rel=0.005)
     assert list(found.merged) == [3, 4]
     assert [len(state.classes) for state in found.merged.values()] == [3, 4]
@@ -221,9 +221,8 @@ def test_many_classes():
     assert few.write_amplification == pytest.approx(theory.single(16, 0.1, 9, **HOT))
 
 
-def test_other_threads_go_on():
-    """With a huge switch interval, another thread runs only if this one releases the interpreter's
-    lock."""
+def test_other_threads_run_during_calculation():
+    """With a huge switch interval, another thread runs only if this thread releases the interpreter's lock."""
     count, end = 0, threading.Event()
 
     def work():
@@ -255,11 +254,11 @@ def test_several_threads_at_once():
     laws = [nine_choices, "d_choices", lambda masses, _: 1 / 0, nine_choices]
     expected = theory.double(16, [0.1, 0.2], 9, **HOT)
 
-    def ask(policy):
+    def calculate(policy):
         return theory.double(16, [0.1, 0.2], 9 if policy == "d_choices" else None, **HOT, policy=policy)
 
     with ThreadPoolExecutor(4) as pool:
-        futures = [pool.submit(ask, policy) for policy in laws]
+        futures = [pool.submit(calculate, policy) for policy in laws]
     for policy, future in zip(laws, futures, strict=True):
         if callable(policy) and policy is not nine_choices:
             with pytest.raises(ZeroDivisionError):
@@ -281,7 +280,7 @@ def test_several_threads_at_once():
     ids=["array", "single drive", "path", "own law", "closed form"],
 )
 def test_interrupts(call):
-    # A shell starts background jobs with the signal ignored.
+    # A shell starts background jobs with this signal ignored.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
@@ -304,7 +303,7 @@ def test_scenarios_have_the_values_of_their_models():
     assert measured.theory == said
 
 
-def test_scenarios_without_a_model_say_why():
+def test_scenario_without_model_states_reason():
     device = {"blocks_per_plane": 500, "pages_per_block": 16, "spare_factor": 0.1}
     scenario = {"device": device, "workload": {"kind": "sequential"}}
     with pytest.raises(ww.ParameterError, match="no model applies: of the workload `sequential`"):

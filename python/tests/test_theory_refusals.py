@@ -1,4 +1,4 @@
-"""Tests of refused parameters and their messages."""
+"""Tests that invalid parameters are refused, and of the messages."""
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ HOT = {"hot_writes": 0.8, "hot_space": 0.2}
         (lambda masses, _: -masses, ww.ParameterError, "less than nothing"),
     ],
 )
-def test_laws_that_fail(law, error, message):
+def test_failing_selections_raise_errors(law, error, message):
     for call in (
         lambda: theory.single(8, [0.1, 0.2], policy=law),
         lambda: theory.steady_state("double", 8, 0.1, policy=law),
@@ -34,24 +34,24 @@ def test_laws_that_fail(law, error, message):
             call()
 
 
-def test_a_law_without_a_steady_state_is_not_solved():
-    def law(masses, _):
-        # Discontinuous: whole levels appear and disappear.
+def test_selection_without_steady_state_is_not_solved():
+    def selection(masses, _):
+        # The law is discontinuous: whole levels appear and disappear.
         victims = np.zeros_like(masses)
         victims[np.nonzero(masses > 0.01)[0][0]] = 1
         return victims
 
     with pytest.raises(ww.ConvergenceError) as caught:
-        theory.single(16, [0.1, 0.2], policy=law)
+        theory.single(16, [0.1, 0.2], policy=selection)
     assert isinstance(caught.value, RuntimeError)
     assert caught.value.index == (0,)
     assert "smooth" in caught.value.__notes__[0]
     with pytest.raises(ww.ConvergenceError) as caught:
-        theory.steady_state("double", 16, 0.1, policy=law)
+        theory.steady_state("double", 16, 0.1, policy=selection)
     assert "smooth" in caught.value.__notes__[0]
 
 
-REFUSED = [
+REFUSED_CALLS = [
     (lambda: theory.single(32, float("nan")), "spare_factor: NaN", "spare_factor", None),
     (lambda: theory.single(32, [0.1, 0.2, 1.0, 0.0]), r"\(element \[2\] of shape \[4\]\)", "spare_factor", (2,)),
     (lambda: theory.double(32, [[0.1], [0.2]], [9, np.nan]), "choices: NaN", "choices", (0, 1)),
@@ -90,8 +90,8 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("call", "message", "parameter", "index"), REFUSED)
-def test_refusals_name_the_parameter_and_the_element(call, message, parameter, index):
+@pytest.mark.parametrize(("call", "message", "parameter", "index"), REFUSED_CALLS)
+def test_errors_name_parameter_and_element(call, message, parameter, index):
     with pytest.raises(ww.ParameterError, match=message) as caught:
         call()
     assert isinstance(caught.value, ValueError)
@@ -99,7 +99,7 @@ def test_refusals_name_the_parameter_and_the_element(call, message, parameter, i
 
 
 @pytest.mark.parametrize("value", [True, "32", 1j, None, [object()]])
-def test_values_that_are_no_numbers_are_refused(value):
+def test_non_numbers_are_refused(value):
     with pytest.raises(TypeError, match="spare_factor"):
         theory.single(32, value)
 

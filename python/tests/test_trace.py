@@ -42,7 +42,7 @@ def test_frames(samples):
     assert polars["offset_bytes"].to_list() == list(frame.offset_bytes)
 
 
-def test_an_empty_choice_of_volumes_is_an_empty_frame(samples):
+def test_empty_volume_selection_gives_empty_frame(samples):
     assert len(trace.open(samples / "msr.csv", "msr", volumes=[99]).to_frame()) == 0
 
 
@@ -118,7 +118,7 @@ def test_formats():
     assert all(entry["columns"] for entry in trace.formats())
 
 
-def test_any_table(samples, tmp_path):
+def test_table_with_given_columns_is_read(samples, tmp_path):
     table = samples / "table.csv"
     columns = {"time": "ts:ns", "op": "type", "offset": "lba:512", "size": "len:512", "volume": "dev"}
     ours = trace.open(table, columns=columns).to_frame()
@@ -135,7 +135,7 @@ def test_any_table(samples, tmp_path):
     assert trace.columns(tmp_path / "text.txt") is None
 
 
-def test_a_drive_that_fits(samples):
+def test_drive_is_fitted_to_trace(samples):
     device = ww.Device(fit=True, pages_per_block=8, spare_factor=0.3, endurance_cycles=3000)
     columns = {"time": "ts:ns", "op": "type", "offset": "lba:512", "size": "len:512", "volume": "dev"}
     replay = ww.Trace(path=str(samples / "table.csv"), options={"columns": columns})

@@ -7,9 +7,12 @@
 True
 """
 
+import warnings as _warnings
+
 from . import drive, plot, theory, trace
 from ._advise import advise
 from ._core import Blocks, PageContext, Store, __version__
+from ._custom_parts import Placement, VictimPolicy
 from ._errors import (
     ConvergenceError,
     ExecutorError,
@@ -34,11 +37,10 @@ from ._listing import (
     list_workloads,
 )
 from ._means import means
-from ._own import Placement, VictimPolicy
 from ._progress import Progress
 from ._report import report
 from ._run import run
-from ._store import Compacted, compact_store, read_store
+from ._store import CompactionResult, compact_store, read_store
 from ._sweep import sweep
 from .device import LiveDevice
 from .result import Record, Result
@@ -47,7 +49,7 @@ from .timing import Timing
 
 __all__ = [
     "Blocks",
-    "Compacted",
+    "CompactionResult",
     "ConvergenceError",
     "Device",
     "ExecutorError",
@@ -97,3 +99,11 @@ __all__ = [
     "theory",
     "trace",
 ]
+
+
+def __getattr__(name: str) -> object:
+    """Return the type for which an older name stands, with a warning that gives the new name."""
+    if name == "Compacted":
+        _warnings.warn("wearwell.Compacted is now wearwell.CompactionResult", DeprecationWarning, stacklevel=2)
+        return CompactionResult
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

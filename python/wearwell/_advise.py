@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from . import _core
-from ._executors import ExecutorLike, making, one_place
-from ._plain import MOST, whole, words
-from ._source import ScenarioLike, blame, scenario_dict
-from ._sweep import open_store
+from ._executors import ExecutorLike
+from ._plain import MAX_COUNT, checked_integer, checked_names
+from ._source import ScenarioLike
+from ._study import run_study
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,15 +37,15 @@ def advise(
     only : sequence of str
         Families of changes to try, such as ``"segments"``; all if empty.
     replicas : int
-        Runs of each change; each has a separate seed, common to all changes.
+        Runs of each change. Each replica has a different seed, which is the same for all changes.
     depth : int
-        Largest number of changes to combine; 1 tries no combinations.
+        Largest number of changes to combine; with 1, no combinations are tried.
     quick : bool
         Shorter runs, for a rough answer.
     threads : int
-        Runs at a time; number of cores unless given. No result depends on it.
+        Number of runs at a time; by default the number of cores. No result depends on it.
     progress : callable
-        Called with the numbers of runs finished and of all runs planned so far.
+        Called with the number of finished runs, and of all runs planned so far.
     store : str or PathLike
         Folder in which finished runs are stored and found, as in `sweep`.
     executor : concurrent.futures.Executor, distributed.Client or str
@@ -74,26 +73,23 @@ def advise(
     """
     import pandas as pd
 
-    one_place(threads, executor)
-    with blame(scenario):
-        given = json.dumps(scenario_dict(scenario))
-        text = _core.advise(
-            given,
-            only=words("only", only),
-            replicas=whole("replicas", replicas, least=0, most=MOST),
-            depth=whole("depth", depth, least=0, most=MOST),
-            quick=bool(quick),
-            threads=None if threads is None else whole("threads", threads),
-            progress=progress,
-            store=None if store is None else open_store(store),
-            executor=None if executor is None else making(executor),
-        )
-    advice = json.loads(text)
-    table = pd.DataFrame(advice["rows"], columns=advice["columns"])
+    table, found = run_study(
+        _core.advise,
+        "advice",
+        scenario,
+        lambda: {
+            "only": checked_names("only", only),
+            "replicas": checked_integer("replicas", replicas, least=0, most=MAX_COUNT),
+            "depth": checked_integer("depth", depth, least=0, most=MAX_COUNT),
+        },
+        quick=quick,
+        threads=threads,
+        progress=progress,
+        store=store,
+        executor=executor,
+    )
     settings: list[dict[str, Any]] = [{}]
-    settings += [{each["key"]: each["value"] for each in change} for change in advice["settings"]]
+    settings += [{each["key"]: each["value"] for each in change} for change in found["settings"]]
     table["settings"] = pd.Series(settings, dtype=object)
-    table.attrs["skipped"] = advice["skipped"]
-    # Stored as text, because pandas copies the attributes to every derived table.
-    table.attrs["advice"] = json.dumps(advice["advice"] | {"scenario": json.loads(_core.resolve(given))})
+    table.attrs["skipped"] = found["document"]["skipped"]
     return table

@@ -1,5 +1,5 @@
-"""Interface of the compiled half. Scenarios, results and listings are JSON text here; the modules that use it
-describe them."""
+"""Interface of the compiled part. Scenarios, results and listings are JSON text; the modules that use it describe
+them."""
 
 from collections.abc import Callable, Iterator
 from os import PathLike
@@ -7,6 +7,8 @@ from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
+
+from ._study import StudyArgs
 
 __version__: str
 __build__: str
@@ -20,30 +22,9 @@ def run(
     progress: Callable[[str, float, float, float | None], object] | None = None,
     windows: bool = True,
 ) -> str: ...
-def advise(
-    scenario: str,
-    *,
-    only: list[str],
-    replicas: int,
-    depth: int,
-    quick: bool,
-    threads: int | None = None,
-    progress: Callable[[int, int], object] | None = None,
-    store: ResultStore | None = None,
-    executor: Callable[[list[tuple[int, str]]], Iterator[tuple[int, str | None, str | None] | None]] | None = None,
-) -> str: ...
+def advise(args: StudyArgs, *, only: list[str], replicas: int, depth: int) -> str: ...
 def limit(
-    scenario: str,
-    *,
-    placements: str | None = None,
-    victims: str | None = None,
-    all_pairs: bool,
-    replicas: int,
-    quick: bool,
-    threads: int | None = None,
-    progress: Callable[[int, int], object] | None = None,
-    store: ResultStore | None = None,
-    executor: Callable[[list[tuple[int, str]]], Iterator[tuple[int, str | None, str | None] | None]] | None = None,
+    args: StudyArgs, *, placements: str | None = None, victims: str | None = None, all_pairs: bool, replicas: int
 ) -> str: ...
 def read_store(path: str | PathLike[str]) -> str: ...
 def compact_store(path: str | PathLike[str]) -> tuple[int, int, int]: ...
@@ -105,28 +86,28 @@ def theory_zipf_classes(exponent: float, logical_pages: int) -> list[NDArray[np.
 class Blocks:
     """Blocks of a layer, for a victim policy; usable only during the call to ``select``.
 
-    Every array is a fresh copy with one value for each block. Candidates are full, closed blocks; erased, open and
-    bad blocks are not candidates.
+    Every array is a new copy with one value per block. Candidates are full, closed blocks; erased, open and bad
+    blocks are not candidates.
     """
 
     def __len__(self) -> int:
-        """Number of blocks, candidates or not."""
+        """Number of all blocks, including those that are not candidates."""
 
     @property
     def pages_per_block(self) -> int:
-        """Pages per block."""
+        """Number of pages per block."""
 
     @property
     def logical_pages(self) -> int:
-        """Logical pages of the layer."""
+        """Number of logical pages of the layer."""
 
     @property
     def now(self) -> int:
-        """Host pages written to the layer so far; the clock of ``age``."""
+        """Number of host pages written to the layer so far, which is the clock of ``age``."""
 
     @property
     def valid_pages(self) -> NDArray[np.uint32]:
-        """Valid pages of each block."""
+        """Number of valid pages of each block."""
 
     @property
     def candidates(self) -> NDArray[np.bool_]:
@@ -134,11 +115,11 @@ class Blocks:
 
     @property
     def age(self) -> NDArray[np.uint64]:
-        """Host pages written since each block was closed."""
+        """Number of host pages written since each block was closed."""
 
     @property
     def erases(self) -> NDArray[np.uint32]:
-        """Erases of each block."""
+        """Erase count of each block."""
 
 @final
 class PageContext:
@@ -150,7 +131,7 @@ class PageContext:
 
     @property
     def moved(self) -> bool:
-        """True if the page is moved, instead of written by the host."""
+        """True if the page is moved, false if the host writes it."""
 
     @property
     def cause(self) -> str:
@@ -158,11 +139,11 @@ class PageContext:
 
     @property
     def now(self) -> int:
-        """Host pages written to the layer before this page."""
+        """Number of host pages written to the layer before this page."""
 
     @property
     def from_stream(self) -> int | None:
-        """Stream of the block that the page is moved from; None for a host write."""
+        """Stream of the block from which the page is moved; None for a host write."""
 
     @property
     def hint(self) -> int:
@@ -170,23 +151,23 @@ class PageContext:
 
 @final
 class Store:
-    """Sizes of the layer that a policy is built for, passed to its ``begin``."""
+    """Sizes of the layer for which a policy is built, passed to its ``begin``."""
 
     @property
     def blocks(self) -> int:
-        """Erase blocks."""
+        """Number of erase blocks."""
 
     @property
     def pages_per_block(self) -> int:
-        """Pages per block."""
+        """Number of pages per block."""
 
     @property
     def logical_pages(self) -> int:
-        """Logical pages that the layer offers."""
+        """Number of logical pages that the layer offers."""
 
     @property
     def seed(self) -> int:
-        """Seed of the scenario, for generators of random numbers: each replica of a sweep has a different one."""
+        """Seed of the scenario, for generators of random numbers; each replica of a sweep has a different seed."""
 
 @final
 class ResultStore:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from ._errors import ParameterError
-from ._extras import need
+from ._extras import import_extra
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
 WIDTHS = {"column": 3.4, "page": 7.0}
-"""Widths of figures, inches: of one column, and of both."""
+"""Widths of figures in inches: of one column, and of both."""
 
 COLOURS = ("#000000", "#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 """Colours that colour-blind readers can distinguish (Okabe and Ito 2008), dark ones first, so that they differ in
@@ -32,14 +32,14 @@ _RATIO = 0.68
 
 
 class Course(NamedTuple):
-    """Write amplification of a run over its drive writes, from the fresh drive on."""
+    """Write amplification of a run over its drive writes, beginning with the fresh drive."""
 
     drive_writes: pd.Series[float]
     """Drive writes at the end of each window."""
     write_amplification: pd.Series[float]
     """Write amplification of each window; NaN before the first cleaning."""
     measured_drive_writes: float
-    """Length of the measured part, at the end."""
+    """Length in drive writes of the measured part, which is at the end."""
     mean: float | None
     """Write amplification of the measured part."""
     half_width: float
@@ -55,7 +55,7 @@ def style(width: Width = "column") -> Iterator[None]:
     width : {"column", "page"} or float
         Width of new figures, by name or in inches.
     """
-    need("matplotlib", "plot")
+    import_extra("matplotlib", "plot")
     import matplotlib as mpl
     from cycler import cycler
 
@@ -79,11 +79,11 @@ def style(width: Width = "column") -> Iterator[None]:
         "lines.linewidth": 1.1,
         "lines.markersize": 3.5,
         "errorbar.capsize": 2,
-        # Outline fonts that can be searched and edited, as publishers require.
+        # Outline fonts can be searched and edited, as publishers require.
         "pdf.fonttype": 42,
         "ps.fonttype": 42,
         "svg.fonttype": "none",
-        # Equal figures give identical files.
+        # With this setting, equal figures give identical files.
         "svg.hashsalt": "wearwell",
     }
     is_interactive = mpl.is_interactive()
@@ -94,7 +94,8 @@ def style(width: Width = "column") -> Iterator[None]:
             finally:
                 is_interactive = mpl.is_interactive()
     finally:
-        # Loading the backend for the first figure of a notebook would change this setting for all later figures.
+        # Without this, loading the backend for the first figure of a notebook would change the setting for all later
+        # figures.
         mpl.interactive(is_interactive)
 
 
@@ -119,7 +120,7 @@ def save(figure: Figure | Axes, *paths: str | os.PathLike[str]) -> None:
 
 
 def draw_course(named: Mapping[str, Course], ax: Axes | None = None, *, width: Width = "column") -> Axes:
-    """Draw the courses of runs by their names; for a single run, the measured part is shaded."""
+    """Draw the courses of runs with their names; for a single run, the measured part is shaded."""
     with style(width):
         ax = axes(ax)
         for name, course in named.items():
@@ -161,9 +162,9 @@ def curves(
     x : array_like
         Parameter on the horizontal axis.
     values : dict of str to array_like, or array_like
-        The curves by their names, each as long as `x`; or one without a name.
+        Curves by their names, each as long as `x`; or a single curve without a name.
     xlabel, ylabel : str
-        Labels of the axes, if they have none yet.
+        Labels of the axes that have no labels yet.
     ax, width
         As for `course`. On the axes of a `sweep`, the curves are drawn over the simulated points.
     """
@@ -188,7 +189,7 @@ def curves(
 def draw_shares(
     valid_pages: NDArray[Any], victim_valid_pages: NDArray[Any], ax: Axes | None = None, *, width: Width = "column"
 ) -> Axes:
-    """Draw the shares of the blocks, and of the victims, with 0, 1, 2, ... valid pages."""
+    """Draw the shares of the blocks, and of the victims, that have 0, 1, 2, ... valid pages."""
     levels = range(len(valid_pages))
     columns = {"blocks": valid_pages, "victims": victim_valid_pages}
     return curves(levels, columns, xlabel="valid pages of a block", ylabel="share", ax=ax, width=width)
@@ -202,7 +203,7 @@ def _inches(width: Width) -> float:
 
 
 def axes(ax: Axes | None) -> Axes:
-    """Return the axes, new ones unless given."""
+    """Return the axes; creates new ones if none are given."""
     if ax is not None:
         return ax
     import matplotlib.pyplot as plt

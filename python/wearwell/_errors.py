@@ -43,7 +43,7 @@ class ReportError(WearwellError, ValueError):
 
 
 class RunError(WearwellError, RuntimeError):
-    """Run that could not continue: a dead drive, no space to clean, or a policy that selected an invalid victim."""
+    """Run that could not continue: a worn-out drive, no space to clean, or a policy that selected an invalid victim."""
 
 
 class ExecutorError(WearwellError, RuntimeError):
@@ -54,7 +54,7 @@ class ExecutorError(WearwellError, RuntimeError):
 
 
 class StoreError(WearwellError, OSError):
-    """Finished runs that cannot be stored or read; earlier stored runs stay."""
+    """Finished runs that cannot be stored or read; runs stored earlier are kept."""
 
 
 class ParameterError(WearwellError, ValueError):

@@ -6,7 +6,7 @@ import importlib
 from typing import Any
 
 
-def need(module: str, extra: str) -> Any:
+def import_extra(module: str, extra: str) -> Any:
     """Import a module of an optional package; the error explains how to install the package."""
     try:
         return importlib.import_module(module)

@@ -8,14 +8,14 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 from . import _core
-from ._plain import plain, whole
+from ._plain import checked_integer, to_plain
 from ._record import Record
 
 if TYPE_CHECKING:
     import pandas as pd
 
-MOST_DRIVES = 100_000
-MOST_BLOCKS = 1_000_000
+MAX_DRIVES = 100_000
+MAX_BLOCKS = 1_000_000
 TABLES = ("years", "life", "groups", "tenants", "what_if", "basis")
 
 
@@ -42,9 +42,9 @@ def fleet(
     tolerance : float
         Largest relative error at which theory is trusted.
     threads : int
-        Number of threads; number of cores unless given. No result depends on it.
+        Number of threads; by default the number of cores. No result depends on it.
     progress : callable
-        Called with the numbers of simulated drives that are finished and of all.
+        Called with the number of simulated drives that are finished, and of all simulated drives.
 
     Returns
     -------
@@ -67,11 +67,13 @@ def fleet(
         raise TypeError(f"a fleet is a dictionary or a path, not a {type(fleet).__name__}")
     text = _core.fleet(
         os.fspath(fleet) if isinstance(fleet, str | os.PathLike) else None,
-        "" if is_path else json.dumps(plain(fleet, "")),
-        check=None if check is None else whole("check", check, most=MOST_DRIVES),
-        check_blocks=None if check_blocks == "all" else whole("check_blocks", check_blocks, least=64, most=MOST_BLOCKS),
+        "" if is_path else json.dumps(to_plain(fleet, "")),
+        check=None if check is None else checked_integer("check", check, most=MAX_DRIVES),
+        check_blocks=None
+        if check_blocks == "all"
+        else checked_integer("check_blocks", check_blocks, least=64, most=MAX_BLOCKS),
         tolerance=float(tolerance),
-        threads=None if threads is None else whole("threads", threads),
+        threads=None if threads is None else checked_integer("threads", threads),
         progress=progress,
     )
     found = json.loads(text)
@@ -83,11 +85,11 @@ def fleet(
 def _table(rows: list[dict[str, Any]]) -> pd.DataFrame:
     import pandas as pd
 
-    return pd.DataFrame([dict(pair for name, value in row.items() for pair in _flat(name, value)) for row in rows])
+    return pd.DataFrame([dict(pair for name, value in row.items() for pair in _flatten(name, value)) for row in rows])
 
 
-def _flat(name: str, value: Any) -> list[tuple[str, Any]]:
-    """Return a figure with its interval as columns; the mean keeps the name of the figure."""
+def _flatten(name: str, value: Any) -> list[tuple[str, Any]]:
+    """Return a figure with its interval as columns; the column of the mean has the name of the figure."""
     if isinstance(value, dict):
         return [(name if inner == "mean" else f"{name}_{inner}", each) for inner, each in value.items()]
     if isinstance(value, list):

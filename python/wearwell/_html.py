@@ -17,7 +17,7 @@ _CELL = f"padding:2px 12px 2px 0;vertical-align:top;{_RULE}"
 
 
 def figures(title: str, rows: Iterable[tuple[str, str]]) -> str:
-    """Make a table of two columns: name and figure."""
+    """Make a table with two columns: name and figure."""
     lines = "".join(
         f"<tr><th scope='row' style='text-align:left;font-weight:normal;{_CELL}'>{html.escape(label)}</th>"
         f"<td style='text-align:left;{_CELL}'>{html.escape(value)}</td></tr>"
@@ -62,7 +62,7 @@ def line(points: Sequence[tuple[float, float]], text: str) -> str:
     shown = [(x, y) for x, y in points if math.isfinite(x) and math.isfinite(y)]
     if len(shown) < 2:
         return ""
-    places = zip(_scaled([x for x, _ in shown], WIDTH), _scaled([y for _, y in shown], HEIGHT), strict=True)
+    places = zip(_scale([x for x, _ in shown], WIDTH), _scale([y for _, y in shown], HEIGHT), strict=True)
     path = " ".join(f"{x:.1f},{HEIGHT + 4 - y:.1f}" for x, y in places)
     return _drawing(f"<polyline points='{path}' fill='none' stroke='currentColor' stroke-width='1.5'/>", text)
 
@@ -81,9 +81,9 @@ def bars(values: Sequence[float], text: str) -> str:
     return _drawing(rectangles, text)
 
 
-def _scaled(values: Sequence[float], room: float) -> list[float]:
+def _scale(values: Sequence[float], size: float) -> list[float]:
     least, most = min(values), max(values)
-    return [4 + room * ((value - least) / (most - least) if most > least else 0.5) for value in values]
+    return [4 + size * ((value - least) / (most - least) if most > least else 0.5) for value in values]
 
 
 def _drawing(content: str, text: str) -> str:

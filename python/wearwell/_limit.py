@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from . import _core
-from ._executors import ExecutorLike, making, one_place
-from ._plain import MOST, whole
-from ._source import ScenarioLike, blame, scenario_dict
-from ._sweep import open_store
+from ._executors import ExecutorLike
+from ._plain import MAX_COUNT, checked_integer
+from ._source import ScenarioLike
+from ._study import run_study
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -41,13 +41,13 @@ def limit(
     all_pairs : bool
         Run each placement with each victim policy, not only with that of the scenario.
     replicas : int
-        Runs of each with different seeds, common to all.
+        Number of runs of each pair, with different seeds that are the same for all pairs.
     quick : bool
         Shorter runs, for a rough answer.
     threads : int
-        Runs at a time; number of cores unless given. No result depends on it.
+        Number of runs at a time; by default the number of cores. No result depends on it.
     progress : callable
-        Called with the numbers of runs finished and of all runs planned so far.
+        Called with the number of finished runs, and of all runs planned so far.
     store : str or PathLike
         Folder in which finished runs are stored and found, as in `sweep`.
     executor : concurrent.futures.Executor, distributed.Client or str
@@ -75,30 +75,26 @@ def limit(
     StoreError
         If finished runs cannot be stored.
     """
-    import pandas as pd
-
-    one_place(threads, executor)
-    with blame(scenario):
-        text = _core.limit(
-            json.dumps(scenario_dict(scenario)),
-            placements=_listed("placements", placements),
-            victims=_listed("victims", victims),
-            all_pairs=bool(all_pairs),
-            replicas=whole("replicas", replicas, most=MOST),
-            quick=bool(quick),
-            threads=None if threads is None else whole("threads", threads),
-            progress=progress,
-            store=None if store is None else open_store(store),
-            executor=None if executor is None else making(executor),
-        )
-    found = json.loads(text)
-    table = pd.DataFrame(found["rows"], columns=found["columns"])
-    # Stored as text, because pandas copies the attributes to every derived table.
-    table.attrs["limit"] = json.dumps(found["limit"])
+    table, _ = run_study(
+        _core.limit,
+        "limit",
+        scenario,
+        lambda: {
+            "placements": _as_json_list("placements", placements),
+            "victims": _as_json_list("victims", victims),
+            "all_pairs": bool(all_pairs),
+            "replicas": checked_integer("replicas", replicas, most=MAX_COUNT),
+        },
+        quick=quick,
+        threads=threads,
+        progress=progress,
+        store=store,
+        executor=executor,
+    )
     return table
 
 
-def _listed(name: str, values: Sequence[str | Mapping[str, Any]] | None) -> str | None:
+def _as_json_list(name: str, values: Sequence[str | Mapping[str, Any]] | None) -> str | None:
     """Return names and tables as JSON."""
     if values is None:
         return None

@@ -12,12 +12,12 @@ from ._errors import ParameterError
 if TYPE_CHECKING:
     import pandas as pd
 
-OWN_INTERVALS = {"write_amplification": "write_amplification_ci95"}
-"""Figures with an interval by batch means in each single run."""
+SINGLE_RUN_INTERVALS = {"write_amplification": "write_amplification_ci95"}
+"""Figures for which each single run has an interval by batch means."""
 
 
 def settings_of(table: pd.DataFrame) -> list[str]:
-    """Return the columns of a sweep's table with varied settings: those before ``replica``."""
+    """Return the columns of a sweep's table that have varied settings: those in front of ``replica``."""
     columns = [str(column) for column in table.columns]
     if "replica" not in columns:
         raise ParameterError("table: has no column replica; a table of wearwell.sweep is wanted", "table")
@@ -25,7 +25,7 @@ def settings_of(table: pd.DataFrame) -> list[str]:
 
 
 def figures_of(table: pd.DataFrame, names: Sequence[str]) -> list[str]:
-    """Return the names, after checking that all are numeric columns."""
+    """Return the names of the figures, after checking that all are numeric columns."""
     from pandas.api.types import is_numeric_dtype
 
     settings = settings_of(table)
@@ -65,12 +65,12 @@ def means(table: pd.DataFrame, *figures: str) -> pd.DataFrame:
     settings = settings_of(table)
     groups: dict[tuple[str, ...], tuple[list[Any], list[int]]] = {}
     for at, values in enumerate(table[settings].itertuples(index=False, name=None)):
-        # Settings may be tables, which are compared by their text.
+        # A setting may be a table, which is compared by its text.
         groups.setdefault(tuple(map(repr, values)), (list(values), []))[1].append(at)
     rows = []
-    for chosen, places in groups.values():
-        group = table.iloc[places]
-        row: dict[str, Any] = dict(zip(settings, chosen, strict=True))
+    for settings_values, positions in groups.values():
+        group = table.iloc[positions]
+        row: dict[str, Any] = dict(zip(settings, settings_values, strict=True))
         for name in names:
             row[name], row[f"{name}_ci95"] = _mean(group, name)
         rows.append(row | {"runs": int(group[names[0]].notna().sum())})
@@ -79,12 +79,12 @@ def means(table: pd.DataFrame, *figures: str) -> pd.DataFrame:
 
 
 def _mean(group: pd.DataFrame, name: str) -> tuple[float, float]:
-    """Return the mean and the half-width of its interval; NaN if there is none."""
+    """Return the mean and the half-width of its interval; NaN if there is no interval."""
     values = [float(value) for value in group[name] if value is not None and not math.isnan(value)]
     if not values:
         return math.nan, math.nan
     half_width = _core.ci95_half_width(values)
-    if half_width is None and name in OWN_INTERVALS and OWN_INTERVALS[name] in group:
-        own = group[OWN_INTERVALS[name]].dropna()
-        half_width = float(own.iloc[0]) if len(own) else None
+    if half_width is None and name in SINGLE_RUN_INTERVALS and SINGLE_RUN_INTERVALS[name] in group:
+        batch_interval = group[SINGLE_RUN_INTERVALS[name]].dropna()
+        half_width = float(batch_interval.iloc[0]) if len(batch_interval) else None
     return sum(values) / len(values), math.nan if half_width is None else half_width

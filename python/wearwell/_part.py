@@ -7,14 +7,14 @@ from dataclasses import fields
 from typing import Any, ClassVar, Self, TypeAlias
 
 from ._errors import ScenarioError
-from ._plain import did_you_mean, plain
+from ._plain import did_you_mean, to_plain
 
 Named: TypeAlias = str | Mapping[str, Any]
 """A part given by its name, or as a table with its name and settings: ``{"policy": "d_choices", "choices":
 4}``."""
 
 Size: TypeAlias = int | str
-"""Bytes: a number, or text with a unit."""
+"""Number of bytes: a number, or text with a unit."""
 
 
 class Part:
@@ -24,9 +24,13 @@ class Part:
 
     def to_dict(self) -> dict[str, Any]:
         """Return all given values as plain dictionaries, lists, numbers and text."""
-        return {name: plain(value, name) for name, value in self._given().items() if value is not None and value != []}
+        return {
+            name: to_plain(value, name)
+            for name, value in self._set_fields().items()
+            if value is not None and value != []
+        }
 
-    def _given(self) -> dict[str, Any]:
+    def _set_fields(self) -> dict[str, Any]:
         return {item.name: getattr(self, item.name) for item in fields(self)}  # type: ignore[arg-type]
 
     @classmethod

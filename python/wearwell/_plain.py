@@ -14,14 +14,14 @@ from . import _core
 from ._errors import ScenarioError
 
 SOURCES = ("workload", "trace", "tenant")
-"""Keys of the sources of writes; a scenario has one of them."""
+"""Keys of the sources of writes; a scenario has exactly one of these keys."""
 
 
-MOST = 1_000_000
-"""Largest numbers of replicas and of combined changes."""
+MAX_COUNT = 1_000_000
+"""Largest number of replicas, and of combined changes."""
 
 
-def whole(name: str, value: Any, least: int = 1, most: int = (1 << 63) - 1) -> int:
+def checked_integer(name: str, value: Any, least: int = 1, most: int = (1 << 63) - 1) -> int:
     """Return an argument that must be a whole number in a range."""
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise TypeError(f"{name}: a {type(value).__name__} is no whole number")
@@ -33,29 +33,29 @@ def whole(name: str, value: Any, least: int = 1, most: int = (1 << 63) - 1) -> i
     return number
 
 
-def words(name: str, value: Any) -> list[str]:
+def checked_names(name: str, value: Any) -> list[str]:
     """Return an argument that must be a list of names, not a single string."""
     if isinstance(value, str | bytes) or not isinstance(value, Iterable):
         raise TypeError(f"{name}: a list of names is wanted, not {value!r}")
     return list(value)
 
 
-def named(key: str, name: str) -> Any:
-    """Return the table that a plain name at ``key`` is short for, or the name itself if there is none."""
+def table_of_name(key: str, name: str) -> Any:
+    """Return the table for which a plain name at ``key`` is short; the name itself if there is no such table."""
     tag = _core.short_form(key)
     return name if tag is None else {tag: name}
 
 
 def name_workloads(scenario: dict[str, Any]) -> dict[str, Any]:
-    """Replace workloads that are given by name alone by tables, also in tenants."""
+    """Replace workloads that are given only by name by tables, also in tenants."""
     tenants = scenario.get("tenant")
-    for holder in [scenario, *(tenants if isinstance(tenants, list) else [])]:
-        if isinstance(holder, dict) and isinstance(holder.get("workload"), str):
-            holder["workload"] = named("workload", holder["workload"])
+    for table in [scenario, *(tenants if isinstance(tenants, list) else [])]:
+        if isinstance(table, dict) and isinstance(table.get("workload"), str):
+            table["workload"] = table_of_name("workload", table["workload"])
     return scenario
 
 
-def plain(value: Any, key: str) -> Any:
+def to_plain(value: Any, key: str) -> Any:
     """Return the value as dictionaries, lists, text, numbers and booleans; keys without a value are omitted."""
     if value is None or isinstance(value, bool):
         return value
@@ -72,14 +72,14 @@ def plain(value: Any, key: str) -> Any:
     if isinstance(value, os.PathLike):
         return os.fspath(value)
     if isinstance(value, Mapping):
-        items = {str(name): plain(item, f"{key}.{name}".lstrip(".")) for name, item in value.items()}
+        items = {str(name): to_plain(item, f"{key}.{name}".lstrip(".")) for name, item in value.items()}
         return {name: item for name, item in items.items() if item is not None}
     if isinstance(value, list | tuple):
-        return [plain(item, f"{key}[{at}]") for at, item in enumerate(value)]
+        return [to_plain(item, f"{key}[{at}]") for at, item in enumerate(value)]
     if hasattr(value, "to_dict"):
-        return plain(value.to_dict(), key)
+        return to_plain(value.to_dict(), key)
     if hasattr(value, "tolist"):  # NumPy's scalars and arrays
-        return plain(value.tolist(), key)
+        return to_plain(value.tolist(), key)
     raise ScenarioError(f"{key}: a {type(value).__name__} has no place in a scenario", key)
 
 
@@ -93,13 +93,13 @@ def _text(value: str, key: str) -> str:
 
 def did_you_mean(message: str) -> str:
     """Extend a message that lists valid names by the name that was probably meant."""
-    wrong = re.search(
+    unknown_name = re.search(
         r'(?:unknown (?:field|variant) `([^`]*)`|"([^"]*)" is unknown|called "([^"]*)"|no such key)', message
     )
     names, _, last = message.rpartition("one of ")
-    if wrong is None or not names:
+    if unknown_name is None or not names:
         return message
-    name = next((group for group in wrong.groups() if group is not None), None)
+    name = next((group for group in unknown_name.groups() if group is not None), None)
     if name is None:
         name = message.partition(":")[0].rpartition(".")[2]
     close = difflib.get_close_matches(name, re.findall(r"[^`\s,;]+", last), n=1)
@@ -138,7 +138,7 @@ def _enter(table: Any, name: str, key: str, path: str) -> Any:
         raise ScenarioError(f"{key}: `{name}` cannot be set inside of {table!r}, which is no table", key)
     inner = table.setdefault(name, {})
     if isinstance(inner, str):
-        inner = table[name] = named(path, inner)
+        inner = table[name] = table_of_name(path, inner)
     return inner
 
 
@@ -149,7 +149,7 @@ def _index(table: list[Any], name: str, key: str) -> Any:
 
 
 def option_text(value: Any) -> str:
-    """Return an option of a trace format as text; a dictionary of columns as ``time=ts:us,op=type``."""
+    """Return an option of a trace format as text; a dictionary of columns becomes ``time=ts:us,op=type``."""
     if isinstance(value, Mapping):
         return ",".join(f"{name}={part}" for name, part in value.items())
     return str(value)

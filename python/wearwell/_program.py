@@ -19,60 +19,60 @@ PROGRAM = "WEARWELL_PROGRAM"
 
 
 class Point(NamedTuple):
-    """A point to be computed."""
+    """A point to compute."""
 
     number: int
-    asked: str
+    request: str
     build: str
 
     def attempt(self) -> tuple[int, str | None, str | None]:
         """Compute the point on this machine."""
-        with _started() as program:
+        with _start_program() as program:
             if program.build != self.build:
                 raise ExecutorError(f"a worker has {other_build(program.build, self.build)}")
-            answer, said = program.ask(self.asked)
-        error = said.get("error")
+            answer, reply = program.request_point(self.request)
+        error = reply.get("error")
         return self.number, None if error else answer, error
 
 
 def build() -> str:
     """Return the build of the local program."""
-    with _started() as program:
+    with _start_program() as program:
         return program.build
 
 
-def other_build(found: str, wanted: str) -> str:
-    """Return the message about a build that differs from the wanted one."""
-    return f"the program wearwell {found}, and this is {wanted}: install the same build everywhere"
+def other_build(found: str, expected: str) -> str:
+    """Return the message about a build that differs from the expected one."""
+    return f"the program wearwell {found}, and this is {expected}: install the same build everywhere"
 
 
 class _Program:
-    """The program, waiting for a point."""
+    """A running program that waits for a point."""
 
     def __init__(self, name: str, process: subprocess.Popen[str], complaints: IO[str]) -> None:
         self._name, self._process, self._complaints = name, process, complaints
-        found = self._line()[1].get("build")
+        found = self._read_reply()[1].get("build")
         if not isinstance(found, str):
             raise ExecutorError(f"{name} is no wearwell that answers points")
         self.build = found
 
-    def ask(self, asked: str) -> tuple[str, dict[str, Any]]:
-        """Send a point, and return the answer as text and parsed."""
+    def request_point(self, request: str) -> tuple[str, dict[str, Any]]:
+        """Send a point, and return the reply as text and parsed."""
         to = self._process.stdin
         assert to is not None
         try:
-            to.write(asked + "\n")
+            to.write(request + "\n")
             to.flush()
         except BrokenPipeError:
             pass  # Why is said by how it ended.
-        return self._line()
+        return self._read_reply()
 
-    def _line(self) -> tuple[str, dict[str, Any]]:
+    def _read_reply(self) -> tuple[str, dict[str, Any]]:
         source = self._process.stdout
         assert source is not None
         text = source.readline()
         if not text.endswith("\n"):
-            raise ExecutorError(f"{self._name} {self._end()}")
+            raise ExecutorError(f"{self._name} {self._describe_end()}")
         try:
             said = json.loads(text)
         except ValueError:
@@ -81,8 +81,8 @@ class _Program:
             raise ExecutorError(f"{self._name} said what is not understood: {text[:100]!r}")
         return text.rstrip("\n"), said
 
-    def _end(self) -> str:
-        """Describe the end of the process; waits for it if necessary."""
+    def _describe_end(self) -> str:
+        """Describe how the process ended; waits for the end if necessary."""
         code = self._process.wait()
         self._complaints.seek(0)
         complaint = self._complaints.read().strip()
@@ -92,8 +92,8 @@ class _Program:
 
 
 @contextmanager
-def _started() -> Iterator[_Program]:
-    """Start the program. It ends with its input, even if this process is killed."""
+def _start_program() -> Iterator[_Program]:
+    """Start the program. It ends when its input is closed, even if this process is killed."""
     name = os.environ.get(PROGRAM) or "wearwell"
     path = shutil.which(name)
     at = f"on {platform.node()}"

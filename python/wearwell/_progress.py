@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple, TypeAlias
 
-MOST = 100
+PERCENT_TOTAL = 100
 
 
 class Progress(NamedTuple):
@@ -37,7 +37,7 @@ _Report: TypeAlias = Callable[[str, float, float, float | None], object]
 
 @contextmanager
 def reporting(progress: ProgressLike) -> Iterator[_Report | None]:
-    """Yield the function that a run reports its progress to."""
+    """Yield the function to which a run reports its progress."""
     if progress is None or progress is False:
         yield None
     elif callable(progress):
@@ -45,9 +45,9 @@ def reporting(progress: ProgressLike) -> Iterator[_Report | None]:
     elif progress is not True:
         raise TypeError(f"progress: True or a function is wanted, not {progress!r}")
     else:
-        with bar(MOST, "%") as show:
+        with bar(PERCENT_TOTAL, "%") as show:
             yield lambda phase, done, _, amplification: show(
-                int(done * MOST), phase if amplification is None else f"{phase}, WA {amplification:.3f}"
+                int(done * PERCENT_TOTAL), phase if amplification is None else f"{phase}, WA {amplification:.3f}"
             )
 
 
@@ -70,7 +70,7 @@ def bar(total: int, unit: str) -> Iterator[Callable[[int, str], None]]:
 
         def update(done: int, text: str) -> None:
             shown.set_description(text, refresh=False)
-            # A run has several phases, and the count starts at 0 in each.
+            # A run has several phases, and the count starts at 0 in each phase.
             shown.n = done
             shown.refresh()
 

@@ -9,17 +9,18 @@ from typing import TYPE_CHECKING, Any, TypeAlias, Union
 
 from ._means import means, settings_of
 from ._page import run_document, write_page
+from ._study import DOCUMENTS
 from .result import Result
 
 if TYPE_CHECKING:
     import pandas as pd
 
-WANTED = "a result, or a table of wearwell.sweep, wearwell.advise or wearwell.limit, is wanted"
+EXPECTED_ARGUMENTS = "a result, or a table of wearwell.sweep, wearwell.advise or wearwell.limit, is wanted"
 
-Found: TypeAlias = Union[Result, "pd.DataFrame"]
+Reportable: TypeAlias = Union[Result, "pd.DataFrame"]
 
 
-def report(path: str | os.PathLike[str], *found: Found, title: str | None = None) -> None:
+def report(path: str | os.PathLike[str], *found: Reportable, title: str | None = None) -> None:
     """Draw results, sweeps, advice and limits on a page for a browser.
 
     The page has figures, their data as tables, warnings and scenarios.
@@ -42,48 +43,51 @@ def report(path: str | os.PathLike[str], *found: Found, title: str | None = None
         If an argument is neither a result nor a table of `sweep`, `advise` or `limit`.
     """
     if not found:
-        raise TypeError(f"found: {WANTED}")
+        raise TypeError(f"found: {EXPECTED_ARGUMENTS}")
     documents = [_document(each, at) for at, each in enumerate(found, start=1)]
     write_page(path, title, documents)
 
 
-def _document(found: Found, at: int) -> tuple[str, str]:
+def _document(found: Reportable, at: int) -> tuple[str, str]:
     """Return the name and the JSON of a document."""
     if isinstance(found, Result):
         return run_document(found.to_dict(), at)
     attrs = getattr(found, "attrs", {})
-    if "advice" in attrs:
-        return f"Advice {at}", str(attrs["advice"])
-    if "limit" in attrs:
-        return f"Limit {at}", str(attrs["limit"])
+    for document in DOCUMENTS:
+        if document in attrs:
+            return f"{document.capitalize()} {at}", str(attrs[document])
     if "replica" not in getattr(found, "columns", ()):
-        raise TypeError(f"found: {WANTED}, not {type(found).__name__}")
+        raise TypeError(f"found: {EXPECTED_ARGUMENTS}, not {type(found).__name__}")
     return f"Sweep {at}", json.dumps(_sweep(found))
 
 
 def _sweep(table: pd.DataFrame) -> dict[str, Any]:
-    """Return a row for each combination of settings, as the command line does, and the errors."""
+    """Return a row per combination of settings, as the command line does, and the errors."""
     settings = settings_of(table)
     good = table[table["error"].isna()] if "error" in table else table
     failures = [str(error) for error in table["error"].dropna()] if "error" in table else []
     rows = []
     intervals: list[float] = means(good)["write_amplification_ci95"].tolist() if len(good) else []
     groups: dict[tuple[str, ...], list[int]] = {}
-    for place, values in enumerate(good[settings].itertuples(index=False, name=None)):
-        # Settings may be tables, which are compared by their text.
-        groups.setdefault(tuple(map(repr, values)), []).append(place)
-    for places, interval in zip(groups.values(), intervals, strict=True):
-        group = good.iloc[places]
-        row = {str(name): _together(group[name].tolist()) for name in group.columns if name not in {"replica", "error"}}
-        row |= {name: _plain(group[name].iloc[0]) for name in settings}
-        row |= {"replicas": len(group), "write_amplification_ci95": _plain(float(interval))}
+    for position, values in enumerate(good[settings].itertuples(index=False, name=None)):
+        # A setting may be a table, which is compared by its text.
+        groups.setdefault(tuple(map(repr, values)), []).append(position)
+    for positions, interval in zip(groups.values(), intervals, strict=True):
+        group = good.iloc[positions]
+        row = {
+            str(name): _combine_replicas(group[name].tolist())
+            for name in group.columns
+            if name not in {"replica", "error"}
+        }
+        row |= {name: _to_json_value(group[name].iloc[0]) for name in settings}
+        row |= {"replicas": len(group), "write_amplification_ci95": _to_json_value(float(interval))}
         rows.append(row)
     return {"axes": settings, "rows": rows, "failures": failures}
 
 
-def _together(values: list[Any]) -> Any:
-    """Combine the values of all replicas: booleans by "and", numbers by their mean, texts by joining."""
-    plain = [_plain(value) for value in values]
+def _combine_replicas(values: list[Any]) -> Any:
+    """Combine the values of all replicas: booleans by "and", numbers by their mean, texts by joining them."""
+    plain = [_to_json_value(value) for value in values]
     if all(isinstance(value, bool) for value in plain):
         return all(plain)
     if all(isinstance(value, int | float) for value in plain):
@@ -92,7 +96,7 @@ def _together(values: list[Any]) -> Any:
     return "; ".join(texts) if texts else plain[0]
 
 
-def _plain(value: Any) -> Any:
+def _to_json_value(value: Any) -> Any:
     """Return a value that JSON can represent; NaN and infinity become None."""
     value = value.item() if hasattr(value, "item") else value
     return None if isinstance(value, float) and not math.isfinite(value) else value

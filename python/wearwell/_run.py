@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from . import _core
-from ._own import KEYS, PlacementLike, VictimLike, WorkloadLike, is_own, made
+from ._custom_parts import CUSTOM_PART_KEYS, PlacementLike, VictimLike, WorkloadLike, is_custom_part, part_for_run
 from ._progress import ProgressLike, reporting
-from ._source import ScenarioLike, blame, full_key, scenario_dict
+from ._source import ScenarioLike, add_origin, full_key, scenario_dict
 from .result import Result
 from .scenario import Scenario
 
@@ -33,7 +33,7 @@ def run(
         Scenario to run.
     progress : bool or callable
         ``True`` shows a bar; a callable is called with a `Progress` about once per million pages and, while the run
-        waits for a pipe with a trace, many times a second. It may raise an exception to end the run.
+        waits for a pipe with a trace, many times per second. It may raise an exception to end the run.
     victim : str, dict or object with a method ``select``
         Victim policy of the FTL: one of `list_victims`, or your own object, for prototyping. ``select(blocks)``
         receives a `Blocks` and returns the number of a candidate block. These methods are optional: ``begin(store)``
@@ -67,7 +67,7 @@ def run(
     RunError
         If the run cannot continue, or your own policy returns a block that is not a candidate, or an invalid stream.
 
-    An exception raised in your own part is passed on unchanged, with a note about its origin.
+    An exception raised in your part of the run is raised again unchanged, with a note about its origin.
 
     Notes
     -----
@@ -78,9 +78,13 @@ def run(
     """
     given = {"ftl.victim": victim, "ftl.placement": placement, "workload": workload}
     given |= {full_key(key): value for key, value in overrides.items()}
-    with blame(scenario), reporting(progress) as report:
-        own = {KEYS[key]: value for key, value in given.items() if is_own(key, value)}
-        named = {key: value for key, value in given.items() if key not in KEYS or isinstance(value, str | Mapping)}
+    with add_origin(scenario), reporting(progress) as report:
+        own = {CUSTOM_PART_KEYS[key]: value for key, value in given.items() if is_custom_part(key, value)}
+        named = {
+            key: value
+            for key, value in given.items()
+            if key not in CUSTOM_PART_KEYS or isinstance(value, str | Mapping)
+        }
         values = scenario_dict(scenario, named)
-        parts = {role: made(role, part, values.get("seed", Scenario.seed)) for role, part in own.items()}
+        parts = {role: part_for_run(role, part, values.get("seed", Scenario.seed)) for role, part in own.items()}
         return Result._of_text(_core.run(json.dumps(values), progress=report, **parts))  # noqa: SLF001 - results are made here only

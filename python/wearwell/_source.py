@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ._errors import ScenarioError
-from ._plain import did_you_mean, name_workloads, plain, set_key
+from ._plain import did_you_mean, name_workloads, set_key, to_plain
 from .result import Result
 from .scenario import Scenario, read_toml
 
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
 ScenarioLike: TypeAlias = "Scenario | Mapping[str, Any] | Result | str | PathLike[str]"
 """A scenario, a dictionary of the same shape, a result to repeat, the path of a scenario or result file, or TOML."""
 
-SHORT = {"victim": "ftl.victim", "placement": "ftl.placement"}
+SHORT_KEYS = {"victim": "ftl.victim", "placement": "ftl.placement"}
 """Tables whose keys may be given without the enclosing table: ``victim``, ``victim.choices``."""
 
 
 def scenario_dict(scenario: ScenarioLike, overrides: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """Return the scenario as plain values, with some keys replaced."""
-    values: dict[str, Any] = plain(_read(scenario), "")
+    values: dict[str, Any] = to_plain(_read(scenario), "")
     for key, value in (overrides or {}).items():
         name = full_key(key)
-        set_key(values, name, plain(value, name))
+        set_key(values, name, to_plain(value, name))
     return name_workloads(values)
 
 
@@ -37,7 +37,7 @@ def full_key(key: str) -> str:
     """Return the key of the scenario for an argument or an axis of a sweep."""
     name = key.replace("__", ".")
     head, dot, rest = name.partition(".")
-    return SHORT.get(head, head) + dot + rest
+    return SHORT_KEYS.get(head, head) + dot + rest
 
 
 def _read(scenario: ScenarioLike) -> Mapping[str, Any]:
@@ -64,7 +64,7 @@ def _read(scenario: ScenarioLike) -> Mapping[str, Any]:
 
 
 @contextmanager
-def blame(scenario: ScenarioLike) -> Iterator[None]:
+def add_origin(scenario: ScenarioLike) -> Iterator[None]:
     """Add the name of the file to errors in a scenario file."""
     try:
         yield

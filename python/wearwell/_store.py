@@ -55,23 +55,22 @@ def read_store(path: str | os.PathLike[str]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=list(dict.fromkeys([*settings, "replica", *columns])))
 
 
-class Compacted(NamedTuple):
+class CompactionResult(NamedTuple):
     """Result of `compact_store`."""
 
     runs: int
     """Number of runs of this version, each counted once."""
     files_before: int
-    """Number of files before."""
+    """Number of files before the call."""
     files_after: int
-    """Number of files afterwards."""
+    """Number of files after the call."""
 
 
-def compact_store(path: str | os.PathLike[str]) -> Compacted:
+def compact_store(path: str | os.PathLike[str]) -> CompactionResult:
     """Merge the many files of a store into a few.
 
-    The call may be interrupted at any time: no file is removed before its runs are safe in another file. Other
-    processes may read and write the store at the same time. Runs of other versions and damaged files stay as they
-    are.
+    The call may be interrupted at any time: no file is removed before its runs are durable in another file. Other
+    processes may read and write the store at the same time. Runs of other versions and damaged files are not changed.
 
     Parameters
     ----------
@@ -80,12 +79,12 @@ def compact_store(path: str | os.PathLike[str]) -> Compacted:
 
     Returns
     -------
-    Compacted
+    CompactionResult
         Numbers of runs and of files.
 
     Raises
     ------
     StoreError
-        If the folder does not exist, or cannot be read, written or cleared: no run is lost.
+        If the folder does not exist, or files in it cannot be read, written or removed. No run is lost.
     """
-    return Compacted(*_core.compact_store(os.fspath(path)))
+    return CompactionResult(*_core.compact_store(os.fspath(path)))

@@ -45,15 +45,16 @@ class Figures(TypedDict, total=False):
     gb_per_day : float
         Host writes per day, in units of 10^9 bytes.
     sequential_write : int or str
-        Bytes a second of sequential writes.
+        Bytes per second of sequential writes.
     random_write_iops : float
-        Random writes of 4 KiB a second, sustained.
+        Random writes of 4 KiB per second, sustained.
     interface : int or str
         Transfer rate of the interface in bytes per second, for a scenario.
     hot_writes, hot_space : float
-        Shares of the writes and of the pages that are hot in the model of hot and cold pages; 0.8 and 0.2.
+        Shares of the writes and of the pages that are hot, in the model of hot and cold pages; by default 0.8 and
+        0.2.
     pages_per_block : int
-        Pages of the models' blocks; 128.
+        Pages per block in the models; by default 128.
     """
 
     capacity: Size
@@ -76,7 +77,7 @@ class Figures(TypedDict, total=False):
 
 
 Report: TypeAlias = str | PathLike[str] | Mapping[str, Any] | Sequence[Mapping[str, Any]]
-"""A SMART report: the path of a JSON file, or its contents."""
+"""A SMART report: the path of a JSON file, or its content."""
 
 
 def sheet(**figures: Unpack[Figures]) -> Record:
@@ -133,8 +134,8 @@ def smart(
     ParameterError
         If a figure is impossible, or contradicts another.
     """
-    later = _named(report, "report")
-    earlier = None if since is None else _named(since, "since")
+    later = _report_text(report, "report")
+    earlier = None if since is None else _report_text(since, "since")
     return _record(_core.drive_smart(_text(figures), later, earlier, days))
 
 
@@ -166,8 +167,8 @@ def _record(text: str) -> Record:
     return json.loads(text, object_pairs_hook=Record)  # type: ignore[no-any-return]
 
 
-def _named(report: Report, name: str) -> tuple[str, str]:
-    """Return the report's name for messages, and its text."""
+def _report_text(report: Report, name: str) -> tuple[str, str]:
+    """Return the name of the report for messages, and its text."""
     if isinstance(report, str | PathLike):
         path = fspath(report)
         try:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["COLOURS", "WIDTHS", "course", "curves", "response_times", "save", "shares", "style", "sweep"]
 
 WIDTHS = _drawing.WIDTHS
-"""Widths of figures, inches: of one column, and of both."""
+"""Widths of figures in inches: of one column, and of both."""
 
 COLOURS = _drawing.COLOURS
 """Colours that colour-blind readers can distinguish (Okabe and Ito 2008), dark ones first, so that they differ in
@@ -75,7 +75,7 @@ def course(
     width : {"column", "page"} or float
         Width of a new figure, by name or in inches.
     """
-    named = {name: course_of(result) for name, result in _named(results).items()}
+    named = {name: course_of(result) for name, result in _labelled_results(results).items()}
     return draw_course(named, ax, width=width)
 
 
@@ -124,16 +124,16 @@ def sweep(
     for at, values in enumerate(rows[wanted].itertuples(index=False, name=None)):
         lines.setdefault(_legend(wanted, values), []).append(at)
     is_number = all(isinstance(value, int | float) and not isinstance(value, bool) for value in rows[x].tolist())
-    words = dict.fromkeys(_word(value) for value in rows[x])
+    words = dict.fromkeys(_setting_text(value) for value in rows[x])
     places_of = {word: float(word) if is_number else float(at) for at, word in enumerate(words)}
     with style(width):
         ax = axes(ax)
         for name, places in lines.items():
             group = rows.iloc[places]
-            across = [places_of[_word(value)] for value in group[x]]
+            across = [places_of[_setting_text(value)] for value in group[x]]
             points = sorted(zip(across, group[y].astype(float), group[f"{y}_ci95"].astype(float), strict=True))
             across, heights, half_widths = ([point[at] for point in points] for at in range(3))
-            # Without an interval there is no error bar, instead of one of length 0.
+            # Where there is no interval, there is no error bar, instead of a bar of length 0.
             ax.errorbar(across, heights, yerr=half_widths, label=name)
         if not is_number:
             ax.set_xticks(list(places_of.values()), list(places_of))
@@ -174,7 +174,7 @@ def response_times(
     ax, width
         As for `course`.
     """
-    named = _named(results)
+    named = _labelled_results(results)
     with style(width):
         ax = axes(ax)
         for name, result in named.items():
@@ -192,7 +192,7 @@ def response_times(
 
 
 def label(key: str) -> str:
-    """Return the label of an axis for a setting or a figure: in words, with its unit."""
+    """Return the label of an axis for a setting or a figure: in words, with the unit."""
     name = key.replace("__", ".").rpartition(".")[2]
     if name in _NAMES:
         return _NAMES[name]
@@ -202,7 +202,7 @@ def label(key: str) -> str:
     return name.replace("_", " ")
 
 
-def _named(results: Result | Mapping[str, Result] | Sequence[Result]) -> dict[str, Result]:
+def _labelled_results(results: Result | Mapping[str, Result] | Sequence[Result]) -> dict[str, Result]:
     if isinstance(results, Result):
         return {"write amplification": results}
     if isinstance(results, Mapping):
@@ -210,7 +210,7 @@ def _named(results: Result | Mapping[str, Result] | Sequence[Result]) -> dict[st
     else:
         given = list(results)
         names = [str(getattr(result, "scenario", {}).get("name") or f"run {at}") for at, result in enumerate(given, 1)]
-        # Lines with equal names would be merged.
+        # Lines with the same name would be merged.
         numbered = [name if names.count(name) == 1 else f"{name} ({at})" for at, name in enumerate(names, 1)]
         named = dict(zip(numbered, given, strict=True))
     wrong = [result for result in named.values() if not isinstance(result, Result)]
@@ -221,14 +221,14 @@ def _named(results: Result | Mapping[str, Result] | Sequence[Result]) -> dict[st
 
 
 def _legend(settings: Sequence[str], values: Sequence[Any]) -> str:
-    """Return the name of a line: the values, and their settings if they are numbers."""
+    """Return the name of a line: the values, with the names of their settings if the values are numbers."""
     parts = []
     for name, value in zip(settings, values, strict=True):
         is_name = isinstance(value, str | Mapping)
-        parts.append(_word(value) if is_name else f"{label(name)} {_word(value)}")
+        parts.append(_setting_text(value) if is_name else f"{label(name)} {_setting_text(value)}")
     return ", ".join(parts)
 
 
-def _word(value: Any) -> str:
-    """Return a setting in a word or two; for a table, its values."""
+def _setting_text(value: Any) -> str:
+    """Return the value of a setting in a word or two; for a table, its values."""
     return " ".join(map(str, value.values())) if isinstance(value, Mapping) else str(value)

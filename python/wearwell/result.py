@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from . import _html
 from ._drawing import Course, draw_course
-from ._extras import need
+from ._extras import import_extra
 from ._page import run_document, write_page
 from ._record import Record
 
@@ -64,7 +64,7 @@ class Result:
         return json.loads(json.dumps(self._data))  # type: ignore[no-any-return]
 
     def to_json(self, path: str | os.PathLike[str]) -> None:
-        """Write the result to a file, completely or not at all."""
+        """Write the result to a file, either completely or not at all."""
         path = Path(path)
         with tempfile.NamedTemporaryFile(
             "w", dir=path.parent, prefix=".wearwell-", encoding="utf-8", delete=False
@@ -84,7 +84,7 @@ class Result:
 
     @property
     def windows(self) -> pd.DataFrame:
-        """The time series, from the fresh drive on: one row per window.
+        """The time series, beginning with the fresh drive: one row per window.
 
         Columns: ``phase``, ``host_pages`` (since the drive was new), ``window_host_pages``, ``programs`` (pages),
         ``erases`` (blocks), ``write_amplification``, ``mapped_share``.
@@ -95,7 +95,7 @@ class Result:
 
     @property
     def layers(self) -> pd.DataFrame:
-        """The layers over the measured part, from the top: one row per layer, indexed by name.
+        """The layers during the measured part, from the top: one row per layer, indexed by name.
 
         Counts of pages (blocks, for erases) are in columns such as ``incoming_write`` and
         ``outgoing_cleaning_write``.
@@ -161,7 +161,7 @@ class Result:
 
     def to_polars(self, table: str = "windows") -> pl.DataFrame:
         """Return ``"windows"``, ``"layers"``, ``"response_times"`` or ``"timeline"`` as a Polars frame."""
-        need("polars", "polars")
+        import_extra("polars", "polars")
         import polars as pl
 
         rows = {"windows": self._data.windows, "layers": self._layer_rows()}
@@ -188,7 +188,7 @@ class Result:
                 row |= {f"outgoing_{cause}_{op}": amount for op, amount in amounts.items()}
             rows.append(row)
         names = dict.fromkeys(name for row in rows for name in row)
-        # A missing cause means that nothing was sent.
+        # A missing cause means that no page was sent for it.
         return [{name: row.get(name, 0 if name.startswith("outgoing_") else None) for name in names} for row in rows]
 
     def summary(self) -> dict[str, Any]:

@@ -63,7 +63,7 @@ class Device(Part):
     endurance_spread : float
         Half-width of the uniform spread of the blocks' endurance, as a share of `endurance_cycles`.
     wears_out : bool
-        True if blocks go bad once they reach their endurance.
+        True if blocks become bad when they reach their endurance.
     factory_bad_blocks : int
         Blocks bad from the factory.
     program_failure_rate : float
@@ -126,7 +126,7 @@ class Log(Part):
     free_blocks_idle : int
         Erased blocks up to which idle time is used for cleaning (timed mode).
     copy_order : {"oldest", "random"}
-        Order in which live pages fill up a block that does not have room for all of a victim's pages.
+        Order in which live pages fill a block that does not have space for all of a victim's pages.
     evict : bool
         True if cleaning drops the live pages of a victim instead of moving them, as a cache may.
     dedup : str or dict
@@ -202,12 +202,12 @@ class Trace(Part):
     address : {"direct", "wrap", "scale", "compact"}
         Conversion of the trace's addresses to pages of the device.
     trim : bool
-        True if discards are passed on as TRIM.
+        True if discards are sent to the device as TRIM.
     missing_digests : {"error", "unique"}
         Treatment of a write request whose digests do not cover its contents.
     repeat_contents : bool
         True if each pass writes the same contents as the pass before.
-    backwards : {"error", "clamp", "sort"}
+    decreasing_times : {"error", "clamp", "sort"}
         Treatment of a request whose time is earlier than that of the request before.
     """
 
@@ -221,7 +221,7 @@ class Trace(Part):
     trim: bool = True
     missing_digests: str = "error"
     repeat_contents: bool = False
-    backwards: str = "error"
+    decreasing_times: str = "error"
 
     def __post_init__(self) -> None:
         """Convert options to text, as in a scenario file."""

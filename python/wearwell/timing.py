@@ -18,9 +18,9 @@ class Timing(Part):
     Parameters
     ----------
     queue_depth : int
-        Number of requests that the drive works on at once.
+        Number of requests that the drive executes at the same time.
     arrivals : {"open", "closed"}
-        Requests arrive at their times (open), or each as soon as the queue has room (closed).
+        Requests arrive at their times (open), or each as soon as the queue has a free slot (closed).
     requests : dict
         Open arrivals of synthetic workloads: ``requests_per_second`` and ``spacing``.
     speed_up : float
@@ -35,15 +35,15 @@ class Timing(Part):
     priority : {"fcfs", "read_first"}
         Order in which a die executes operations.
     suspend_erase, suspend_program : bool
-        True if a host's read suspends the operation.
+        True if a host read suspends the operation.
     suspend_us, resume_us : float
         Microseconds of suspending and resuming.
     striping : {"block", "drive"}
-        Planes that the pages of a block lie on; ``"drive"`` means all planes, and is the default with a preset.
+        Planes on which the pages of a block are; ``"drive"`` means all planes, and is the default with a preset.
     multi_plane, copyback : bool
-        Operations on several planes at once; moves within a plane that do not use the channel.
+        Operations on several planes at the same time; moves within a plane that do not use the channel.
     erase_ahead : bool
-        True if enough blocks are kept erased that no page waits for the erase of its own block; default with
+        True if so many blocks are kept erased that no page waits for the erase of its block; default with
         ``controller="drive"``.
     cleaning : {"foreground", "background"}
         A write waits for the cleaning that it caused (foreground), or does not (background); the default with

@@ -1,6 +1,6 @@
 """Block traces: reading as NumPy arrays, description, conversion.
 
-Offsets and lengths are bytes, times nanoseconds on the trace's own clock.
+Offsets and lengths are in bytes, and times in nanoseconds of the trace's clock.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from . import _core
-from ._extras import need
+from ._extras import import_extra
 from ._listing import list_formats as formats
-from ._plain import option_text, whole
+from ._plain import checked_integer, option_text
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -27,7 +27,7 @@ OPS = ("read", "write", "trim", "flush")
 
 
 class Reader:
-    """A trace that is being read, batch by batch; never loaded whole.
+    """A trace that is being read in batches; it is never loaded as a whole.
 
     Iteration yields dictionaries of equally long arrays: ``time_ns`` (uint64), ``op`` (uint8, an index into `OPS`),
     ``volume`` (uint32), ``offset_bytes`` (uint64), ``length_bytes`` (uint64) and ``hint`` (uint16). The arrays use the
@@ -61,7 +61,7 @@ class Reader:
 
     @property
     def skipped(self) -> int:
-        """Number of bad lines skipped so far, with ``skip_bad``."""
+        """Number of invalid lines skipped so far, with ``skip_bad``."""
         return self._core.skipped
 
     @property
@@ -75,7 +75,7 @@ class Reader:
         return dict(self._core.volume_names)
 
     def to_frame(self) -> pd.DataFrame:
-        """Return the rest of the trace as one pandas frame; operations by name."""
+        """Return the remaining part of the trace as one pandas frame, with operations by name."""
         import numpy as np
         import pandas as pd
 
@@ -85,8 +85,8 @@ class Reader:
         return frame
 
     def to_polars(self) -> pl.DataFrame:
-        """Return the rest of the trace as one Polars frame; operations by name."""
-        need("polars", "polars")
+        """Return the remaining part of the trace as one Polars frame, with operations by name."""
+        import_extra("polars", "polars")
         import polars as pl
 
         frame = pl.DataFrame(self._columns())
@@ -148,7 +148,7 @@ def open(  # noqa: A001 - trace.open says what it is
         skip_bad=skip_bad,
         volumes=None if volumes is None else list(volumes),
         options=_options(options),
-        batch_requests=whole("batch_requests", batch_requests, least=0),
+        batch_requests=checked_integer("batch_requests", batch_requests, least=0),
     )
     return Reader(core)
 
@@ -169,9 +169,9 @@ def describe(
     path, format, **options
         As for `open`.
     page_bytes : int
-        Page size, bytes, for everything that is counted in pages.
+        Page size in bytes for all counts of pages.
     stack_distance : bool
-        True to find how many distinct pages were written between two writes of a page.
+        True to find the number of distinct pages written between two writes of a page.
     sample : float, optional
         Fraction of the pages to follow, above 0 and at most 1, for traces whose pages do not fit into memory. Pages are
         sampled by a hash of volume and page number (SHARDS; Waldspurger et al., FAST 2015). Footprint, overwriting,
@@ -180,7 +180,7 @@ def describe(
     """
     reader = open(path, format, **options)
     core = reader._core  # noqa: SLF001 - its own kind
-    size = whole("page_bytes", page_bytes, least=0)
+    size = checked_integer("page_bytes", page_bytes, least=0)
     return json.loads(  # type: ignore[no-any-return]
         _core.describe_trace(core, page_bytes=size, stack_distance=stack_distance, sample=sample)
     )

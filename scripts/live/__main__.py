@@ -1,4 +1,4 @@
-"""Try file systems that live on a simulated drive: by fio's verification, by fsx, and by killing the drive's server.
+"""Test file systems on a simulated drive: with fio's verification, with fsx, and by killing the server of the drive.
 
 The last lines list missing requirements of suites.
 """
@@ -9,7 +9,7 @@ import signal
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-# Verdicts, the programs that work while something is killed, and where other people's suites come from.
+# Path of modules for results, for programs that work while a process is killed, and for external suites.
 sys.path.insert(1, str(ROOT / "scripts/posix"))
 
 import trials  # noqa: E402
@@ -46,7 +46,7 @@ def arguments():
 def main():
     """Run the suites, one after the other, and end with 1 if one failed."""
     settings = arguments()
-    # Signals end the program by an exception, so that mounts are unmounted as at its ordinary end.
+    # Signals end the program by an exception, so that mounts are unmounted as at a normal end.
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda *_: sys.exit("ended"))
     return verdicts.all_of(trials.ALL, settings.suite, settings, settings.output)

@@ -1,4 +1,5 @@
-"""A drive that is served from an image, and a file system on it: made, mounted, killed, mounted again and checked."""
+"""A drive that is served from an image, with a file system that is made, mounted, killed, mounted again and
+checked."""
 
 import contextlib
 import os
@@ -12,8 +13,8 @@ import time
 from mounted import Failure, run
 from sources import Missing
 
-# How long a server may take to come back: it does everything once more that its image has.
-PATIENCE_S = 300
+# Time limit for the restart of a server, which repeats all requests in its image.
+TIMEOUT_S = 300
 
 SCENARIO = """\
 [device]
@@ -24,7 +25,7 @@ pages_per_block = 64
 {ftl}
 """
 
-# Makes it on a device; looks at it; options of the mount.
+# For each file system: the command that makes it on a device, its checker, and its mount options.
 HOST = {
     "ext4": (["mkfs.ext4", "-q", "-F", "-b", "4096"], ["e2fsck", "-f", "-n"], "discard"),
     "ext3": (["mkfs.ext3", "-q", "-F", "-b", "4096"], ["e2fsck", "-f", "-n"], "discard"),
@@ -38,8 +39,8 @@ GUEST = {
 MODULES = "/usr/lib/uml/modules"
 
 
-def need(*programs):
-    """Say which of these are not here."""
+def require_tools(*programs):
+    """Fail if any of these programs is missing."""
     paths = os.environ["PATH"] + ":/usr/sbin:/sbin"
     absent = [program for program in programs if shutil.which(program, path=paths) is None]
     if absent:
@@ -49,8 +50,8 @@ def need(*programs):
 
 
 def wait_for(true, said, process):
-    """Wait until something is so, as long as a process lives; `said` returns what it has said."""
-    until = time.monotonic() + PATIENCE_S
+    """Wait until a condition is true, as long as a process lives; `said` returns the output of the process."""
+    until = time.monotonic() + TIMEOUT_S
     while not true():
         if process.poll() is not None or time.monotonic() > until:
             raise Failure(f"{process.args[0]} did not come: {said()}")
@@ -58,10 +59,10 @@ def wait_for(true, said, process):
 
 
 class Drive:
-    """A drive of so many MiB in an image, served as a file."""
+    """A drive of this number of MiB in an image, served as a file."""
 
     def __init__(self, binary, ftl, mib):
-        need("umount")
+        require_tools("umount")
         self.binary = binary
         self.ftl = ftl
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="wearwell-live-"))
@@ -75,50 +76,50 @@ class Drive:
         self.server = None
 
     def start(self):
-        """Serve it, from its image if there is one already."""
+        """Serve the drive, from its image if there already is one."""
         command = [self.binary, "serve", self.scenario, "--fuse", self.shown, "--image", self.folder / "image"]
         self.server = subprocess.Popen([str(part) for part in command], stdout=self.log, stderr=self.log)
-        wait_for(self.disk.exists, self.said, self.server)
+        wait_for(self.disk.exists, self.output, self.server)
 
-    def said(self):
-        """Return what the server said last."""
+    def output(self):
+        """Return the last output of the server."""
         self.log.seek(0)
         return self.log.read()[-2000:].decode(errors="replace").strip()
 
     def kill(self):
-        """Kill the server at once."""
+        """Kill the server immediately."""
         if self.server is not None:
             self.server.send_signal(signal.SIGKILL)
             self.server.wait()
             self.server = None
 
     def clear(self):
-        """Take away what is left of the file of a server that was killed."""
+        """Remove what is left of the file of a server that was killed."""
         while run(["umount", "--lazy", self.shown]).returncode == 0:
             pass
 
     def stop(self):
-        """End the server as Ctrl-C does; its counts have to add up."""
+        """End the server as Ctrl-C does; its counts must agree."""
         self.server.send_signal(signal.SIGINT)
-        if self.server.wait(PATIENCE_S):
-            raise Failure(f"the server ended with {self.server.returncode}: {self.said()}")
+        if self.server.wait(TIMEOUT_S):
+            raise Failure(f"the server ended with {self.server.returncode}: {self.output()}")
         self.server = None
 
     def remove(self):
-        """Remove all of it."""
+        """Remove the drive with all its files."""
         self.kill()
         self.clear()
         self.log.close()
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
-class OnLoop:
+class LoopMount:
     """A file system of this machine's kernel on a served drive."""
 
     def __init__(self, binary, ftl, name, mib):
         self.name = name
         make, self.checker, self.options = HOST[name]
-        need(make[0], self.checker[0], "losetup")
+        require_tools(make[0], self.checker[0], "losetup")
         self.drive = Drive(binary, ftl, mib)
         self.root = self.drive.folder / "mounted"
         self.root.mkdir()
@@ -151,7 +152,7 @@ class OnLoop:
         self.drive.remove()
 
     def mount(self):
-        """Serve and mount it."""
+        """Serve the drive and mount the file system."""
         self.drive.start()
         attached = run(["losetup", "-f", "--show", "-b", "4096", "--direct-io=on", self.drive.disk])
         if attached.returncode:
@@ -162,11 +163,11 @@ class OnLoop:
             raise Failure(f"{self}: {mounted.stdout.strip()}")
 
     def kill(self):
-        """Kill the server under it."""
+        """Kill the server of the drive."""
         self.drive.kill()
 
     def clear(self):
-        """Take away what is left of a mount."""
+        """Remove what is left of a mount."""
         for _ in range(100):
             if not os.path.ismount(self.root) or run(["umount", self.root]).returncode == 0:
                 break
@@ -177,32 +178,32 @@ class OnLoop:
         self.drive.clear()
 
     def detach(self):
-        """Give the loop device back."""
+        """Detach the loop device."""
         if self.device is not None:
             run(["losetup", "-d", self.device])
             self.device = None
 
     def check(self):
-        """Unmount it, and fail if its own checker, or the server's count, has anything to say."""
+        """Unmount the file system, and fail if its checker or the counts of the server report a problem."""
         ended = run(["umount", self.root])
         if ended.returncode:
             raise Failure(f"umount: {ended.stdout.strip()}")
         self.detach()
-        sound(self.checker, self.drive.disk)
+        is_consistent(self.checker, self.drive.disk)
         self.drive.stop()
 
 
-def sound(checker, disk):
-    """Fail if a checker finds fault with a disk."""
+def is_consistent(checker, disk):
+    """Fail if a checker finds a problem on a disk."""
     checked = run([*checker, disk])
     if checked.returncode or "[Fail]" in checked.stdout:
         raise Failure(f"{checker[0]} ended with {checked.returncode}: {checked.stdout.strip()[-2000:]}")
 
 
 def in_guest(drive, name, script, limit_s, each_line=None):
-    """Run a script in User-mode Linux with the drive's file system mounted at $ROOT; its lines, also those after which it failed.
+    """Run a script in User-mode Linux with the file system at $ROOT; return its lines, also if it failed after them.
 
-    `each_line` is called with each as it comes.
+    `each_line` is called with each line as it arrives.
     """
     options = GUEST[name][2]
     modules = drive.folder / "modules/lib"

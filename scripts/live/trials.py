@@ -1,4 +1,4 @@
-"""The suites: each takes the settings of the run, and returns what it did, in a line, or fails."""
+"""The suites: each takes the settings of the run, and returns its result as one line, or fails."""
 
 import os
 import pathlib
@@ -8,21 +8,21 @@ import threading
 import kills
 import sources
 from mounted import Failure, run
-from served import GUEST, HOST, Drive, OnLoop, in_guest, need, sound
+from served import GUEST, HOST, Drive, LoopMount, in_guest, require_tools, is_consistent
 
 HERE = pathlib.Path(__file__).resolve().parent
 SYSTEMS = [*HOST, *GUEST]
-# Under 300 MiB there is no XFS.
+# XFS does not support less than 300 MiB.
 DRIVE_MIB = 320
-# When a guest is ended at the latest.
+# Time after which a guest is ended.
 LIMIT_S = 600
 
 
 class Replacements(kills.Replacements):
-    """Replacements of files on systems where a new name is durable only after fsync of its directory."""
+    """Replacements of files on systems where a new name is durable only after an fsync of its directory."""
 
     def take(self, step):
-        """Take the step."""
+        """Execute the step."""
         super().take(step)
         directory = os.open(self.directory, os.O_RDONLY)
         try:
@@ -34,15 +34,15 @@ class Replacements(kills.Replacements):
 PROGRAMS = (kills.Log, kills.Overwrites, kills.Mapped, Replacements)
 
 
-def each(settings, on_host, on_guest):
-    """Do one thing on each file system that is asked for, by the kernel that has it; what both say, added up."""
+def run_each(settings, on_host, on_guest):
+    """Run one test on each selected file system, with each kernel that has it; return all results."""
     said = []
     for name in settings.file_systems:
         if name in HOST:
-            with OnLoop(settings.binary, settings.ftl, name, DRIVE_MIB) as system:
+            with LoopMount(settings.binary, settings.ftl, name, DRIVE_MIB) as system:
                 said.append((name, on_host(system)))
         else:
-            need("linux.uml", "busybox", "modprobe", *(one[0] for one in GUEST[name][:2] if one))
+            require_tools("linux.uml", "busybox", "modprobe", *(one[0] for one in GUEST[name][:2] if one))
             drive = Drive(settings.binary, settings.ftl, DRIVE_MIB)
             try:
                 drive.start()
@@ -56,18 +56,18 @@ def each(settings, on_host, on_guest):
 
 
 def finish(drive, name, lines, wanted):
-    """Fail unless a guest said what it was to say, unmounted, and left a sound file system."""
+    """Fail unless a guest printed the expected line, unmounted, and left an intact file system."""
     if wanted not in lines or "live: unmounted" not in lines:
         tail = "\n".join(lines[-20:])
         raise Failure(f"{name}: {tail}")
     if GUEST[name][1] is not None:
-        sound(GUEST[name][1], drive.disk)
+        is_consistent(GUEST[name][1], drive.disk)
     drive.stop()
 
 
 def verify(settings):
     """Random writes of 4 to 64 KiB, read back and compared by fio."""
-    need("fio")
+    require_tools("fio")
     options = f"--rw=randwrite --bsrange=4k-64k --size={settings.verify_mib}m --verify=crc32c --fsync=64 --verify_state_save=0"
     options += f" --ioengine=psync --randseed={settings.seed} --name=verify"
 
@@ -81,12 +81,12 @@ def verify(settings):
         script = f"fio --filename=$ROOT/file {options} > /dev/null && echo 'live: verified'"
         finish(drive, name, in_guest(drive, name, script, LIMIT_S), "live: verified")
 
-    said = each(settings, on_host, on_guest)
+    said = run_each(settings, on_host, on_guest)
     return f"{settings.verify_mib} MiB on {', '.join(name for name, _ in said)}; checkers clean"
 
 
 def fsx(settings):
-    """Random operations on a file, all of it compared after each read."""
+    """Random operations on a file, which is compared completely after each read."""
     place = sources.built(sources.XFSTESTS, settings.xfstests, settings.work)
     command = f"{place / 'ltp/fsx'} -q -N {settings.fsx_operations} -S {settings.seed} -l 4194304"
 
@@ -100,12 +100,12 @@ def fsx(settings):
         script = f"{command} -P /dev/shm $ROOT/file && echo 'live: compared'"
         finish(drive, name, in_guest(drive, name, script, LIMIT_S), "live: compared")
 
-    said = each(settings, on_host, on_guest)
+    said = run_each(settings, on_host, on_guest)
     return f"{settings.fsx_operations:,} operations on each of {', '.join(name for name, _ in said)}; checkers clean"
 
 
 def killed_guest(settings, drive, name):
-    """Kill the server under a guest so often; the steps that were acknowledged."""
+    """Kill the server of a guest this number of times; return the steps that were acknowledged."""
     moments = random.Random(settings.seed)
     drive.stop()
     known = "-"
@@ -116,7 +116,7 @@ def killed_guest(settings, drive, name):
         timer = threading.Timer(moments.uniform(0.05, 1.0), drive.kill)
         begun = False
 
-        def seen(line, timer=timer, last=last):
+        def on_line(line, timer=timer, last=last):
             nonlocal known, begun
             if line.startswith("step "):
                 known = line.removeprefix("step ")
@@ -124,7 +124,7 @@ def killed_guest(settings, drive, name):
                     begun = True
                     timer.start()
 
-        lines = in_guest(drive, name, script, LIMIT_S, seen)
+        lines = in_guest(drive, name, script, LIMIT_S, on_line)
         timer.cancel()
         wrong = [line for line in lines if line.startswith("lost ")]
         if wrong or not (begun or last) or "live: mounted" not in lines:
@@ -140,12 +140,12 @@ def killed_guest(settings, drive, name):
 
 
 def kill(settings):
-    """kill -9 of the server at any moment under programs that work; what they were told was safe is there."""
+    """kill -9 of the server at any moment while programs work; all acknowledged data must be there."""
 
     def on_host(system):
         return kills.rounds(system, PROGRAMS, True, settings.kills, settings.seed, (0.05, 1.0))
 
-    said = each(settings, on_host, lambda drive, name: killed_guest(settings, drive, name))
+    said = run_each(settings, on_host, lambda drive, name: killed_guest(settings, drive, name))
     steps = ", ".join(f"{name} {steps:,}" for name, steps in said)
     return f"{settings.kills} kills each, steps acknowledged and none lost: {steps}; checkers clean"
 

@@ -1,9 +1,10 @@
-"""Programs that write in a guest while the server of its disk is killed. They compare files with acknowledged steps, and go on.
+"""Programs that write in a guest while the server of its disk is killed. They compare files with acknowledged steps,
+and continue.
 
     writer.py ROOT SEED STEPS compare|go on
 
-STEPS is what an earlier one was seen to have said last, or `-`. Each line is seen outside once it is printed: `step N,N,N`, the steps of
-each program that have returned; `lost WHAT`.
+STEPS is the last line that an earlier process printed, or `-`. Each line is visible outside of the guest once it is
+printed: `step N,N,N`, the numbers of steps of each program that have returned; `lost WHAT`.
 """
 
 import os
@@ -20,7 +21,7 @@ KINDS = (kills.Log, kills.Overwrites)
 
 
 def programs(root, seed, steps):
-    """Return the programs, with their models as they were acknowledged."""
+    """Return the programs, with their models after the acknowledged steps."""
     made = []
     for kind, done in zip(KINDS, steps, strict=True):
         directory = os.path.join(root, kind.__name__)
@@ -33,11 +34,11 @@ def programs(root, seed, steps):
     return made
 
 
-def main(root, seed, said, what):
-    """Compare, and go on until the disk is gone."""
-    steps = [0] * len(KINDS) if said == "-" else [int(step) for step in said.split(",")]
+def main(root, seed, output, what):
+    """Compare, and continue until the disk is gone."""
+    steps = [0] * len(KINDS) if output == "-" else [int(step) for step in output.split(",")]
     working = programs(root, int(seed), steps)
-    if said != "-":
+    if output != "-":
         try:
             for program, step in zip(working, steps, strict=True):
                 program.compare(step)

@@ -1,1 +1,1 @@
-"""Simulators that scripts/beside_peers.py runs beside Wearwell, one module each."""
+"""Simulators with which scripts/beside_peers.py compares Wearwell, one module each."""

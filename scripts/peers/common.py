@@ -1,4 +1,5 @@
-"""Parts that the comparisons with all peers share: runs with their CPU time, Wearwell's results, traces as page requests."""
+"""Code that the comparisons with all peers share: runs with their CPU time, results of Wearwell, traces as page
+requests."""
 
 import csv
 import dataclasses
@@ -21,7 +22,7 @@ class PeerError(Exception):
 
 @dataclasses.dataclass
 class Run:
-    """Measurements of one run of one simulator; page writes are host writes and those of cleaning."""
+    """Measurements of one run of one simulator; page writes are those of the host and of cleaning."""
 
     cpu_seconds: float
     page_writes: float
@@ -30,13 +31,13 @@ class Run:
     responses: dict[str, float] = dataclasses.field(default_factory=dict)
 
     def ns_per_unit(self) -> float:
-        """Return the CPU time of a page write, or of a request where nothing is written."""
+        """Return the CPU time per page write, or per request if no page is written."""
         return self.cpu_seconds * 1e9 / (self.page_writes or self.requests)
 
 
 @dataclasses.dataclass
 class Comparison:
-    """Runs of a peer and of Wearwell by turns, on the same workload."""
+    """Runs of a peer and of Wearwell in turns, on the same workload."""
 
     peer: str
     case: str
@@ -44,7 +45,7 @@ class Comparison:
     ours: list[Run]
 
     def ratios(self) -> list[float]:
-        """Return how many times as fast as the peer Wearwell was, for each pair, ascending."""
+        """Return the speed of Wearwell relative to the peer for each pair, in ascending order."""
         return sorted(theirs.ns_per_unit() / ours.ns_per_unit() for theirs, ours in zip(self.theirs, self.ours, strict=True))
 
 
@@ -58,7 +59,7 @@ class PageRequest:
 
 
 def median_run(runs: list[Run]) -> Run:
-    """Return the run whose time for a unit is the median (the lower one of two)."""
+    """Return the run with the median time per unit (the lower of two)."""
     middle = statistics.median_low([run.ns_per_unit() for run in runs])
     return next(run for run in runs if run.ns_per_unit() == middle)
 
@@ -74,7 +75,7 @@ def timed(command: list[str | pathlib.Path], folder: pathlib.Path, allowed: tupl
 
 
 def find(option: pathlib.Path | None, variable: str, names: list[str]) -> pathlib.Path | None:
-    """Return the program that the option, the environment variable or PATH names; a folder stands for a program in it."""
+    """Return the program that the option, the environment variable or PATH names; a folder means a program in it."""
     given = option or (pathlib.Path(os.environ[variable]) if os.environ.get(variable) else None)
     if given is None:
         found = next(filter(None, map(shutil.which, names)), None)
@@ -86,7 +87,7 @@ def find(option: pathlib.Path | None, variable: str, names: list[str]) -> pathli
 
 
 def run_wearwell(program: str, scenario: str, folder: pathlib.Path) -> tuple[dict[str, typing.Any], Run]:
-    """Run a scenario; return its result and the measurements of the whole run, warm-up included."""
+    """Run a scenario; return its result and the measurements of the whole run, including the warm-up."""
     path = folder / "scenario.toml"
     path.write_text(scenario, encoding="utf-8")
     text, seconds = timed([program, "run", path, "--quiet", "--format", "json"], folder)
@@ -97,7 +98,8 @@ def run_wearwell(program: str, scenario: str, folder: pathlib.Path) -> tuple[dic
 
 
 def page_requests(program: str, trace: pathlib.Path, trace_format: str | None, folder: pathlib.Path) -> list[PageRequest]:
-    """Read any trace, page by page; pages are numbered in the order of their first write, and reads before it are left out."""
+    """Read any trace, page by page. Pages are numbered in the order of their first write; earlier reads are
+    omitted."""
     converted = folder / "pages.csv"
     format_option = ["--trace-format", trace_format] if trace_format else []
     timed([program, "trace", "convert", trace.resolve(), converted, "--to", "wearwell-csv", "--drop-inexpressible", *format_option], folder)
@@ -122,7 +124,7 @@ def page_requests(program: str, trace: pathlib.Path, trace_format: str | None, f
 
 
 def write_mqsim_trace(path: pathlib.Path, requests: typing.Iterable[PageRequest]) -> None:
-    """Write page requests in MQSim's text format, which Wearwell reads too."""
+    """Write page requests in MQSim's text format, which Wearwell reads, too."""
     sectors = PAGE_BYTES // SECTOR
     with path.open("w", encoding="ascii") as file:
         for request in requests:

@@ -1,14 +1,15 @@
-"""MQSim (CMU-SAFARI/MQSim): a drive with channels, dies and a queue, reads and writes one page at a time, at random or from a trace.
+"""MQSim (CMU-SAFARI/MQSim): a drive with channels, dies and a queue; single pages are accessed at random or from a
+trace.
 
-MQSim logs means of periods; with a period of a nanosecond every line is one request, in whole microseconds, which gives percentiles. Speed is
-measured in runs without that log.
+MQSim logs means over periods. With a period of a nanosecond, every line is one request, in whole microseconds, which
+gives percentiles. Speed is measured in runs without that log.
 
-A case with writes begins with an empty drive and asks for more than fits; responses are those of the last third, in which the drive cleans.
-The traces that are made here read only what they have written, fill half of the drive and are measured whole: MQSim stops with an error where
-it has to clean a drive that is read and written.
+A case with writes begins with an empty drive and writes more than fits; responses are those of the last third, in
+which the drive cleans. The generated traces read only pages that they have written, fill half of the drive and are
+measured as a whole: MQSim stops with an error if it has to clean a drive that is both read and written.
 
-The map is in RAM in both programs, but for the case `as MQSim is set`: there MQSim keeps it in flash, with the cache and all else as its own
-example has it, while Wearwell does as in the other cases.
+The map is in RAM in both programs, except in the case `as MQSim is set`: there, MQSim keeps the map in flash, with
+the cache and all other settings of its example, while Wearwell does the same as in the other cases.
 """
 
 import pathlib
@@ -22,18 +23,19 @@ NAME = "MQSim"
 VARIABLE = "WEARWELL_MQSIM"
 HOW_TO_GET = f"git clone https://github.com/CMU-SAFARI/MQSim, run `make` there, and give the folder by --mqsim, by {VARIABLE} or on PATH"
 
-# The drive: 8 channels of 4 chips of 2 dies of 2 planes, MLC.
+# The drive has 8 channels with 4 chips of 2 dies with 2 planes, MLC.
 CHANNELS, CHIPS, DIES, PLANES = 8, 4, 2, 2
 BLOCKS, PAGES, SPARE_BYTES = 64, 256, 448
 SPARE_FACTOR = 0.127
 READ_US, PROGRAM_US, ERASE_US, CHANNEL_MB = 75, 750, 3800, 333
 LINK_MB = 4000
-# MQSim cleans a plane when so much of it is erased or less.
+# MQSim cleans a plane when this share of it or less is erased.
 CLEAN_AT = 0.05
 PHYSICAL = CHANNELS * CHIPS * DIES * PLANES * BLOCKS * PAGES
 LOGICAL = round(PHYSICAL * (1 - SPARE_FACTOR))
 
-# Name: share of reads, requests at a time, requests of a page each for each logical page. Traces have times of their own.
+# Name: share of reads, requests at a time, and requests of one page per logical page. Traces have times for their
+# requests.
 CASES: dict[str, tuple[float, int | None, float]] = {
     "reads, one at a time": (1.0, 1, 0.05),
     "reads, 64 at a time": (1.0, 64, 0.5),
@@ -44,9 +46,9 @@ CASES: dict[str, tuple[float, int | None, float]] = {
     "writes, 16 at a time, as MQSim is set": (0.0, 16, 1.31),
     "a trace": (0.5, None, 0.0),
 }
-AS_SET = "as MQSim is set"
+AS_CONFIGURED = "as MQSim is set"
 TRACE = "page.trace"
-# Traces that are made here: requests a second, at random times. `a trace` is the one given by --trace.
+# Generated traces, with requests per second, at random times. `a trace` is the one given by --trace.
 RATES = {"trace, 4,000 a second": 4_000, "trace, 40,000 a second": 40_000}
 
 
@@ -56,7 +58,7 @@ def element(parent: ElementTree.Element, name: str, text: object) -> None:
 
 
 def device_file(path: pathlib.Path, logs: bool, as_set: bool) -> None:
-    """Write MQSim's description of the drive; with `as_set`, everything else is as in MQSim's own example."""
+    """Write MQSim's description of the drive; with `as_set`, all other settings are those of MQSim's example."""
     root = ElementTree.Element("Execution_Parameter_Set")
     host = ElementTree.SubElement(root, "Host_Parameter_Set")
     for name, value in {
@@ -173,10 +175,10 @@ def workload_file(path: pathlib.Path, case: str, requests: int) -> None:
 
 
 def random_requests(reads: float, count: int, rate: float) -> list[PageRequest]:
-    """Draw requests of a page at random times; reads go to pages that were written before."""
+    """Draw requests of one page at random times; reads go to pages that were written before."""
     draw = random.Random(1)
     time_ns = 0
-    # MQSim shows a little less than the share that is not spare.
+    # MQSim offers slightly less than the share that is not spare.
     pages = LOGICAL * 99 // 100
     written: list[int] = []
     is_written = bytearray(pages)
@@ -207,7 +209,7 @@ def run_mqsim(program: pathlib.Path, case: str, count: int, folder: pathlib.Path
     """Run MQSim on the files of a case; return its CPU time."""
     for old in folder.glob("requests*"):
         old.unlink()
-    device_file(folder / "drive.xml", logs, AS_SET in case)
+    device_file(folder / "drive.xml", logs, AS_CONFIGURED in case)
     workload_file(folder / "requests.xml", case, count)
     _, seconds = timed([program, "-i", "drive.xml", "-w", "requests.xml"], folder, input="\n\n")
     return seconds
@@ -219,8 +221,8 @@ def logged_responses(folder: pathlib.Path, case: str) -> dict[str, float]:
     return summary([float(line[0]) for line in lines], [float(line[1]) for line in lines], measured_share(case))
 
 
-def run_theirs(program: pathlib.Path, case: str, count: int, folder: pathlib.Path, responses: bool) -> Run:
-    """Run MQSim, with `responses` a second time with its log."""
+def run_peer(program: pathlib.Path, case: str, count: int, folder: pathlib.Path, responses: bool) -> Run:
+    """Run MQSim; with `responses`, run it a second time with its log."""
     found: dict[str, float] = {}
     if responses:
         run_mqsim(program, case, count, folder, True)
@@ -266,7 +268,7 @@ def scenario(case: str, requests: int, writes: int) -> str:
         "[timing]",
         f"read_us = {READ_US}.0\nprogram_us = {PROGRAM_US}.0\nerase_us = {ERASE_US}.0\nchannel_mb_per_s = {CHANNEL_MB}.0",
         "striping = 'drive'\nmulti_plane = false\ncleaning = 'background'",
-        # MQSim's dies do reads first; where there are none it is all the same.
+        # Dies of MQSim execute reads first; without reads, the order makes no difference.
         f"priority = '{'read_first' if reads else 'fcfs'}'",
         f"queue_depth = {depth or 65535}",
         f"[precondition]\nfill = '{fill}'",
@@ -282,15 +284,15 @@ def scenario(case: str, requests: int, writes: int) -> str:
     return "\n".join(lines) + "\n"
 
 
-def run_ours(program: str, case: str, count: int, writes: int, folder: pathlib.Path, responses: bool) -> Run:
+def run_wearwell_case(program: str, case: str, count: int, writes: int, folder: pathlib.Path, responses: bool) -> Run:
     """Run Wearwell."""
     result, run = run_wearwell(program, scenario(case, count, writes), folder)
     timing = result["timing"]
     kinds = list(timing["requests"].values())
     measured = sum(kind["requests"] for kind in kinds)
-    # A run that only reads lasts until its figures are sure, and makes more requests than it was asked for.
+    # A run that only reads lasts until its figures are precise enough, and makes more requests than specified.
     run.requests = measured / measured_share(case)
-    # Of the whole run, as MQSim counts them; filling the drive before reads is not part of it.
+    # Write counts are those of the whole run, as in MQSim; filling the drive before reads is not included.
     run.page_writes = run.page_writes if writes else 0
     run.write_amplification = run.page_writes / writes if writes else None
     if responses:
@@ -303,7 +305,7 @@ def run_ours(program: str, case: str, count: int, writes: int, folder: pathlib.P
 
 
 def percentile_of(kinds: list[dict[str, typing.Any]], count: int, percent: float) -> float:
-    """Return a percentile of all kinds of requests together."""
+    """Return a percentile over all kinds of requests together."""
     classes = sorted((float(time), int(number)) for kind in kinds for time, number in kind["histogram"])
     wanted, seen = count * percent / 100, 0
     for time, number in classes:

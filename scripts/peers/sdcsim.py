@@ -1,8 +1,9 @@
 """SDCSIM (RVerschoren/SDCSIM): d-choices cleaning, two write frontiers, hot and cold data or a trace of pages.
 
-SDCSIM writes its counts into files: how many victims had how many valid pages, which gives page writes and write amplification. Its trace
-mode prints an array `dist` that was never allocated, and often crashes there before the counts are written; without that one line it ends
-with exit status 2 ("DEALLOCATE unallocated") after its files are complete.
+SDCSIM writes its counts into files: the number of victims by number of valid pages, which gives page writes and write
+amplification. Its trace mode prints an array `dist` that was never allocated, and often crashes there before the
+counts are written. Without that line, it ends with exit status 2 ("DEALLOCATE unallocated") after its files are
+complete.
 """
 
 import csv
@@ -25,7 +26,7 @@ CASES = tuple(PROGRAMS)
 PAGES_PER_BLOCK, CHOICES, LOAD = 32, 10, 0.90
 HOT_SPACE, HOT_WRITES = 0.1, 0.9
 BLOCKS, ERASES = 10_000, 200
-# A trace is replayed until a block was erased this often.
+# A trace is replayed until a block was erased this number of times.
 TRACE_ERASES = 200
 
 
@@ -36,7 +37,7 @@ def locate(option: pathlib.Path | None) -> pathlib.Path | None:
 
 
 def victims(folder: pathlib.Path) -> dict[int, int]:
-    """Return how many victims had how many valid pages."""
+    """Return the number of victims by number of valid pages."""
     paths = list(folder.glob("*-victim.*"))
     if len(paths) != 1:
         raise PeerError(f"it crashed before its counts were written; build it anew: {HOW_TO_GET}")
@@ -45,13 +46,13 @@ def victims(folder: pathlib.Path) -> dict[int, int]:
 
 
 def measured(seconds: float, found: dict[int, int]) -> Run:
-    """Return the measurements of a run: each victim is filled again, with its own valid pages or other pages."""
+    """Return the measurements of a run: each victim is filled again, with its valid pages and other pages."""
     page_writes = PAGES_PER_BLOCK * sum(found.values())
     host_writes = page_writes - sum(valid * count for valid, count in found.items())
     return Run(seconds, page_writes, host_writes, page_writes / host_writes)
 
 
-def run_theirs(folder_of_programs: pathlib.Path, case: str, folder: pathlib.Path, requests: list[PageRequest]) -> Run:
+def run_peer(folder_of_programs: pathlib.Path, case: str, folder: pathlib.Path, requests: list[PageRequest]) -> Run:
     """Run SDCSIM."""
     for old in folder.glob("dwf*.csv"):
         old.unlink()
@@ -87,8 +88,8 @@ def scenario(case: str, requests: list[PageRequest], drive_writes: float) -> str
     )
 
 
-def run_ours(program: str, case: str, folder: pathlib.Path, requests: list[PageRequest], theirs: Run) -> Run:
-    """Run Wearwell, with about as many host writes as SDCSIM made."""
+def run_wearwell_case(program: str, case: str, folder: pathlib.Path, requests: list[PageRequest], theirs: Run) -> Run:
+    """Run Wearwell, with about as many host writes as SDCSIM executed."""
     pages = LOAD * BLOCKS * PAGES_PER_BLOCK
     if case == "a trace":
         pages = 1 + max(request.page for request in requests)

@@ -1,4 +1,4 @@
-"""Test a mounted NVMFS by external suites, by filling it, and by killing it.
+"""Test a mounted NVMFS with external suites, by filling it, and by killing its server.
 
 Missing requirements of a suite are fetched. If that fails, the suite is skipped, and the last lines say so.
 """

@@ -1,4 +1,4 @@
-"""A file system that is made for a suite, mounted, killed, mounted again and checked."""
+"""A file system that is created for a suite, mounted, killed, mounted again and checked."""
 
 import contextlib
 import os
@@ -10,8 +10,8 @@ import tempfile
 import time
 
 MIB = 1 << 20
-# A mount after a kill has millions of files to look at, or a busy machine under it.
-PATIENCE_S = 120
+# A mount after a kill may have to scan millions of files, or run on a busy machine.
+TIMEOUT_S = 120
 
 
 class Failure(Exception):
@@ -19,7 +19,7 @@ class Failure(Exception):
 
 
 def run(command, **options):
-    """Run a command to its end and return it with its output, which a failure shows."""
+    """Run a command to its end; return it with its output, which a failure shows."""
     return subprocess.run(
         [str(part) for part in command], text=True, errors="replace", stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT, check=False, **options,
@@ -27,7 +27,7 @@ def run(command, **options):
 
 
 class FileSystem:
-    """NVMFS over NVRAM in memory and an SSD that is a sparse file, each of so many MiB, in a folder of its own."""
+    """NVMFS over NVRAM in memory and an SSD in a sparse file, with the given sizes in MiB, in a separate folder."""
 
     def __init__(self, binary, nvram_mib, ssd_mib, options="allow_other"):
         self.binary = binary
@@ -64,10 +64,10 @@ class FileSystem:
         self.remove()
 
     def mount(self):
-        """Mount it, and return when it is mounted."""
+        """Mount the file system, and return when it is mounted."""
         command = [self.binary, "nvmfs", "mount", *self.devices, "-o", self.options, self.root]
         self.server = subprocess.Popen([str(part) for part in command], stdout=self.log, stderr=self.log)
-        until = time.monotonic() + PATIENCE_S
+        until = time.monotonic() + TIMEOUT_S
         while not os.path.ismount(self.root):
             if self.server.poll() is not None or time.monotonic() > until:
                 self.log.seek(0)
@@ -75,35 +75,35 @@ class FileSystem:
             time.sleep(0.002)
 
     def kill(self):
-        """Kill the server, as a crash would: what is asked of the mount point gives errors."""
+        """Kill the server, as in a crash; accesses to the mount point then give errors."""
         if self.server is not None:
             self.server.send_signal(signal.SIGKILL)
             self.server.wait()
             self.server = None
 
     def clear(self):
-        """Make the mount point a folder again."""
+        """Turn the mount point into an ordinary folder again."""
         while run(["umount", "--lazy", self.root]).returncode == 0:
             pass
 
     def unmount(self):
-        """Unmount it, and return when its devices are free."""
+        """Unmount the file system, and return when its devices are free."""
         ended = run([self.binary, "nvmfs", "umount", self.root])
         if ended.returncode:
             raise Failure(f"umount: {ended.stdout.strip()}")
-        if self.server.wait(PATIENCE_S):
+        if self.server.wait(TIMEOUT_S):
             raise Failure(f"the server ended with {self.server.returncode}")
         self.server = None
 
     def check(self):
-        """Unmount it, let `fsck` look at it, and fail if that has anything to say."""
+        """Unmount the file system, run `fsck`, and fail if it reports a problem."""
         self.unmount()
         checked = run([self.binary, "nvmfs", "fsck", *self.devices])
         if checked.returncode:
             raise Failure(f"fsck ended with {checked.returncode}: {checked.stdout.strip()[-2000:]}")
 
     def remove(self):
-        """Remove every file that was made."""
+        """Remove every file that was created."""
         self.log.close()
         shutil.rmtree(self.memory, ignore_errors=True)
         shutil.rmtree(self.folder, ignore_errors=True)

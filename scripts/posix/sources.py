@@ -9,8 +9,8 @@ import subprocess
 from mounted import Failure, run
 
 
-class Missing(Exception):
-    """Why a suite cannot be run here, and what would help."""
+class MissingSuite(Exception):
+    """Reason why a suite cannot run here, and how to change that."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,31 +42,31 @@ XFSTESTS = Suite(
 )
 
 
-def fetch(suite, given, place):
-    """Put the sources at `place`: a copy of what was given, or a clone."""
-    if given:
-        if not os.path.isdir(given):
-            raise Missing(f"{given} is no folder")
-        shutil.copytree(given, place, symlinks=True)
+def fetch(suite, folder, destination):
+    """Copy the sources to `place` from the given folder, or clone them."""
+    if folder:
+        if not os.path.isdir(folder):
+            raise MissingSuite(f"{folder} is no folder")
+        shutil.copytree(folder, destination, symlinks=True)
         return
     environment = {**os.environ, "GIT_TERMINAL_PROMPT": "0"}
     try:
-        cloned = run(["git", "clone", "--quiet", suite.repository, place], env=environment, timeout=300)
+        cloned = run(["git", "clone", "--quiet", suite.repository, destination], env=environment, timeout=300)
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise Missing(f"{suite.repository} cannot be fetched ({error})") from error
-    if cloned.returncode or run(["git", "-C", place, "checkout", "--quiet", suite.commit]).returncode:
-        shutil.rmtree(place, ignore_errors=True)
-        raise Missing(f"{suite.repository} at {suite.commit} cannot be fetched; --{suite.name} DIR takes sources that are here")
+        raise MissingSuite(f"{suite.repository} cannot be fetched ({error})") from error
+    if cloned.returncode or run(["git", "-C", destination, "checkout", "--quiet", suite.commit]).returncode:
+        shutil.rmtree(destination, ignore_errors=True)
+        raise MissingSuite(f"{suite.repository} at {suite.commit} cannot be fetched; --{suite.name} DIR takes sources that are here")
 
 
-def built(suite, given, work):
-    """Return the folder in which the suite is built, which is made unless an earlier run left it."""
+def build(suite, given, work):
+    """Return the folder in which the suite is built; builds it unless an earlier run did."""
     place = pathlib.Path(work) / suite.name
     if all((place / program).exists() for program in suite.built):
         return place
     absent = [tool for tool in suite.tools if shutil.which(tool) is None]
     if absent:
-        raise Missing(f"{', '.join(absent)} missing (Debian: apt-get install {suite.packages})")
+        raise MissingSuite(f"{', '.join(absent)} missing (Debian: apt-get install {suite.packages})")
     shutil.rmtree(place, ignore_errors=True)
     place.parent.mkdir(parents=True, exist_ok=True)
     fetch(suite, given, place)
@@ -75,7 +75,7 @@ def built(suite, given, work):
         if done.returncode:
             tail = done.stdout.strip()[-600:]
             shutil.rmtree(place, ignore_errors=True)
-            raise Missing(f"`{' '.join(step)}` failed (Debian: apt-get install {suite.packages}): {tail}")
+            raise MissingSuite(f"`{' '.join(step)}` failed (Debian: apt-get install {suite.packages}): {tail}")
     if not all((place / program).exists() for program in suite.built):
         raise Failure(f"{suite.name} was built, but {', '.join(suite.built)} are not there")
     return place

@@ -1,4 +1,4 @@
-"""The suites: each takes the settings of the run, and returns what it did, in a line, or fails."""
+"""The suites: each takes the settings of the run, and returns its result as one line, or fails."""
 
 import hashlib
 import os
@@ -9,7 +9,7 @@ import kills
 import sources
 from mounted import MIB, Failure, FileSystem, run
 
-# What fsx does on each kind of mount: its options, those of the mount, MiB of NVRAM.
+# Modes of fsx, one per kind of mount: its options, those of the mount, and MiB of NVRAM.
 FSX_MODES = {
     "cached by the kernel": ([], "allow_other", 64),
     "not cached": ([], "allow_other,direct_io", 64),
@@ -22,8 +22,8 @@ FSX_MODES = {
 def pjdfstest(settings):
     """POSIX by some 8,800 cases, as root."""
     if os.geteuid() != 0:
-        raise sources.Missing("it changes owners, and must be run as root")
-    place = sources.built(sources.PJDFSTEST, settings.pjdfstest, settings.work)
+        raise sources.MissingSuite("it changes owners, and must be run as root")
+    place = sources.build(sources.PJDFSTEST, settings.pjdfstest, settings.work)
     with FileSystem(settings.binary, 64, 256) as system:
         done = run(["prove", "-j", "4", "-r", place / "tests"], cwd=system.root)
         totals = re.search(r"Files=(\d+), Tests=(\d+)", done.stdout)
@@ -39,8 +39,8 @@ def pjdfstest(settings):
 
 
 def fsx(settings):
-    """Random operations on a file, all of it compared after each read; five kinds of mounts."""
-    place = sources.built(sources.XFSTESTS, settings.xfstests, settings.work)
+    """Random operations on a file, which is compared completely after each read; five kinds of mounts."""
+    place = sources.build(sources.XFSTESTS, settings.xfstests, settings.work)
     for seed, (mode, (arguments, options, nvram_mib)) in enumerate(FSX_MODES.items(), settings.seed):
         with FileSystem(settings.binary, nvram_mib, 128, options) as system:
             file_bytes = 24 * MIB if nvram_mib < 24 else MIB
@@ -54,8 +54,9 @@ def fsx(settings):
 
 
 def fsstress(settings):
-    """Processes that do everything at once, once with room and once until the file system is full."""
-    place = sources.built(sources.XFSTESTS, settings.xfstests, settings.work)
+    """Processes with all kinds of operations at the same time: once with free space, and once until the file system
+    is full."""
+    place = sources.build(sources.XFSTESTS, settings.xfstests, settings.work)
     for seed, (processes, ssd_mib) in enumerate([(4, 512), (6, 48)], settings.seed):
         with FileSystem(settings.binary, 32, ssd_mib) as system:
             work = system.root / "work"
@@ -69,7 +70,7 @@ def fsstress(settings):
 
 
 def write_until_full(directory, random_bytes):
-    """Write files until there is no room, and return their sums by name."""
+    """Write files until there is no free space; return their checksums by name."""
     sums = {}
     while True:
         path = directory / str(len(sums))
@@ -85,7 +86,8 @@ def write_until_full(directory, random_bytes):
 
 
 def full(settings):
-    """Cycles of writing until there is no room: everything can be read, overwritten and removed, and all room comes back."""
+    """Cycles of writing until the disk is full: all files can be read, overwritten and removed, and all space becomes
+    free."""
     random_bytes = random.Random(settings.seed)
     with FileSystem(settings.binary, 16, 96) as system:
         directory = system.root / "full"
@@ -113,13 +115,13 @@ def full(settings):
 
 
 def kill(settings):
-    """The server is killed at any moment under working programs; what they were told was done is there."""
+    """The server is killed at any moment while programs work; all acknowledged data must be there."""
     return kills.loop(settings)
 
 
 def liar(settings):
     """The server is killed on a mount that loses written data: the loss must be found."""
-    return kills.finds_a_loss(settings)
+    return kills.detects_injected_loss(settings)
 
 
 ALL = {suite.__name__: suite for suite in (pjdfstest, fsx, fsstress, full, kill, liar)}

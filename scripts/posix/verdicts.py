@@ -1,30 +1,30 @@
-"""Suites are run one after the other, and what was not run is said last."""
+"""Suites run one after the other; those that were not run are listed at the end."""
 
 import json
 import pathlib
 import time
 
 from mounted import Failure
-from sources import Missing
+from sources import MissingSuite
 
 
-def judged(suite, settings):
-    """Run a suite: how it ended, and what it says."""
+def verdict_of(suite, settings):
+    """Run a suite; return how it ended, and its message."""
     try:
         return "passed", suite(settings)
-    except Missing as why:
+    except MissingSuite as why:
         return "NOT RUN", str(why)
     except Failure as why:
         return "FAILED", str(why)
 
 
 def all_of(suites, names, settings, output):
-    """Run the suites of these names, all unless there are any, and return 1 if one failed; `output` takes the results as JSON."""
+    """Run the suites with these names, or all; return 1 if one failed. `output` receives the results as JSON."""
     results = []
     for name in names or suites:
         begun = time.monotonic()
         print(f"{name:<10} ", end="", flush=True)
-        verdict, text = judged(suites[name], settings)
+        verdict, text = verdict_of(suites[name], settings)
         seconds = round(time.monotonic() - begun, 1)
         print(f"{verdict:<8} {seconds:>7.1f} s  {text}", flush=True)
         results.append({"suite": name, "verdict": verdict, "seconds": seconds, "text": text})

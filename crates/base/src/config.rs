@@ -31,13 +31,13 @@ impl ConfigError {
     }
 }
 
-/// Longer digit strings are shortened: no reasonable value has so many digits.
-const MOST_DIGITS: usize = 25;
+/// Longer digit strings are shortened: no reasonable value has that many digits.
+const MAX_DIGITS: usize = 25;
 
 /// Returns `text` with longer numbers as a power of ten.
 fn with_short_numbers(text: String) -> String {
     let is_digit = |c: char| c.is_ascii_digit() || c == '.';
-    let mut short = String::new();
+    let mut shortened = String::new();
     let mut rest = text.as_str();
     while let Some(start) = rest.find(is_digit) {
         let digits = rest[start..].find(|c| !is_digit(c)).unwrap_or(rest.len() - start);
@@ -45,14 +45,14 @@ fn with_short_numbers(text: String) -> String {
         // A final point may be the end of the sentence.
         let digits = number.trim_end_matches('.').len().max(1);
         let number = &number[..digits];
-        short += before;
+        shortened += before;
         match number.parse::<f64>() {
-            Ok(value) if digits > MOST_DIGITS => short += &format!("{value:e}"),
-            _ => short += number,
+            Ok(value) if digits > MAX_DIGITS => shortened += &format!("{value:e}"),
+            _ => shortened += number,
         }
         rest = &rest[start + digits..];
     }
-    short + rest
+    shortened + rest
 }
 
 /// Sizes of the store that a policy is built for.
@@ -70,7 +70,7 @@ pub struct StoreSize {
 
 impl StoreSize {
     /// A block of one page, for queries of a configuration that do not depend on the size.
-    pub const LEAST: StoreSize = StoreSize { blocks: 1, pages_per_block: 1, logical_pages: 1, seed: Seed(0) };
+    pub const MIN: StoreSize = StoreSize { blocks: 1, pages_per_block: 1, logical_pages: 1, seed: Seed(0) };
 }
 
 /// Listing entry of a part: its name in scenarios, a line of help, and its source.
@@ -98,13 +98,13 @@ where
     D: Deserializer<'de>,
     T: Deserialize<'de>,
 {
-    struct Form<T> {
+    struct NameOrTable<T> {
         what: &'static str,
         tag: &'static str,
         table: PhantomData<T>,
     }
 
-    impl<'de, T: Deserialize<'de>> Visitor<'de> for Form<T> {
+    impl<'de, T: Deserialize<'de>> Visitor<'de> for NameOrTable<T> {
         type Value = T;
 
         fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -124,7 +124,7 @@ where
         }
     }
 
-    deserializer.deserialize_any(Form { what, tag, table: PhantomData })
+    deserializer.deserialize_any(NameOrTable { what, tag, table: PhantomData })
 }
 
 /// Completes the schema of a part: each table gets its help line and its second name, and names alone are also allowed.
@@ -241,10 +241,10 @@ pub mod checks {
         }
 
         /// Checks that both forms select the entry `name`, and that the written form can be read back.
-        fn check_name(&self, given: &str, name: &str) {
-            let short: C = serde_json::from_value(json!(given)).unwrap();
+        fn check_name(&self, selector: &str, name: &str) {
+            let short: C = serde_json::from_value(json!(selector)).unwrap();
             assert_eq!((self.entry_of)(&short).name, name);
-            assert_eq!(short, serde_json::from_value(self.table(given)).unwrap());
+            assert_eq!(short, serde_json::from_value(self.table(selector)).unwrap());
             let written = serde_json::to_value(&short).unwrap();
             assert_eq!(written[self.tag], name);
             assert_eq!(short, serde_json::from_value(written).unwrap());
@@ -281,14 +281,15 @@ mod tests {
     use super::ConfigError;
 
     #[test]
-    fn numbers_of_hundreds_of_digits_are_shown_with_an_exponent() {
-        let of = |problem: String| ConfigError::new("key", problem).problem;
-        assert_eq!(of(format!("is {}, not {}.", 1e300, -1e-300)), "is 1e300, not -1e-300.");
-        for plain in ["is 18446744073709551615 of 0.30000000000000004; at most 1.", "é 5", "", "..", "1.2.3"]
+    fn number_with_many_digits_is_shown_with_exponent() {
+        let problem_of = |problem: String| ConfigError::new("key", problem).problem;
+        assert_eq!(problem_of(format!("is {}, not {}.", 1e300, -1e-300)), "is 1e300, not -1e-300.");
+        for unchanged in
+            ["is 18446744073709551615 of 0.30000000000000004; at most 1.", "é 5", "", "..", "1.2.3"]
         {
-            assert_eq!(of(plain.into()), plain);
+            assert_eq!(problem_of(unchanged.into()), unchanged);
         }
         let dots = ".".repeat(40);
-        assert_eq!(of(dots.clone()), dots);
+        assert_eq!(problem_of(dots.clone()), dots);
     }
 }

@@ -2,12 +2,12 @@
 
 /// Identifier of the contents of a page: two pages with equal identifiers hold the same bytes.
 ///
-/// Identifier 0 stands for contents that equal no other, such as those of pages that a log writes for itself.
+/// Identifier 0 stands for contents that equal no other contents, such as those of a log's metadata pages.
 #[repr(transparent)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Content(pub u64);
+pub struct ContentId(pub u64);
 
-impl Content {
+impl ContentId {
     /// Contents about which nothing is known.
-    pub const UNKNOWN: Content = Content(0);
+    pub const UNKNOWN: ContentId = ContentId(0);
 }

@@ -2,11 +2,11 @@
 
 /// Returns the bytes of memory that this process may use, if known: those of the machine, or less under a limit.
 pub fn available_bytes() -> Option<u64> {
-    [machine(), process_limit(), group_limit()].into_iter().flatten().min()
+    [machine_bytes(), process_limit(), cgroup_limit()].into_iter().flatten().min()
 }
 
 #[cfg(target_os = "linux")]
-fn machine() -> Option<u64> {
+fn machine_bytes() -> Option<u64> {
     let info = rustix::system::sysinfo();
     Some(info.totalram as u64 * u64::from(info.mem_unit))
 }
@@ -17,9 +17,10 @@ fn process_limit() -> Option<u64> {
     rustix::process::getrlimit(rustix::process::Resource::As).current
 }
 
-/// Returns the limit of the control group, as containers have it. `None` in the root group, whose file is missing or contains `max`.
+/// Returns the limit of the control group, as containers have it. `None` in the root group, whose file is missing or
+/// contains `max`.
 #[cfg(target_os = "linux")]
-fn group_limit() -> Option<u64> {
+fn cgroup_limit() -> Option<u64> {
     std::fs::read_to_string("/sys/fs/cgroup/memory.max").ok()?.trim().parse().ok()
 }
 
@@ -43,6 +44,6 @@ mod tests {
     #[test]
     fn available_memory_is_positive_and_at_most_that_of_the_machine() {
         let available = super::available_bytes().unwrap();
-        assert!(available > 1 << 20 && available <= super::machine().unwrap());
+        assert!(available > 1 << 20 && available <= super::machine_bytes().unwrap());
     }
 }

@@ -34,8 +34,8 @@ pub fn is_zero_digest(digest: &Digest, digest_bytes: u32) -> bool {
 pub fn page_digest(parts: &[Digest]) -> Digest {
     /// Odd, so that the multiplication is invertible.
     const MULTIPLIER: u128 = 0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835;
-    if let [only] = parts {
-        return *only;
+    if let [digest] = parts {
+        return *digest;
     }
     let mix = |sum: u128, part: &Digest| {
         let sum = (sum ^ u128::from_be_bytes(*part)).wrapping_mul(MULTIPLIER);

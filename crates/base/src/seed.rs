@@ -7,7 +7,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 /// Generator of all random components (Blackman and Vigna, 2021).
 pub type Random = Xoshiro256PlusPlus;
 
-/// A seed from which components derive their own by name.
+/// A seed from which components derive their own seeds by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seed(pub u64);
 
@@ -15,7 +15,7 @@ impl Seed {
     /// Returns the seed of the component called `name`: FNV-1a over the name, started from this seed.
     ///
     /// Xoshiro's own seeding (SplitMix64) spreads nearby seeds, so a simple hash is enough here.
-    pub fn of(self, name: &str) -> Seed {
+    pub fn derive(self, name: &str) -> Seed {
         let begin = 0xcbf2_9ce4_8422_2325 ^ self.0.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         Seed(
             name.bytes()
@@ -33,6 +33,6 @@ impl Seed {
 ///
 /// The bias is below `bound / 2^64`, far too small to affect a run, and there is no branch.
 #[inline(always)]
-pub fn below(random: &mut impl rand::RngCore, bound: u64) -> u64 {
+pub fn random_below(random: &mut impl rand::RngCore, bound: u64) -> u64 {
     ((u128::from(random.next_u64()) * u128::from(bound)) >> 64) as u64
 }

@@ -4,9 +4,9 @@ mod aligned;
 
 pub use aligned::Table;
 
-/// Least size of a table that requests huge pages: two of them, below which there is no benefit.
+/// Minimum size of a table that requests huge pages: two huge pages, below which there is no benefit.
 #[cfg(target_os = "linux")]
-const HUGE_FROM_BYTES: usize = 4 << 20;
+const MIN_HUGE_TABLE_BYTES: usize = 4 << 20;
 
 /// The largest page that Linux is built with, a multiple of all other page sizes. A call that asks the system fails
 /// under valgrind.
@@ -19,23 +19,23 @@ const LARGEST_PAGE_BYTES: usize = 64 << 10;
 /// to 1.4 GiB more than twice as fast. By default, Linux provides them only on request. The request comes before
 /// the first write, which allocates the pages.
 pub fn filled<T: Copy>(len: usize, value: T) -> Vec<T> {
-    let mut table = room(len);
+    let mut table = with_capacity(len);
     table.resize(len, value);
     table
 }
 
 /// Returns an empty vector with room for `len` values, on huge pages as in [`filled`].
-pub fn room<T>(len: usize) -> Vec<T> {
+pub fn with_capacity<T>(len: usize) -> Vec<T> {
     let mut table = Vec::with_capacity(len);
-    ask_for_huge_pages(&mut table);
+    request_huge_pages(&mut table);
     table
 }
 
 #[cfg(target_os = "linux")]
-fn ask_for_huge_pages<T>(table: &mut Vec<T>) {
+fn request_huge_pages<T>(table: &mut Vec<T>) {
     let memory = table.spare_capacity_mut();
     let bytes = size_of_val(memory);
-    if bytes >= HUGE_FROM_BYTES {
+    if bytes >= MIN_HUGE_TABLE_BYTES {
         advise_huge_pages(memory.as_mut_ptr().cast(), bytes);
     }
 }
@@ -46,8 +46,8 @@ fn advise_huge_pages(start: *mut u8, bytes: usize) {
     use rustix::mm::{Advice, madvise};
     let skip = start.align_offset(LARGEST_PAGE_BYTES);
     let whole_pages = (bytes - skip) / LARGEST_PAGE_BYTES * LARGEST_PAGE_BYTES;
-    // SAFETY: the range lies within the caller's allocation, and this advice changes no content. A refusal (a kernel without
-    // huge pages) leaves ordinary pages.
+    // SAFETY: the range lies within the caller's allocation, and this advice changes no content. If the kernel rejects
+    // the advice, the pages stay normal pages.
     let _ = unsafe { madvise(start.wrapping_add(skip).cast(), whole_pages, Advice::LinuxHugepage) };
 }
 
@@ -73,7 +73,7 @@ pub fn prefetch<T>(address: *const T) {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn small_and_large_tables_hold_what_was_asked() {
+    fn small_and_large_tables_hold_requested_values() {
         for len in [0, 1, 1000, 3 << 20] {
             let table = super::filled(len, 7u32);
             assert_eq!(table.len(), len);

@@ -56,7 +56,7 @@ impl StreamId {
 /// `T` is the number of physical pages, `U` that of logical pages. The literature mixes these measures, so every result
 /// prints all four.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct OverProvisioning {
+pub struct SpareSpace {
     /// `alpha = T / U`.
     pub alpha: f64,
     /// `S_f = (T - U) / T` (Desnoyers; Van Houdt).
@@ -67,7 +67,7 @@ pub struct OverProvisioning {
     pub load: f64,
 }
 
-impl OverProvisioning {
+impl SpareSpace {
     /// Names of the four measures.
     pub const NAMES: [&str; 4] = ["spare_factor", "over_provisioning", "alpha", "load"];
 
@@ -75,7 +75,7 @@ impl OverProvisioning {
     ///
     /// # Panics
     /// Panics for another name.
-    pub fn named(&self, name: &str) -> f64 {
+    pub fn measure(&self, name: &str) -> f64 {
         match name {
             "spare_factor" => self.spare_factor,
             "over_provisioning" => self.over_provisioning,
@@ -103,18 +103,13 @@ impl OverProvisioning {
     /// Calculates the measures from page counts; `logical_pages` must be positive and at most `physical_pages`.
     pub fn from_pages(physical_pages: u64, logical_pages: u64) -> Self {
         let (t, u) = (physical_pages as f64, logical_pages as f64);
-        OverProvisioning {
-            alpha: t / u,
-            spare_factor: (t - u) / t,
-            over_provisioning: (t - u) / u,
-            load: u / t,
-        }
+        SpareSpace { alpha: t / u, spare_factor: (t - u) / t, over_provisioning: (t - u) / u, load: u / t }
     }
 
     /// Calculates the measures from the spare factor, which must lie strictly between 0 and 1.
     pub fn from_spare_factor(spare_factor: f64) -> Self {
         let load = 1.0 - spare_factor;
-        OverProvisioning { alpha: 1.0 / load, spare_factor, over_provisioning: spare_factor / load, load }
+        SpareSpace { alpha: 1.0 / load, spare_factor, over_provisioning: spare_factor / load, load }
     }
 }
 
@@ -153,25 +148,25 @@ impl Divider {
 #[inline]
 pub fn run_length(pages: &[Lpn]) -> usize {
     let first = pages.first().map_or(0, |page| page.0);
-    leading(pages, |at, page| page.0 == first.wrapping_add(at))
+    prefix_len(pages, |at, page| page.0 == first.wrapping_add(at))
 }
 
 /// Returns the first and the last page if all other pages lie between them, as in a rising list; `None` for an empty
 /// list.
 #[inline]
-pub fn ends(pages: &[Lpn]) -> Option<(Lpn, Lpn)> {
+pub fn bounds(pages: &[Lpn]) -> Option<(Lpn, Lpn)> {
     let (first, last) = (*pages.first()?, *pages.last()?);
-    let reach = last.0.checked_sub(first.0)?;
-    let is_between = |page: &Lpn| page.0.wrapping_sub(first.0) <= reach;
+    let span = last.0.checked_sub(first.0)?;
+    let is_between = |page: &Lpn| page.0.wrapping_sub(first.0) <= span;
     pages.iter().fold(true, |all, page| all & is_between(page)).then_some((first, last))
 }
 
 /// Returns the number of runs of consecutive pages in the list.
 pub fn count_runs(pages: &[Lpn]) -> usize {
-    let Some((_, others)) = pages.split_first() else { return 0 };
+    let Some((_, rest)) = pages.split_first() else { return 0 };
     // In the width of page numbers, so that vector code can add the gaps up.
     let gap = |(page, next): (&Lpn, &Lpn)| u32::from(next.0 != page.0.wrapping_add(1));
-    1 + pages.iter().zip(others).map(gap).sum::<u32>() as usize
+    1 + pages.iter().zip(rest).map(gap).sum::<u32>() as usize
 }
 
 /// Returns the length of the prefix whose items satisfy `holds`, which also receives the position.
@@ -179,15 +174,15 @@ pub fn count_runs(pages: &[Lpn]) -> usize {
 /// Checks sixteen items at a time without a branch, which the compiler turns into vector code: most lists are long
 /// runs. Most other lists end their run early, so the first few items are checked one by one.
 #[inline(always)]
-pub fn leading<T: Copy>(items: &[T], holds: impl Fn(u32, T) -> bool) -> usize {
+pub fn prefix_len<T: Copy>(items: &[T], holds: impl Fn(u32, T) -> bool) -> usize {
     const STEP: usize = 16;
-    const FEW: usize = 4;
-    let few = (0..).zip(&items[..FEW.min(items.len())]);
-    let mut length = few.take_while(|&(at, &item)| holds(at, item)).count();
-    if length < FEW {
+    const HEAD: usize = 4;
+    let head = (0..).zip(&items[..HEAD.min(items.len())]);
+    let mut length = head.take_while(|&(at, &item)| holds(at, item)).count();
+    if length < HEAD {
         return length;
     }
-    for step in items[FEW..].chunks_exact(STEP) {
+    for step in items[HEAD..].chunks_exact(STEP) {
         if !(length as u32..).zip(step).fold(true, |all, (at, &item)| all & holds(at, item)) {
             break;
         }
@@ -220,19 +215,19 @@ mod tests {
     }
 
     #[test]
-    fn ends_exist_if_all_other_pages_lie_between_them() {
+    fn bounds_exist_if_all_pages_lie_between_first_and_last() {
         let pages = |numbers: &[u32]| numbers.iter().map(|&number| Lpn(number)).collect::<Vec<_>>();
-        let ends = |numbers: &[u32]| super::ends(&pages(numbers)).map(|(first, last)| (first.0, last.0));
-        assert_eq!(ends(&[]), None);
-        assert_eq!(ends(&[7]), Some((7, 7)));
-        assert_eq!(ends(&[3, 5, 4, 9]), Some((3, 9)));
-        for others in [[3, 2, 9], [3, 10, 9], [9, 5, 3], [3, u32::MAX, 9]] {
-            assert_eq!(ends(&others), None);
+        let bounds = |numbers: &[u32]| super::bounds(&pages(numbers)).map(|(first, last)| (first.0, last.0));
+        assert_eq!(bounds(&[]), None);
+        assert_eq!(bounds(&[7]), Some((7, 7)));
+        assert_eq!(bounds(&[3, 5, 4, 9]), Some((3, 9)));
+        for numbers in [[3, 2, 9], [3, 10, 9], [9, 5, 3], [3, u32::MAX, 9]] {
+            assert_eq!(bounds(&numbers), None);
         }
     }
 
     #[test]
-    fn divider_holds_at_the_edges() {
+    fn divider_at_extreme_operands_agrees_with_division() {
         for divisor in [1, 2, 3, 31, 32, 33, 576, 1152, (1 << 31) - 1, 1 << 31] {
             let multiple = (u32::MAX / divisor) * divisor;
             for dividend in [0, 1, divisor - 1, divisor, multiple - 1, multiple, u32::MAX] {
@@ -242,14 +237,14 @@ mod tests {
     }
 
     #[test]
-    fn the_four_measures_agree_on_the_notes_example() {
-        let op = OverProvisioning::from_pages(1000, 900);
+    fn four_spare_space_measures_agree() {
+        let op = SpareSpace::from_pages(1000, 900);
         assert!((op.spare_factor - 0.10).abs() < 1e-12);
         assert!((op.alpha - 1.0 / 0.9).abs() < 1e-12);
         assert!((op.over_provisioning - 1.0 / 9.0).abs() < 1e-12);
         assert!((op.load - 0.90).abs() < 1e-12);
-        for name in OverProvisioning::NAMES {
-            let spare_factor = OverProvisioning::spare_factor_of(name, op.named(name));
+        for name in SpareSpace::NAMES {
+            let spare_factor = SpareSpace::spare_factor_of(name, op.measure(name));
             assert!((spare_factor - 0.10).abs() < 1e-12, "{name}");
         }
     }

@@ -1,10 +1,11 @@
 //! Execution of runs, and of points of reproductions, on a Dask cluster. Dask's protocol needs Python, so a Python
 //! process connects the two.
 //!
-//! The process, `python3 -m wearwell._dask`, receives one line of JSON per job and answers with one line when the job ends.
-//! `python3` is resolved in the current environment, so an activated environment decides which package and which Dask are used.
+//! The process, `python3 -m wearwell._dask`, receives one line of JSON per job and answers with one line when the job
+//! ends. `python3` is resolved in the current environment, so an activated environment decides which package and which
+//! Dask are used.
 
-use crate::tell::tell;
+use crate::messages::print_message;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, BufWriter, Write};
@@ -14,10 +15,10 @@ use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 use wearwell_stack::RunResult;
-use wearwell_study::{Executor, ExecutorError, Foreman, Job};
+use wearwell_study::{Executor, ExecutorError, Job, RunListener};
 
 /// Interval between checks for Ctrl-C.
-const LOOK: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Address schemes of Dask schedulers.
 const SCHEMES: [&str; 3] = ["tcp://", "tls://", "ucx://"];
@@ -27,20 +28,21 @@ const SCHEMES: [&str; 3] = ["tcp://", "tls://", "ucx://"];
 pub struct Dask {
     address: String,
     /// Numbers of workers and threads last shown to the user.
-    told: Mutex<Option<(u64, u64)>>,
+    shown_size: Mutex<Option<(u64, u64)>>,
 }
 
-/// A job that has ended: its number, and its result or its error. An error is final: repeating the job gives the same error.
-type Ended = (usize, Result<Value, String>);
+/// A job that has ended: its number, and its result or its error. An error is final: repeating the job gives the same
+/// error.
+type EndedJob = (usize, Result<Value, String>);
 
 /// Callback that receives each job that ends, and `None` at intervals while no job ends. It decides whether to
 /// continue; an error ends the whole study.
-type Heed<'a> = &'a mut dyn FnMut(Option<Ended>) -> Result<ControlFlow<()>, String>;
+type JobCallback<'a> = &'a mut dyn FnMut(Option<EndedJob>) -> Result<ControlFlow<()>, String>;
 
 /// Messages of the Python process, one line of JSON each.
 #[derive(Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
-enum Said {
+enum WorkerMessage {
     /// The cluster is connected, with these numbers of workers and threads.
     Ready { workers: u64, threads: u64 },
     /// A job has ended.
@@ -59,7 +61,7 @@ impl Dask {
         let is_address =
             SCHEMES.iter().any(|scheme| address.strip_prefix(scheme).is_some_and(|rest| !rest.is_empty()));
         match is_address {
-            true => Ok(Dask { address: address.into(), told: Mutex::default() }),
+            true => Ok(Dask { address: address.into(), shown_size: Mutex::default() }),
             false => Err(format!(
                 "--dask: {address:?} is no address of a scheduler; write tcp://HOST:PORT (or tls://, ucx://)"
             )),
@@ -78,21 +80,21 @@ impl Dask {
             .map_err(|error| self.failed(format_args!("cannot start `python3 -m wearwell._dask`: {error}")))
     }
 
-    /// Runs all `jobs`; `head` states their kind.
-    fn make(
+    /// Runs all `jobs`; `header` states their kind.
+    fn run_jobs(
         &self,
-        head: Value,
+        header: Value,
         jobs: impl ExactSizeIterator<Item = Value> + Send,
-        heed: Heed,
+        on_job: JobCallback,
     ) -> Result<(), ExecutorError> {
-        let left = jobs.len();
+        let remaining = jobs.len();
         let mut child = self.start()?;
         let (to, from) = (child.stdin.take().expect("piped"), child.stdout.take().expect("piped"));
-        let (hand_on, heard) = channel();
+        let (sender, receiver) = channel();
         let ended = std::thread::scope(|scope| {
-            scope.spawn(|| hand_out(head, jobs, to));
-            scope.spawn(move || hear(from, &hand_on));
-            let ended = self.listen(&heard, left, heed);
+            scope.spawn(|| send_jobs(header, jobs, to));
+            scope.spawn(move || read_messages(from, &sender));
+            let ended = self.receive(&receiver, remaining, on_job);
             // Closing the pipes also ends both threads.
             let _ = child.kill();
             ended
@@ -101,34 +103,41 @@ impl Dask {
         ended
     }
 
-    /// Receives messages until all jobs that are `left` have ended or the process reports a failure.
-    fn listen(&self, heard: &Receiver<String>, mut left: usize, heed: Heed) -> Result<(), ExecutorError> {
-        while left > 0 {
-            let line = match heard.recv_timeout(LOOK) {
+    /// Receives messages until all jobs that are `remaining` have ended or the process reports a failure.
+    fn receive(
+        &self,
+        receiver: &Receiver<String>,
+        mut remaining: usize,
+        on_job: JobCallback,
+    ) -> Result<(), ExecutorError> {
+        while remaining > 0 {
+            let line = match receiver.recv_timeout(POLL_INTERVAL) {
                 Ok(line) => line,
-                Err(RecvTimeoutError::Timeout) => match heed(None).map_err(|problem| self.failed(problem))? {
-                    ControlFlow::Continue(()) => continue,
-                    ControlFlow::Break(()) => return Ok(()),
-                },
+                Err(RecvTimeoutError::Timeout) => {
+                    match on_job(None).map_err(|problem| self.failed(problem))? {
+                        ControlFlow::Continue(()) => continue,
+                        ControlFlow::Break(()) => return Ok(()),
+                    }
+                }
                 Err(RecvTimeoutError::Disconnected) => {
                     let problem = "`python3 -m wearwell._dask` has ended; is the Python package wearwell installed where `python3` is?";
                     return Err(self.failed(problem));
                 }
             };
-            let said: Said = serde_json::from_str(&line).map_err(|error| {
+            let message: WorkerMessage = serde_json::from_str(&line).map_err(|error| {
                 self.failed(format_args!("the process in between said what is not understood ({error})"))
             })?;
-            match said {
-                Said::Ready { workers, threads } => self.tell(workers, threads),
-                Said::Lost { problem } => return Err(self.failed(problem)),
-                Said::Done { number, result, error } => {
+            match message {
+                WorkerMessage::Ready { workers, threads } => self.show_size(workers, threads),
+                WorkerMessage::Lost { problem } => return Err(self.failed(problem)),
+                WorkerMessage::Done { number, result, error } => {
                     let outcome = match (result, error) {
                         (Some(result), None) => Ok(result),
                         (None, Some(error)) => Err(error),
                         _ => return Err(self.failed(format_args!("run {number} came back as nothing"))),
                     };
-                    left -= 1;
-                    if heed(Some((number, outcome))).map_err(|problem| self.failed(problem))?.is_break() {
+                    remaining -= 1;
+                    if on_job(Some((number, outcome))).map_err(|problem| self.failed(problem))?.is_break() {
                         return Ok(());
                     }
                 }
@@ -138,51 +147,52 @@ impl Dask {
     }
 
     /// Shows the size of the cluster, unless it was already shown. The process reports the size at each start.
-    fn tell(&self, workers: u64, threads: u64) {
-        let now = Some((workers, threads));
-        if self.told.lock().expect("nothing panics while it holds the lock").replace((workers, threads))
-            != now
+    fn show_size(&self, workers: u64, threads: u64) {
+        let size = Some((workers, threads));
+        if self.shown_size.lock().expect("nothing panics while it holds the lock").replace((workers, threads))
+            != size
         {
-            tell(format_args!("{}: {workers} workers, {threads} runs at a time", self.address));
+            print_message(format_args!("{}: {workers} workers, {threads} runs at a time", self.address));
         }
     }
 }
 
-/// Sends `jobs` as fast as the process reads them. A write error is ignored: the process reports its reason on its own output.
-fn hand_out(mut head: Value, mut jobs: impl Iterator<Item = Value>, to: ChildStdin) {
+/// Sends `jobs` as fast as the process reads them. A write error is ignored: the process reports its reason on its own
+/// output.
+fn send_jobs(mut header: Value, mut jobs: impl Iterator<Item = Value>, to: ChildStdin) {
     let mut to = BufWriter::new(to);
-    head["version"] = json!(wearwell_study::BUILD);
+    header["version"] = json!(wearwell_study::BUILD);
     let mut write =
         |line: Value| serde_json::to_writer(&mut to, &line).is_ok() && to.write_all(b"\n").is_ok();
-    let _ = write(head) && jobs.all(write) && to.flush().is_ok();
+    let _ = write(header) && jobs.all(write) && to.flush().is_ok();
 }
 
-fn hear(from: ChildStdout, hand_on: &Sender<String>) {
+fn read_messages(from: ChildStdout, sender: &Sender<String>) {
     for line in BufReader::new(from).lines() {
         let Ok(line) = line else { return };
-        if hand_on.send(line).is_err() {
+        if sender.send(line).is_err() {
             return;
         }
     }
 }
 
 impl Executor for Dask {
-    fn execute(&self, jobs: &[Job<'_>], foreman: &dyn Foreman) -> Result<(), ExecutorError> {
+    fn execute(&self, jobs: &[Job<'_>], listener: &dyn RunListener) -> Result<(), ExecutorError> {
         let keep_windows = jobs.iter().any(|job| job.keep_windows);
-        let head = json!({ "runs": { "windows": keep_windows } });
+        let header = json!({ "runs": { "windows": keep_windows } });
         let runs = jobs.iter().map(|job| json!({ "number": job.number, "scenario": job.scenario }));
-        let ended = self.make(head, runs, &mut |ended| {
-            let Some((number, outcome)) = ended else { return Ok(foreman.keep_going()) };
+        let ended = self.run_jobs(header, runs, &mut |ended| {
+            let Some((number, outcome)) = ended else { return Ok(listener.keep_going()) };
             let result = outcome.map(RunResult::read);
             let outcome = match result {
                 Ok(Ok(result)) => Ok(result),
                 Ok(Err(_)) => return Err(format!("run {number} came back as no result")),
                 Err(error) => Err(error),
             };
-            Ok(foreman.done(number, outcome))
+            Ok(listener.done(number, outcome))
         });
         // Ctrl-C also ends the Python process; its end is then not an error.
-        if foreman.keep_going().is_break() { Ok(()) } else { ended }
+        if listener.keep_going().is_break() { Ok(()) } else { ended }
     }
 }
 
@@ -193,27 +203,27 @@ mod points {
     use super::Dask;
     use serde_json::json;
     use std::ops::ControlFlow;
-    use wearwell_experiments::journal::{Answer, build};
-    use wearwell_experiments::session::{Crew, Ended, Lost, Way};
+    use wearwell_experiments::journal::{PointResult, build};
+    use wearwell_experiments::session::{ExecutorLost, PointExecutor, PointOutcome, ProgramInputs};
 
-    impl Crew for Dask {
+    impl PointExecutor for Dask {
         fn answer(
             &self,
-            way: &Way,
+            inputs: &ProgramInputs,
             points: &[String],
-            heed: &mut dyn FnMut(Option<Ended>) -> ControlFlow<()>,
-        ) -> Result<(), Lost> {
+            on_answer: &mut dyn FnMut(Option<PointOutcome>) -> ControlFlow<()>,
+        ) -> Result<(), ExecutorLost> {
             // Sent as text: Python forwards the value without parsing it.
-            let way = serde_json::to_string(way).expect("plain data");
-            let head = json!({ "points": { "build": build(), "way": way } });
-            let asked = points.iter().enumerate();
-            let asked = asked.map(|(number, point)| json!({ "number": number, "point": point }));
-            let ended = self.make(head, asked, &mut |ended| {
-                let Some((number, outcome)) = ended else { return Ok(heed(None)) };
+            let inputs_text = serde_json::to_string(inputs).expect("plain data");
+            let header = json!({ "points": { "build": build(), "way": inputs_text } });
+            let numbered = points.iter().enumerate();
+            let requests = numbered.map(|(number, point)| json!({ "number": number, "point": point }));
+            let ended = self.run_jobs(header, requests, &mut |ended| {
+                let Some((number, outcome)) = ended else { return Ok(on_answer(None)) };
                 if number >= points.len() {
                     return Err(format!("there is no point {number}"));
                 }
-                let answer = outcome.map(serde_json::from_value::<Answer>);
+                let answer = outcome.map(serde_json::from_value::<PointResult>);
                 let outcome = match answer {
                     Ok(Ok(answer)) => Ok(answer),
                     Ok(Err(error)) => {
@@ -221,9 +231,9 @@ mod points {
                     }
                     Err(error) => Err(error),
                 };
-                Ok(heed(Some((number, outcome))))
+                Ok(on_answer(Some((number, outcome))))
             });
-            ended.map_err(|error| Lost(error.0))
+            ended.map_err(|error| ExecutorLost(error.0))
         }
     }
 }

@@ -1,10 +1,10 @@
 //! Failures of a command and their exit codes.
 
 use crate::interrupt::EXIT_CODE;
-use crate::tell::tell;
+use crate::messages::print_message;
 use std::fmt::Display;
 use wearwell_stack::{Draft, DraftError, RunError};
-use wearwell_study::limit::LimitError;
+use wearwell_study::limit::LowerBoundError;
 use wearwell_study::{MeasureError, SweepError};
 use wearwell_theory::TheoryError;
 
@@ -22,11 +22,11 @@ pub enum Failure {
         not(any(feature = "nvmfs", feature = "serve")),
         expect(dead_code, reason = "only file systems and images are checked so")
     )]
-    Checked(u8, String),
+    CheckFailed(u8, String),
     /// Ctrl-C: 130.
     Interrupted,
     /// The process that reads our output has closed the pipe, as `head` does: ends quietly, without an error.
-    ReaderLeft,
+    BrokenPipe,
 }
 
 impl Failure {
@@ -50,12 +50,12 @@ impl Failure {
     }
 
     /// Returns the failure of the lower bound of `draft`, or of the runs for it.
-    pub fn of_limit(error: LimitError, draft: &Draft) -> Self {
+    pub fn of_limit(error: LowerBoundError, draft: &Draft) -> Self {
         match error {
-            LimitError::Draft(error) => (*error).into(),
-            LimitError::Run(error) => Failure::of_run(error, draft),
-            LimitError::Options(problem) => Failure::Usage(format!("--{problem}")),
-            LimitError::Sweep(SweepError::Interrupted { .. }) => Failure::Interrupted,
+            LowerBoundError::Draft(error) => (*error).into(),
+            LowerBoundError::Run(error) => Failure::of_run(error, draft),
+            LowerBoundError::Options(problem) => Failure::Usage(format!("--{problem}")),
+            LowerBoundError::Sweep(SweepError::Interrupted { .. }) => Failure::Interrupted,
             other => Failure::run(other),
         }
     }
@@ -66,14 +66,14 @@ impl Failure {
             Failure::Run(message) => (1, message),
             Failure::Usage(message) => (2, message),
             Failure::NotMeaningful(message) => (3, message),
-            Failure::Checked(code, message) => {
-                tell(message);
+            Failure::CheckFailed(code, message) => {
+                print_message(message);
                 return code;
             }
             Failure::Interrupted => (EXIT_CODE, "interrupted; nothing was left half written".into()),
-            Failure::ReaderLeft => return 0,
+            Failure::BrokenPipe => return 0,
         };
-        tell(format_args!("error: {message}"));
+        print_message(format_args!("error: {message}"));
         code
     }
 }

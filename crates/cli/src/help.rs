@@ -15,13 +15,13 @@ const GAP: &str = "   ";
 const CONTINUED: &str = "      ";
 
 /// Returns `command` with help fitted to the width of the terminal.
-pub fn fitted(command: Command) -> Command {
+pub fn fit_to_terminal(command: Command) -> Command {
     let width = terminal_width().map_or(WIDTH, |width| usize::from(width).min(WIDTH));
-    of_width(command.term_width(width), width)
+    fit_to_width(command.term_width(width), width)
 }
 
-fn of_width(command: Command, width: usize) -> Command {
-    let command = command.mut_subcommands(|inner| of_width(inner, width));
+fn fit_to_width(command: Command, width: usize) -> Command {
+    let command = command.mut_subcommands(|inner| fit_to_width(inner, width));
     match command.get_after_help().map(ToString::to_string) {
         Some(text) => {
             let lines: Vec<String> = text.lines().map(|line| example(line, width)).collect();
@@ -38,24 +38,24 @@ fn example(line: &str, width: usize) -> String {
         return line.to_owned();
     }
     let (indent, rest) = line.split_at(INDENT.len());
-    let (command, remark) = rest.split_once(GAP).unwrap_or((rest, ""));
-    let mut text = match remark.trim() {
+    let (command, comment) = rest.split_once(GAP).unwrap_or((rest, ""));
+    let mut text = match comment.trim() {
         "" => String::new(),
         remark => format!("{indent}# {remark}\n"),
     };
-    let mut present = indent.to_owned();
+    let mut current = indent.to_owned();
     for word in words(command) {
-        // Room for the backslash.
-        let is_full = present.chars().count() + 1 + word.chars().count() + 2 > width;
-        if is_full && !present.trim().is_empty() {
-            text += &format!("{present} \\\n");
-            present = format!("{CONTINUED}{word}");
+        // Leaves a column for the backslash.
+        let is_full = current.chars().count() + 1 + word.chars().count() + 2 > width;
+        if is_full && !current.trim().is_empty() {
+            text += &format!("{current} \\\n");
+            current = format!("{CONTINUED}{word}");
         } else {
-            present += if present.trim().is_empty() { "" } else { " " };
-            present += word;
+            current += if current.trim().is_empty() { "" } else { " " };
+            current += word;
         }
     }
-    text + &present
+    text + &current
 }
 
 /// Splits a command into words; a quoted string is one word.
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn no_line_is_longer_than_the_terminal_and_no_word_is_lost() {
+    fn lines_fit_the_terminal_and_keep_all_words() {
         for width in [40, 60, 80] {
             let text = example(LINE, width);
             assert!(text.lines().all(|line| line.chars().count() <= width), "{text}");

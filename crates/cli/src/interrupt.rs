@@ -10,10 +10,10 @@ use std::time::Duration;
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
 /// True if the process waits for the command to end, for any length of time.
-static PATIENT: AtomicBool = AtomicBool::new(false);
+static WAITS_FOR_END: AtomicBool = AtomicBool::new(false);
 
 /// Time for a command to clean up. After it, a command that waits for a pipe or calculates without checking is ended.
-const PATIENCE: Duration = Duration::from_millis(800);
+const CLEANUP_TIME: Duration = Duration::from_millis(800);
 
 /// Exit code of an interrupted command.
 pub const EXIT_CODE: u8 = 130;
@@ -30,9 +30,9 @@ pub fn interrupt() {
         exit(EXIT_CODE.into());
     }
     std::thread::spawn(|| {
-        std::thread::sleep(PATIENCE);
-        if !PATIENT.load(Ordering::SeqCst) {
-            crate::tell::tell("error: interrupted");
+        std::thread::sleep(CLEANUP_TIME);
+        if !WAITS_FOR_END.load(Ordering::SeqCst) {
+            crate::messages::print_message("error: interrupted");
             exit(EXIT_CODE.into());
         }
     });
@@ -41,8 +41,8 @@ pub fn interrupt() {
 /// Protects the clean-up of a file system or a device that is served: from now on, only a second Ctrl-C ends the
 /// process by force.
 #[cfg(any(feature = "nvmfs", feature = "serve"))]
-pub fn be_patient() {
-    PATIENT.store(true, Ordering::SeqCst);
+pub fn wait_for_cleanup() {
+    WAITS_FOR_END.store(true, Ordering::SeqCst);
 }
 
 /// True if Ctrl-C was pressed.
@@ -51,11 +51,11 @@ pub fn interrupted() -> bool {
 }
 
 /// Returns `Break` if Ctrl-C was pressed.
-pub fn flow() -> ControlFlow<()> {
+pub fn interrupt_flow() -> ControlFlow<()> {
     if interrupted() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
 }
 
-/// Reader that fails once Ctrl-C was pressed, so that its user stops and cleans up.
+/// Reader that fails once Ctrl-C was pressed, so that the code that reads from it stops and cleans up.
 pub struct Interruptible<R>(pub R);
 
 impl<R: Read> Read for Interruptible<R> {

@@ -5,6 +5,7 @@ mod commands;
 mod exit;
 mod help;
 mod interrupt;
+mod messages;
 mod output;
 mod page;
 mod progress;
@@ -12,7 +13,7 @@ mod report;
 mod results;
 mod scenario_args;
 mod study_args;
-mod tell;
+mod study_command;
 #[cfg(feature = "nvmfs")]
 mod top;
 #[cfg(not(feature = "nvmfs"))]
@@ -117,7 +118,7 @@ pub struct Program(clap::Command);
 
 impl Default for Program {
     fn default() -> Self {
-        Program(help::fitted(Cli::command()))
+        Program(help::fit_to_terminal(Cli::command()))
     }
 }
 
@@ -132,13 +133,13 @@ impl Program {
         let parsed = self.0.try_get_matches_from_mut(arguments);
         match parsed.and_then(|mut matches| Cli::from_arg_matches_mut(&mut matches)) {
             Ok(cli) => run(cli.command).map_or_else(Failure::report, |()| 0),
-            Err(error) => told(&error),
+            Err(error) => report_parser_message(&error),
         }
     }
 }
 
 /// Prints the message of the parser, which can also be help or the version.
-fn told(error: &clap::Error) -> u8 {
+fn report_parser_message(error: &clap::Error) -> u8 {
     let code = u8::try_from(error.exit_code()).unwrap_or(1);
     match error.print() {
         Err(problem) if !error.use_stderr() => output::failed(&problem).report(),

@@ -17,7 +17,7 @@ pub fn print(text: &str) -> Result<(), Failure> {
 /// Returns the failure for an error while writing to standard output.
 pub fn failed(error: &io::Error) -> Failure {
     match error.kind() {
-        ErrorKind::BrokenPipe => Failure::ReaderLeft,
+        ErrorKind::BrokenPipe => Failure::BrokenPipe,
         _ => Failure::run(format!("standard output: {error}")),
     }
 }
@@ -43,7 +43,7 @@ pub struct OutputFile {
 }
 
 /// Refuses to overwrite one of the files that the command reads.
-pub fn keep_apart(output: &Path, inputs: &[PathBuf]) -> Result<(), Failure> {
+pub fn check_not_input(output: &Path, inputs: &[PathBuf]) -> Result<(), Failure> {
     let identity =
         |path: &Path| path.metadata().ok().filter(|of| of.is_file()).map(|of| (of.dev(), of.ino()));
     let Some(file) = identity(output) else { return Ok(()) };
@@ -58,18 +58,19 @@ pub fn keep_apart(output: &Path, inputs: &[PathBuf]) -> Result<(), Failure> {
 }
 
 /// Checks that files can be created in the directory of `path`.
-pub fn place_is_free(path: &Path) -> Result<(), Failure> {
+pub fn check_can_create(path: &Path) -> Result<(), Failure> {
     if is_special(path) {
         return Ok(());
     }
-    let made = temporary(path).map(drop);
-    made.map_err(|error| Failure::run(format!("{}: {error}", path.display())))
+    let created = create_temporary(path).map(drop);
+    created.map_err(|error| Failure::run(format!("{}: {error}", path.display())))
 }
 
 impl OutputFile {
-    /// Checks that `path` has a known ending, that files can be created in its directory, and that it is none of the `inputs`.
+    /// Checks that `path` has a known ending, that files can be created in its directory, and that it is none of the
+    /// `inputs`.
     pub fn new(path: &Path, inputs: &[PathBuf]) -> Result<Self, Failure> {
-        keep_apart(path, inputs)?;
+        check_not_input(path, inputs)?;
         let kind = match path.extension().and_then(|extension| extension.to_str()) {
             Some("json") => FileKind::Json,
             Some("csv") => FileKind::Csv,
@@ -84,7 +85,7 @@ impl OutputFile {
                 return Err(Failure::Usage(format!("{}: {problem}", path.display())));
             }
         };
-        place_is_free(path)?;
+        check_can_create(path)?;
         Ok(OutputFile { path: path.to_owned(), kind })
     }
 
@@ -97,7 +98,7 @@ impl OutputFile {
         &self,
         write: impl FnOnce(&mut dyn WriteSend) -> Result<(), E>,
     ) -> Result<(), Failure> {
-        write_whole(&self.path, write).map_err(|error| self.failed(error))
+        write_atomically(&self.path, write).map_err(|error| self.failed(error))
     }
 }
 
@@ -108,7 +109,7 @@ pub fn write_text(path: &Path, text: &str) -> Result<(), Failure> {
 
 /// Writes bytes to the file at `path`, completely or not at all.
 pub fn write_bytes(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
-    let written = write_whole(path, |out| out.write_all(bytes));
+    let written = write_atomically(path, |out| out.write_all(bytes));
     written.map_err(|problem| Failure::run(format!("{}: {problem}", path.display())))
 }
 
@@ -117,7 +118,7 @@ pub trait WriteSend: Write + Send {}
 impl<W: Write + Send> WriteSend for W {}
 
 /// Writes to a temporary file first and renames it to `path` when it is complete.
-fn write_whole<E: std::fmt::Display>(
+fn write_atomically<E: std::fmt::Display>(
     path: &Path,
     write: impl FnOnce(&mut dyn WriteSend) -> Result<(), E>,
 ) -> Result<(), String> {
@@ -129,7 +130,7 @@ fn write_whole<E: std::fmt::Display>(
     }
     // A symbolic link stays; the file that it names is replaced.
     let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    let mut file = BufWriter::new(temporary(&target).map_err(text)?);
+    let mut file = BufWriter::new(create_temporary(&target).map_err(text)?);
     write(&mut file).map_err(|error| error.to_string())?;
     let file = file.into_inner().map_err(|error| error.to_string())?;
     file.persist(&target).map(|_| ()).map_err(|error| error.to_string())
@@ -140,7 +141,7 @@ fn is_special(path: &Path) -> bool {
     path.metadata().is_ok_and(|metadata| !metadata.is_file())
 }
 
-fn temporary(path: &Path) -> io::Result<NamedTempFile> {
+fn create_temporary(path: &Path) -> io::Result<NamedTempFile> {
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     // The process's umask restricts these permissions, as for any new file.
     tempfile::Builder::new()

@@ -1,7 +1,7 @@
 //! `--report`: a page that shows results.
 
 use crate::exit::Failure;
-use crate::output::{keep_apart, place_is_free, write_text};
+use crate::output::{check_can_create, check_not_input, write_text};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use wearwell_report::Document;
@@ -14,12 +14,12 @@ impl Page {
     /// Checks that `path` has the ending of pages, that files can be created in its directory, and that it is
     /// none of the `inputs`.
     pub fn new(path: &Path, inputs: &[PathBuf]) -> Result<Self, Failure> {
-        keep_apart(path, inputs)?;
+        check_not_input(path, inputs)?;
         let ending = path.extension().and_then(|extension| extension.to_str());
         if !matches!(ending, Some("html" | "htm")) {
             return Err(Failure::Usage(format!("{}: a report ends in .html", path.display())));
         }
-        place_is_free(path)?;
+        check_can_create(path)?;
         Ok(Page(path.to_owned()))
     }
 

@@ -27,12 +27,12 @@ pub struct ProgressArgs {
 }
 
 /// Progress display: a bar on a terminal, lines elsewhere if requested.
-pub struct Display {
+pub struct ProgressDisplay {
     bar: ProgressBar,
     lines: Option<Mutex<Instant>>,
 }
 
-impl Display {
+impl ProgressDisplay {
     /// Returns a display whose bar has `steps` steps and shows `{msg}` before and `{prefix}` behind it.
     fn new(args: ProgressArgs, steps: u64, template: &str) -> Self {
         let terminal = std::io::stderr().is_terminal();
@@ -44,7 +44,7 @@ impl Display {
         );
         bar.enable_steady_tick(Duration::from_millis(200));
         let lines = (args.progress && !terminal).then(|| Mutex::new(Instant::now()));
-        Display { bar, lines }
+        ProgressDisplay { bar, lines }
     }
 
     fn line(&self, text: impl FnOnce() -> String) {
@@ -52,7 +52,7 @@ impl Display {
         let mut last = last.lock().expect("nothing panics while it prints");
         if last.elapsed() >= LINE_INTERVAL {
             *last = Instant::now();
-            crate::tell::tell(format_args!("{}", text()));
+            crate::messages::print_message(format_args!("{}", text()));
         }
     }
 
@@ -73,12 +73,12 @@ fn phase_name(phase: Phase) -> &'static str {
 }
 
 /// Progress of one run.
-pub struct RunProgress(Display);
+pub struct RunProgress(ProgressDisplay);
 
 impl RunProgress {
     /// Starts the display of a run.
     pub fn new(args: ProgressArgs) -> Self {
-        RunProgress(Display::new(args, STEPS, "{spinner} {msg:11} [{bar:32}] {prefix} {elapsed}"))
+        RunProgress(ProgressDisplay::new(args, STEPS, "{spinner} {msg:11} [{bar:32}] {prefix} {elapsed}"))
     }
 
     /// Shows `progress` and returns whether to continue.
@@ -87,11 +87,11 @@ impl RunProgress {
         let amplification =
             progress.write_amplification.map_or(String::new(), |wa| format!(", write amplification {wa:.3}"));
         let prefix = format!("{:.1} drive writes{amplification}", progress.drive_writes);
-        self.0.line(|| format!("{name} ({:.0} %): {prefix}", progress.done * 100.0));
+        self.0.line(|| format!("{name} ({:.0} %): {prefix}", progress.fraction_done * 100.0));
         self.0.bar.set_message(name);
         self.0.bar.set_prefix(prefix);
-        self.0.bar.set_position((progress.done * STEPS as f64) as u64);
-        interrupt::flow()
+        self.0.bar.set_position((progress.fraction_done * STEPS as f64) as u64);
+        interrupt::interrupt_flow()
     }
 
     /// Removes the bar from the screen.
@@ -102,12 +102,20 @@ impl RunProgress {
 
 /// Progress of a sweep, with an estimate of its cost.
 pub struct SweepProgress {
-    display: Display,
+    display: ProgressDisplay,
     began: Instant,
     cost: Mutex<Cost>,
 }
 
-/// Cost of the runs made now, without those found in the store.
+/// Calls `study` with a display of `points` runs, which is removed afterwards.
+pub fn with_progress<T>(args: ProgressArgs, points: usize, study: impl FnOnce(&SweepProgress) -> T) -> T {
+    let display = SweepProgress::new(args, points);
+    let outcome = study(&display);
+    display.clear();
+    outcome
+}
+
+/// Cost of the executed runs, without those found in the store.
 #[derive(Clone, Copy, Default)]
 struct Cost {
     runs: u32,
@@ -118,7 +126,7 @@ impl SweepProgress {
     /// Starts the display of a sweep of `points` runs.
     pub fn new(args: ProgressArgs, points: usize) -> Self {
         let template = "{spinner} [{bar:32}] {pos} of {len} runs {elapsed}{prefix}";
-        let display = Display::new(args, points as u64, template);
+        let display = ProgressDisplay::new(args, points as u64, template);
         SweepProgress { display, began: Instant::now(), cost: Mutex::default() }
     }
 
@@ -127,13 +135,14 @@ impl SweepProgress {
         self.display.clear();
     }
 
-    /// Estimates the remaining time and the total cost. The remaining runs are assumed to cost as much as the finished ones.
-    fn estimate(&self, left: usize) -> String {
+    /// Estimates the remaining time and the total cost. The remaining runs are assumed to cost as much as the finished
+    /// ones.
+    fn estimate(&self, remaining: usize) -> String {
         let cost = *self.cost.lock().expect("nothing panics while it adds");
-        if cost.runs == 0 || left == 0 {
+        if cost.runs == 0 || remaining == 0 {
             return String::new();
         }
-        let share = left as f64 / f64::from(cost.runs);
+        let share = remaining as f64 / f64::from(cost.runs);
         let (left_s, all_s) = (self.began.elapsed().as_secs_f64() * share, cost.core_seconds * (1.0 + share));
         format!(
             ", about {} left; {} of about {} of one core",
@@ -155,18 +164,18 @@ fn duration(seconds: f64) -> String {
 
 impl SweepObserver for SweepProgress {
     fn begin(&self, _: usize) -> ControlFlow<()> {
-        interrupt::flow()
+        interrupt::interrupt_flow()
     }
 
     fn progress(&self, _: usize, _: &Progress) -> ControlFlow<()> {
-        interrupt::flow()
+        interrupt::interrupt_flow()
     }
 
     fn keep_going(&self) -> ControlFlow<()> {
-        interrupt::flow()
+        interrupt::interrupt_flow()
     }
 
-    fn took(&self, seconds: f64) {
+    fn run_timed(&self, seconds: f64) {
         let mut cost = self.cost.lock().expect("nothing panics while it adds");
         cost.runs += 1;
         cost.core_seconds += seconds;
@@ -185,14 +194,17 @@ impl SweepObserver for SweepProgress {
 
 /// Progress of an item whose points are run.
 #[cfg(all(target_os = "linux", feature = "reproduce"))]
-pub struct PointProgress(Display);
+pub struct PointProgress(ProgressDisplay);
 
 #[cfg(all(target_os = "linux", feature = "reproduce"))]
 impl PointProgress {
     /// Starts the display of an item.
     pub fn new(args: ProgressArgs, item: &str) -> Self {
-        let display =
-            Display::new(args, 0, "{spinner} {msg} [{bar:32}] {pos} of {len} points {elapsed} (eta {eta})");
+        let display = ProgressDisplay::new(
+            args,
+            0,
+            "{spinner} {msg} [{bar:32}] {pos} of {len} points {elapsed} (eta {eta})",
+        );
         display.bar.set_message(item.to_owned());
         PointProgress(display)
     }
@@ -204,12 +216,12 @@ impl PointProgress {
 }
 
 #[cfg(all(target_os = "linux", feature = "reproduce"))]
-impl wearwell_experiments::session::Watch for PointProgress {
-    fn expect(&self, points: usize) {
+impl wearwell_experiments::session::ReproductionObserver for PointProgress {
+    fn announce_points(&self, points: usize) {
         self.0.bar.inc_length(points as u64);
     }
 
-    fn finished(&self, _again: bool) {
+    fn point_finished(&self, _again: bool) {
         self.0.bar.inc(1);
         let bar = &self.0.bar;
         self.0.line(|| {
@@ -218,27 +230,27 @@ impl wearwell_experiments::session::Watch for PointProgress {
     }
 
     fn flow(&self) -> ControlFlow<()> {
-        interrupt::flow()
+        interrupt::interrupt_flow()
     }
 
-    fn be_patient(&self) {
-        interrupt::be_patient();
+    fn forbid_kill(&self) {
+        interrupt::wait_for_cleanup();
     }
 
-    fn stays_here(&self, reason: &str) {
-        self.0
-            .bar
-            .suspend(|| crate::tell::tell(format_args!("{}: run here: {reason}", self.0.bar.message())));
+    fn computed_locally(&self, reason: &str) {
+        self.0.bar.suspend(|| {
+            crate::messages::print_message(format_args!("{}: run here: {reason}", self.0.bar.message()))
+        });
     }
 }
 
 /// Progress of reading a file.
-pub struct ReadProgress(Display);
+pub struct ReadProgress(ProgressDisplay);
 
 impl ReadProgress {
     /// Starts the display for a file of `bytes` bytes.
     pub fn new(args: ProgressArgs, bytes: u64) -> Self {
-        ReadProgress(Display::new(
+        ReadProgress(ProgressDisplay::new(
             args,
             bytes,
             "{spinner} [{bar:32}] {bytes} of {total_bytes} {elapsed} (eta {eta})",

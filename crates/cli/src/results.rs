@@ -1,4 +1,4 @@
-//! Reading of results that were written before.
+//! Reading of results of earlier commands.
 
 use crate::exit::Failure;
 use serde_json::Value;
@@ -20,11 +20,11 @@ fn read(path: &Path) -> Result<RunResult, Failure> {
 pub fn documents(paths: &[PathBuf]) -> Result<Vec<Document>, Failure> {
     let document = |(path, name): (&PathBuf, &String)| {
         let found = match (path.is_dir(), path.parent()) {
-            (true, _) => Document::reproduced(name, path),
+            (true, _) => Document::of_reproduction(name, path),
             // The plots of an item are in the same folder as its description.
             (false, Some(folder)) if path.ends_with("item.json") => {
                 let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
-                Document::reproduced(name, folder)
+                Document::of_reproduction(name, folder)
             }
             _ => Document::read(name, json(path)?),
         };
@@ -47,7 +47,7 @@ fn failed(path: &Path, problem: impl std::fmt::Display) -> Failure {
 pub fn names(paths: &[PathBuf]) -> Vec<String> {
     let stem = |path: &PathBuf| path.file_stem().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
     let stems: Vec<String> = paths.iter().map(stem).collect();
-    let unique = |at: usize| stems.iter().filter(|other| **other == stems[at]).count() == 1;
+    let unique = |at: usize| stems.iter().filter(|candidate| **candidate == stems[at]).count() == 1;
     (0..paths.len())
         .map(|at| if unique(at) { stems[at].clone() } else { paths[at].display().to_string() })
         .collect()

@@ -1,10 +1,11 @@
 //! Scenario of a command, and its changes by the command line.
 
 use crate::exit::Failure;
+use crate::messages::print_message;
 use crate::progress::{ProgressArgs, RunProgress};
 use serde_json::{Value, json};
 use std::path::PathBuf;
-use wearwell_stack::{ByteSize, Draft, Fit, Progress, fitted, parse_value};
+use wearwell_stack::{ByteSize, Draft, Fit, Progress, parse_value, renamed_keys, with_fitted_drive};
 
 /// Scenario that runs by default.
 pub const CANONICAL: &str = include_str!("../../../scenarios/canonical.toml");
@@ -87,6 +88,7 @@ impl ScenarioArgs {
             None => Draft::from_toml(CANONICAL, "canonical.toml (built in)")?,
         };
         self.overrides.apply(&mut draft)?;
+        renamed_keys(draft.value()).iter().for_each(print_message);
         Ok(draft)
     }
 
@@ -98,14 +100,14 @@ impl ScenarioArgs {
     }
 
     /// Returns the same arguments as words of a command line.
-    pub fn words(&self) -> Vec<String> {
+    pub fn arguments(&self) -> Vec<String> {
         let file = self.file.iter().map(|path| path.display().to_string());
-        file.chain(self.overrides.words()).collect()
+        file.chain(self.overrides.arguments()).collect()
     }
 }
 
 impl Overrides {
-    fn words(&self) -> Vec<String> {
+    fn arguments(&self) -> Vec<String> {
         let number = |value: Option<f64>| value.map(|value| value.to_string());
         let flags = [
             ("--seed", self.seed.map(|seed| seed.to_string())),
@@ -168,16 +170,17 @@ impl Overrides {
     }
 }
 
-/// Fits the drive of `draft` to its traces, if requested, so that later steps need not read the traces for it; ends at Ctrl-C.
+/// Fits the drive of `draft` to its traces, if requested, so that later steps need not read the traces for it; ends at
+/// Ctrl-C.
 pub fn fit(draft: &mut Draft, progress: ProgressArgs) -> Result<(), Failure> {
     let scenario = draft.scenario()?;
-    if scenario.device.fit != Fit::Wanted(true) {
+    if scenario.device.fit != Fit::Requested(true) {
         return Ok(());
     }
     let display = RunProgress::new(progress);
-    let outcome = fitted(&scenario, &mut |progress: &Progress| display.show(progress));
+    let outcome = with_fitted_drive(&scenario, &mut |progress: &Progress| display.show(progress));
     display.clear();
-    Ok(draft.keep_fit(&outcome.map_err(|error| Failure::of_run(error, draft))?)?)
+    Ok(draft.store_fit(&outcome.map_err(|error| Failure::of_run(error, draft))?)?)
 }
 
 /// Splits `KEY=VALUE`.

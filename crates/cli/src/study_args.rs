@@ -2,7 +2,7 @@
 
 use crate::cluster::Dask;
 use crate::exit::Failure;
-use crate::tell::tell;
+use crate::messages::print_message;
 use crate::top;
 #[cfg(feature = "parquet")]
 use std::collections::HashSet;
@@ -16,7 +16,7 @@ pub use without::ResultStore;
 
 /// Options that select the executor of runs.
 #[derive(clap::Args)]
-pub struct CrewArgs {
+pub struct ExecutorArgs {
     /// Runs at a time; number of cores unless given
     #[arg(long, alias = "jobs", value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     threads: Option<u16>,
@@ -25,7 +25,7 @@ pub struct CrewArgs {
     dask: Option<String>,
 }
 
-impl CrewArgs {
+impl ExecutorArgs {
     /// Returns the requested number of parallel runs.
     pub fn threads(&self) -> Option<usize> {
         self.threads.map(usize::from)
@@ -41,19 +41,19 @@ impl CrewArgs {
 #[derive(clap::Args)]
 pub struct StudyArgs {
     #[command(flatten)]
-    crew: CrewArgs,
+    executor: ExecutorArgs,
     /// Keep finished runs in a folder of Parquet files, and skip runs that are there
     #[arg(long, value_name = "DIR", help_heading = "Elsewhere")]
     store: Option<PathBuf>,
 }
 
 /// Resources for a study, opened as the options request.
-pub struct StudyPlace {
+pub struct StudyResources {
     threads: Option<usize>,
     dask: Option<Dask>,
     store: Option<ResultStore>,
     /// Store that is removed once its runs are in a table.
-    transient: Option<PathBuf>,
+    temporary_store: Option<PathBuf>,
 }
 
 impl StudyArgs {
@@ -62,49 +62,49 @@ impl StudyArgs {
         self.store.is_some()
     }
 
-    /// Opens the requested resources. Without a store of the user's own, finished runs are kept in `beside` until
-    /// [`StudyPlace::tidy`].
-    pub fn place(&self, beside: Option<&Path>) -> Result<StudyPlace, Failure> {
-        let dask = self.crew.dask()?;
-        let transient = if self.store.is_some() { None } else { beside.map(Path::to_owned) };
+    /// Opens the requested resources. Without a store named by the user, finished runs are kept in `temporary_store`
+    /// until [`StudyResources::remove_if_complete`].
+    pub fn open_resources(&self, temporary_store: Option<&Path>) -> Result<StudyResources, Failure> {
+        let dask = self.executor.dask()?;
+        let transient = if self.store.is_some() { None } else { temporary_store.map(Path::to_owned) };
         let store = match (&self.store, &transient) {
             (Some(folder), _) => Some(open(folder)?),
             (None, Some(folder)) if cfg!(feature = "parquet") => Some(open(folder)?),
             _ => None,
         };
-        Ok(StudyPlace { threads: self.crew.threads(), dask, store, transient })
+        Ok(StudyResources { threads: self.executor.threads(), dask, store, temporary_store: transient })
     }
 }
 
-impl StudyPlace {
+impl StudyResources {
     /// Returns the options for a study.
-    pub fn options(&self, beside_theory: bool, keep_windows: bool) -> SweepOptions<'_> {
+    pub fn options(&self, with_prediction: bool, keep_windows: bool) -> SweepOptions<'_> {
         SweepOptions {
             store: self.store.as_ref().map(|store| store as &dyn Store),
             executor: self.dask.as_ref().map(|dask| dask as &dyn Executor),
             threads: self.threads,
             keep_windows,
-            beside_theory,
+            with_prediction,
             run: Some(top::run),
         }
     }
 
     /// Removes the temporary store of a complete study, whether or not its runs are in a table.
     pub fn remove(self) {
-        if let (Some(_), Some(store)) = (self.transient, self.store) {
+        if let (Some(_), Some(store)) = (self.temporary_store, self.store) {
             remove(store);
         }
     }
 
     /// Removes the temporary store of a complete study, unless it holds runs other than `identities`.
-    pub fn tidy(self, identities: &[String]) {
-        let (Some(folder), Some(store)) = (self.transient, self.store) else { return };
-        let others = others(&store, identities);
-        if others == 0 {
+    pub fn remove_if_complete(self, identities: &[String]) {
+        let (Some(folder), Some(store)) = (self.temporary_store, self.store) else { return };
+        let foreign_runs = count_foreign_runs(&store, identities);
+        if foreign_runs == 0 {
             return remove(store);
         }
-        tell(format_args!(
-            "{} stays: it holds {others} finished runs of another study, which goes on from there",
+        print_message(format_args!(
+            "{} stays: it holds {foreign_runs} finished runs of another study, which goes on from there",
             folder.display()
         ));
     }
@@ -113,12 +113,12 @@ impl StudyPlace {
 /// Removes the store. An error is only reported, because the study is complete and the runs are no longer needed.
 fn remove(store: ResultStore) {
     if let Err(error) = store.remove() {
-        tell(error);
+        print_message(error);
     }
 }
 
 /// Returns the path of the store next to the file at `output`.
-pub fn beside(output: &Path) -> PathBuf {
+pub fn runs_folder(output: &Path) -> PathBuf {
     let mut folder = output.as_os_str().to_owned();
     folder.push(".runs");
     folder.into()
@@ -127,17 +127,17 @@ pub fn beside(output: &Path) -> PathBuf {
 #[cfg(feature = "parquet")]
 fn open(folder: &Path) -> Result<ResultStore, Failure> {
     let store = ResultStore::open(folder).map_err(Failure::run)?;
-    store.found().complaints().into_iter().for_each(tell);
+    store.inventory().messages().into_iter().for_each(print_message);
     Ok(store)
 }
 
 /// Returns the number of runs in `store`, as it was opened, other than `identities`; unreadable rows count.
 #[cfg(feature = "parquet")]
-fn others(store: &ResultStore, identities: &[String]) -> usize {
-    let found = store.found();
-    let own: HashSet<&str> = identities.iter().map(String::as_str).collect();
-    let unknown = store.known().filter(|known| !own.contains(known)).count();
-    unknown + found.others.values().sum::<usize>() + found.unreadable.len()
+fn count_foreign_runs(store: &ResultStore, identities: &[String]) -> usize {
+    let found = store.inventory();
+    let known_identities: HashSet<&str> = identities.iter().map(String::as_str).collect();
+    let unknown = store.identities().filter(|known| !known_identities.contains(known)).count();
+    unknown + found.rows_of_other_builds.values().sum::<usize>() + found.unreadable.len()
 }
 
 #[cfg(not(feature = "parquet"))]
@@ -147,7 +147,7 @@ fn open(folder: &Path) -> Result<ResultStore, Failure> {
 }
 
 #[cfg(not(feature = "parquet"))]
-fn others(_: &ResultStore, _: &[String]) -> usize {
+fn count_foreign_runs(_: &ResultStore, _: &[String]) -> usize {
     0
 }
 
@@ -171,7 +171,7 @@ mod without {
     }
 
     impl Store for ResultStore {
-        fn expect(&self, _: &mut dyn Iterator<Item = &BTreeMap<String, Value>>) {
+        fn declare_settings(&self, _: &mut dyn Iterator<Item = &BTreeMap<String, Value>>) {
             match *self {}
         }
 
@@ -179,7 +179,7 @@ mod without {
             match *self {}
         }
 
-        fn keep(&self, _: &PointResult) -> Result<(), StoreError> {
+        fn put(&self, _: &PointResult) -> Result<(), StoreError> {
             match *self {}
         }
 

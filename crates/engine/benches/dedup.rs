@@ -7,10 +7,10 @@
 
 use cpu_time::ThreadTime;
 use wearwell_base::config::StoreSize;
-use wearwell_base::seed::{Random, Seed, below};
+use wearwell_base::seed::{Random, Seed, random_below};
 use wearwell_base::units::Lpn;
-use wearwell_engine::dedup::{Dedup, DedupConfig, Sharing};
-use wearwell_engine::layer::{Content, DedupReport, Layer, Reports};
+use wearwell_engine::dedup::{Dedup, DedupConfig, SharedTables};
+use wearwell_engine::layer::{ContentId, DedupReport, Layer, Reports};
 use wearwell_engine::log::{BoxedLayer, LogStore, PageTable, Reclaim, StoreConfig};
 use wearwell_engine::nand::{Geometry, Nand, Wear};
 use wearwell_engine::placement::{PlacementConfig, PlacementContext};
@@ -22,7 +22,7 @@ const CHUNK: usize = 1 << 18;
 
 fn build(kind: &str, logical_pages: u32) -> Dedup {
     let config: DedupConfig = serde_json::from_value(serde_json::json!(kind)).expect("a kind");
-    let sharing = Sharing::new(&config, logical_pages, 0).expect("settings that fit");
+    let sharing = SharedTables::new(&config, logical_pages, 0).expect("settings that fit");
     let pages = sharing.store_pages();
     let blocks = (f64::from(pages) * 1.15) as u32 / PAGES_PER_BLOCK;
     let size = StoreSize { blocks, pages_per_block: PAGES_PER_BLOCK, logical_pages: pages, seed: Seed(1) };
@@ -37,11 +37,11 @@ fn build(kind: &str, logical_pages: u32) -> Dedup {
     let victim = victim.build_boxed(&size).expect("a policy that fits");
     let store =
         LogStore::new(config, nand, table, victim, placement.expect("one that fits")).expect("a store");
-    let store = match sharing.migration(None, false) {
-        Some(migration) => store.with_migration(migration).expect("a pool"),
+    let store = match sharing.migration_policy(None, false) {
+        Some(migration) => store.with_migration_policy(migration).expect("a pool"),
         None => store,
     };
-    let store: BoxedLayer<Content> = Box::new(store);
+    let store: BoxedLayer<ContentId> = Box::new(store);
     Dedup::new(sharing, store, None).expect("a layer")
 }
 
@@ -54,12 +54,12 @@ fn write(layer: &mut Dedup, random: &mut Random, version: &mut u64, writes: usiz
         pages.clear();
         data.clear();
         for at in done..(done + BATCH).min(writes) {
-            let page = if sequential { at as u64 } else { below(random, logical) };
+            let page = if sequential { at as u64 } else { random_below(random, logical) };
             pages.push(Lpn(page as u32));
             *version += 1;
             let repeated = !sequential && *version & 1 == 0;
-            let known = version.saturating_sub(1 + below(random, logical)).max(1);
-            data.push(Content(if repeated { known } else { *version }));
+            let earlier = version.saturating_sub(1 + random_below(random, logical)).max(1);
+            data.push(ContentId(if repeated { earlier } else { *version }));
         }
         layer.write(&pages, &data, 0).expect("room");
         done += pages.len();
@@ -70,9 +70,9 @@ fn write(layer: &mut Dedup, random: &mut Random, version: &mut u64, writes: usiz
 fn state(layer: &Dedup) -> u64 {
     let mut reports = Reports::default();
     layer.describe(&mut reports);
-    let own = &reports.layers[0];
-    let dedup = own.dedup.map(|dedup| DedupReport { index_memory_bytes: 0, ..dedup });
-    let text = format!("{:?} {:?} {dedup:?}", own.counters, own.victim_valid_pages);
+    let layer_report = &reports.layers[0];
+    let dedup = layer_report.dedup.map(|dedup| DedupReport { index_memory_bytes: 0, ..dedup });
+    let text = format!("{:?} {:?} {dedup:?}", layer_report.counters, layer_report.victim_valid_pages);
     text.bytes()
         .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
@@ -85,8 +85,11 @@ fn main() {
         "kind", "best/s", "median/s", "entries", "bytes/entry", "goal/s", "WA", "state"
     );
     let kinds = ["inline", "sampled", "pre_hashed", "cagc"];
-    let named: Vec<String> = std::env::args().filter(|argument| kinds.contains(&argument.as_str())).collect();
-    for kind in kinds.into_iter().filter(|kind| named.is_empty() || named.iter().any(|name| name == kind)) {
+    let selected: Vec<String> =
+        std::env::args().filter(|argument| kinds.contains(&argument.as_str())).collect();
+    for kind in
+        kinds.into_iter().filter(|kind| selected.is_empty() || selected.iter().any(|name| name == kind))
+    {
         let mut layer = build(kind, logical_pages);
         let (mut random, mut version) = (Seed(2).random(), 0);
         write(&mut layer, &mut random, &mut version, logical_pages as usize, true);

@@ -11,9 +11,9 @@
 //!
 //! - `WA` write amplification during the measurement; `ns/host` and `ns/page` cost of a host write (including the
 //!   random page number) and of a page write (host and cleaning together); `M page/s` the inverse of `ns/page`.
-//! - `G` the yardstick: ns for one random read-modify-write of a `u32` table as large as the logical map, prefetched
-//!   64 ahead, with the same instructions in every build. One core gets at most about 110 M random lines per second
-//!   from memory, so `page/G` and `host/G` show how far the engine is from the possible.
+//! - `G` the yardstick: ns for one random read-modify-write of a `u32` table as large as the logical map, prefetched 64
+//!   ahead, with the same instructions in every build. One core gets at most about 110 M random lines per second from
+//!   memory, so `page/G` and `host/G` show how far the engine is from this limit.
 //! - `B/page` bytes of memory per physical page, including the bookkeeping of the flash; the goal is 8 with blocks of
 //!   128 pages.
 //! - `goal` the goal, with a mark if it is met.
@@ -36,7 +36,7 @@ mod yardstick;
 use cpu_time::ThreadTime;
 use std::time::{Duration, Instant};
 use wearwell_base::config::StoreSize;
-use wearwell_base::seed::{Random, Seed, below};
+use wearwell_base::seed::{Random, Seed, random_below};
 use wearwell_base::units::Lpn;
 use wearwell_engine::counters::{Cause, Operation};
 use wearwell_engine::layer::{Layer, Reports, no_data};
@@ -63,7 +63,7 @@ enum Goal {
 
 /// Write frontiers and directory of a store.
 #[derive(Clone, Copy, PartialEq)]
-enum Form {
+enum StoreKind {
     /// Host and cleaning each have a frontier; page table.
     Double,
     /// One frontier; page table.
@@ -81,7 +81,7 @@ struct Case {
     /// Overwrites of the logical space before the measurement.
     warm_up: f64,
     victim: &'static str,
-    form: Form,
+    kind: StoreKind,
     goal: Goal,
     large: bool,
 }
@@ -103,18 +103,20 @@ fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
     for (device, blocks, pages_per_block, load, warm_up) in devices() {
         for victim in ["d_choices", "greedy", "fifo"] {
-            for (form, label) in
-                [(Form::Double, "double"), (Form::Single, "single"), (Form::SingleBlock, "single-block")]
-            {
-                let goal = match (device, victim, form) {
-                    ("paper", "d_choices", Form::Double) => Goal::PageNs(10.0),
-                    ("paper", "d_choices", Form::SingleBlock) => Goal::HostNs(20.0),
-                    ("256GiB", "d_choices", Form::SingleBlock) => Goal::HostPerG(1.7),
-                    ("8GiB" | "256GiB" | "2TiB", "d_choices", Form::Double) => Goal::PagePerG(2.5),
+            for (kind, label) in [
+                (StoreKind::Double, "double"),
+                (StoreKind::Single, "single"),
+                (StoreKind::SingleBlock, "single-block"),
+            ] {
+                let goal = match (device, victim, kind) {
+                    ("paper", "d_choices", StoreKind::Double) => Goal::PageNs(10.0),
+                    ("paper", "d_choices", StoreKind::SingleBlock) => Goal::HostNs(20.0),
+                    ("256GiB", "d_choices", StoreKind::SingleBlock) => Goal::HostPerG(1.7),
+                    ("8GiB" | "256GiB" | "2TiB", "d_choices", StoreKind::Double) => Goal::PagePerG(2.5),
                     _ => Goal::None,
                 };
                 let (name, large) = (format!("{device} {victim} {label}"), blocks > 1 << 17);
-                cases.push(Case { name, blocks, pages_per_block, load, warm_up, victim, form, goal, large });
+                cases.push(Case { name, blocks, pages_per_block, load, warm_up, victim, kind, goal, large });
             }
         }
     }
@@ -122,7 +124,7 @@ fn cases() -> Vec<Case> {
 }
 
 /// A store whose whole state can be hashed.
-trait Subject: Layer<()> {
+trait BenchStore: Layer<()> {
     fn state_hash(&self) -> u64;
 
     fn reports(&self) -> Reports {
@@ -132,7 +134,7 @@ trait Subject: Layer<()> {
     }
 }
 
-impl<D: Directory, V: VictimPolicy, P: Placement> Subject for LogStore<Nand<()>, D, V, P> {
+impl<D: Directory, V: VictimPolicy, P: Placement> BenchStore for LogStore<Nand<()>, D, V, P> {
     fn state_hash(&self) -> u64 {
         let mut hash = 0xcbf2_9ce4_8422_2325u64;
         let mut add = |value: u64| hash = (hash ^ value).wrapping_mul(0x0000_0100_0000_01b3).rotate_left(29);
@@ -157,25 +159,25 @@ impl<D: Directory, V: VictimPolicy, P: Placement> Subject for LogStore<Nand<()>,
     }
 }
 
-struct Build<'a> {
+struct StoreBuilder<'a> {
     case: &'a Case,
     logical_pages: u32,
     prefetch: Option<bool>,
 }
 
-impl VictimVisitor for Build<'_> {
-    type Output = Box<dyn Subject>;
+impl VictimVisitor for StoreBuilder<'_> {
+    type Output = Box<dyn BenchStore>;
 
-    fn visit<V: VictimPolicy + 'static>(self, victim: V) -> Box<dyn Subject> {
-        let Case { blocks, pages_per_block, form, .. } = *self.case;
+    fn visit<V: VictimPolicy + 'static>(self, victim: V) -> Box<dyn BenchStore> {
+        let Case { blocks, pages_per_block, kind: form, .. } = *self.case;
         let logical_pages = self.logical_pages;
         let nand = Nand::<()>::new(Geometry::flat(blocks, pages_per_block, 4096), Wear::default(), Seed(1));
         let config = StoreConfig {
             prefetch: self.prefetch,
             ..StoreConfig::new(logical_pages, Reclaim::InPlace, Seed(1))
         };
-        let placement = if form == Form::Double { Frontiers::double() } else { Frontiers::single() };
-        if form == Form::SingleBlock {
+        let placement = if form == StoreKind::Double { Frontiers::double() } else { Frontiers::single() };
+        if form == StoreKind::SingleBlock {
             let directory = BlockTable::new(logical_pages);
             Box::new(LogStore::new(config, nand, directory, victim, placement).unwrap())
         } else {
@@ -186,13 +188,13 @@ impl VictimVisitor for Build<'_> {
 }
 
 /// A store with its stream of uniform random writes.
-struct Run {
-    store: Box<dyn Subject>,
+struct BenchRun {
+    store: Box<dyn BenchStore>,
     batch: Vec<Lpn>,
     random: Random,
 }
 
-impl Run {
+impl BenchRun {
     /// Creates a store for the case, filled once from the first page to the last.
     fn new(case: &Case, prefetch: Option<bool>) -> Self {
         let pages = f64::from(case.blocks) * f64::from(case.pages_per_block);
@@ -201,8 +203,8 @@ impl Run {
         let size = StoreSize { blocks, pages_per_block, logical_pages, seed: Seed(1) };
         let victim: VictimConfig =
             serde_json::from_value(serde_json::json!({"policy": case.victim})).unwrap();
-        let store = victim.visit(&size, Build { case, logical_pages, prefetch }).unwrap();
-        let mut run = Run { store, batch: Vec::with_capacity(BATCH), random: Seed(2).random() };
+        let store = victim.visit(&size, StoreBuilder { case, logical_pages, prefetch }).unwrap();
+        let mut run = BenchRun { store, batch: Vec::with_capacity(BATCH), random: Seed(2).random() };
         for first in (0..logical_pages).step_by(BATCH) {
             run.batch.clear();
             run.batch.extend((first..logical_pages.min(first + BATCH as u32)).map(Lpn));
@@ -216,7 +218,7 @@ impl Run {
         let logical_pages = u64::from(self.store.logical_pages());
         let batches = pages.div_ceil(BATCH as u64);
         for _ in 0..batches {
-            let draw = || Lpn(below(&mut self.random, logical_pages) as u32);
+            let draw = || Lpn(random_below(&mut self.random, logical_pages) as u32);
             self.batch.clear();
             self.batch.extend(std::iter::repeat_with(draw).take(BATCH));
             self.store.write(&self.batch, no_data(BATCH), 0).unwrap();
@@ -240,7 +242,7 @@ struct Chunks {
 }
 
 /// Measures `chunks` chunks of the run, each between two measurements of the yardstick.
-fn measure(run: &mut Run, chunks: u32) -> (Chunks, f64) {
+fn measure(run: &mut BenchRun, chunks: u32) -> (Chunks, f64) {
     let mut yardstick = Yardstick::new(run.store.logical_pages() as usize);
     let mut result = Chunks::default();
     let first = run.store.reports().layers[0].counters;
@@ -264,19 +266,19 @@ fn measure(run: &mut Run, chunks: u32) -> (Chunks, f64) {
     (result, before.since(&first).write_amplification().expect("pages were written"))
 }
 
-fn verdict(goal: Goal, page: f64, host: f64, page_per_g: f64, host_per_g: f64) -> String {
-    let (label, reached, wanted) = match goal {
+fn goal_result(goal: Goal, page: f64, host: f64, page_per_g: f64, host_per_g: f64) -> String {
+    let (label, reached, limit) = match goal {
         Goal::None => return String::from("-"),
         Goal::PagePerG(wanted) => ("page/G", page_per_g, wanted),
         Goal::HostPerG(wanted) => ("host/G", host_per_g, wanted),
         Goal::PageNs(wanted) => ("ns/page", page, wanted),
         Goal::HostNs(wanted) => ("ns/host", host, wanted),
     };
-    format!("{label}<={wanted} {}", if reached <= wanted { "met" } else { "missed" })
+    format!("{label}<={limit} {}", if reached <= limit { "met" } else { "missed" })
 }
 
 fn benchmark(case: &Case, options: &Options) {
-    let mut run = Run::new(case, options.prefetch);
+    let mut run = BenchRun::new(case, options.prefetch);
     let warm_up = case.warm_up * if options.quick { 0.5 } else { 1.0 };
     run.write((f64::from(run.store.logical_pages()) * warm_up) as u64);
     let (chunks, wa) = measure(&mut run, if options.quick { 5 } else { 15 });
@@ -289,7 +291,7 @@ fn benchmark(case: &Case, options: &Options) {
         "{:<32} {wa:7.4} {host:8.1} {page:8.2} {:9.1} {g:6.2} {page_per_g:7.2} {host_per_g:7.2} {per_page:7.2} {:<20} {:016x}",
         case.name,
         1e3 / page,
-        verdict(case.goal, page, host, page_per_g, host_per_g),
+        goal_result(case.goal, page, host, page_per_g, host_per_g),
         run.store.state_hash(),
     );
     if options.check {
@@ -312,7 +314,7 @@ fn full_experiment(options: &Options) {
         );
     };
     println!("2TiB-full: {name}, goal: 300 s of CPU time");
-    let mut run = Run::new(&case, options.prefetch);
+    let mut run = BenchRun::new(&case, options.prefetch);
     report("sequential fill", None);
     let mut before = run.store.reports().layers[0].counters;
     let mut drive_write = |phase: String| {
@@ -336,8 +338,8 @@ fn full_experiment(options: &Options) {
     for write in 1..=3 {
         drive_write(format!("drive write {write}"));
     }
-    let met = if cpu.elapsed().as_secs() < 300 { "met" } else { "missed" };
-    println!("  goal {met}, state {:016x}", run.store.state_hash());
+    let result = if cpu.elapsed().as_secs() < 300 { "met" } else { "missed" };
+    println!("  goal {result}, state {:016x}", run.store.state_hash());
 }
 
 struct Options {

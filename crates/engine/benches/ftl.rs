@@ -8,7 +8,7 @@
 
 use cpu_time::ThreadTime;
 use serde_json::json;
-use wearwell_base::seed::{Seed, below};
+use wearwell_base::seed::{Seed, random_below};
 use wearwell_base::units::{BlockId, Lpn};
 use wearwell_engine::counters::{Cause, Operation};
 use wearwell_engine::ftl::Restart;
@@ -61,7 +61,7 @@ fn settings(kind: &'static str, blocks: u32) -> PagedSettings {
             validity: validity("gecko"),
             cleans_metadata: false,
             checkpoints: true,
-            durability: Durability::Deferred { dated: true },
+            durability: Durability::Deferred { skips_older_pages: true },
             ..plain
         },
     };
@@ -70,7 +70,7 @@ fn settings(kind: &'static str, blocks: u32) -> PagedSettings {
     PagedSettings { config, victim: greedy, placement: single }
 }
 
-/// Returns a hash of all counts, wear and the translation table: an optimisation that changes it is a defect.
+/// Returns a hash of all counts, wear and the translation table: an optimisation that changes it is a bug.
 fn state(ftl: &PagedFtl<Nand<()>>, reports: &Reports) -> u64 {
     let mut hash = 0xcbf2_9ce4_8422_2325u64;
     let mut add = |value: u64| hash = (hash ^ value).wrapping_mul(0x0000_0100_0000_01b3).rotate_left(29);
@@ -118,7 +118,7 @@ fn run(kind: &'static str, blocks: u32, chunks: u64) {
     let nand = Nand::new(Geometry::flat(blocks, PAGES_PER_BLOCK, PAGE_BYTES), Wear::default(), Seed(1));
     let mut ftl = settings.build(nand.with_spare_area()).expect("settings that fit");
     let mut batch = Vec::with_capacity(BATCH);
-    let begun = ThreadTime::now();
+    let start = ThreadTime::now();
     let mut filled = 0;
     while filled < logical_pages {
         batch.clear();
@@ -126,21 +126,21 @@ fn run(kind: &'static str, blocks: u32, chunks: u64) {
         filled += batch.len() as u32;
         ftl.write(&batch, no_data(batch.len()), 0).expect("room");
     }
-    println!("{kind}: filled in {:.1} s", begun.elapsed().as_secs_f64());
+    println!("{kind}: filled in {:.1} s", start.elapsed().as_secs_f64());
     let mut random = Seed(2).random();
     let batches = (u64::from(logical_pages) / BATCH as u64 / chunks).max(1);
     let mut times = Vec::new();
     for _ in 0..chunks {
-        let begun = ThreadTime::now();
+        let start = ThreadTime::now();
         for _ in 0..batches {
             batch.clear();
-            batch.extend((0..BATCH).map(|_| Lpn(below(&mut random, u64::from(logical_pages)) as u32)));
+            batch.extend((0..BATCH).map(|_| Lpn(random_below(&mut random, u64::from(logical_pages)) as u32)));
             ftl.write(&batch, no_data(BATCH), 0).expect("room");
         }
-        times.push(begun.elapsed().as_secs_f64() / (batches * BATCH as u64) as f64 * 1e9);
+        times.push(start.elapsed().as_secs_f64() / (batches * BATCH as u64) as f64 * 1e9);
     }
-    let late = times.split_off(times.len() / 2);
-    let mut sorted = late.clone();
+    let second_half = times.split_off(times.len() / 2);
+    let mut sorted = second_half.clone();
     sorted.sort_by(f64::total_cmp);
     println!(
         "  {:.0} ns a write at best, {:.0} in the median: {:.2} million a second",
@@ -150,10 +150,10 @@ fn run(kind: &'static str, blocks: u32, chunks: u64) {
     );
     report(&ftl, u64::from(logical_pages) + chunks * batches * BATCH as u64);
     ftl.save().expect("a battery that lasts");
-    let begun = ThreadTime::now();
+    let start = ThreadTime::now();
     let (_, recovery) =
         PagedFtl::restart(&settings, ftl.into_flash()).map_err(|(error, _)| error).expect("power");
-    println!("  recovery simulated in {:.1} s:", begun.elapsed().as_secs_f64());
+    println!("  recovery simulated in {:.1} s:", start.elapsed().as_secs_f64());
     for step in recovery.steps {
         let seconds = (3.0 * step.spare_reads as f64
             + 100.0 * step.page_reads as f64

@@ -9,16 +9,16 @@
 //! optimisation that changes it is a defect.
 
 use cpu_time::ThreadTime;
-use wearwell_base::seed::{Random, Seed, below};
+use wearwell_base::seed::{Random, Seed, random_below};
 use wearwell_base::units::{Lpn, Slot};
 use wearwell_engine::mapping::{CacheConfig, Handle, MapCache, Mapping};
 
 const LOGICAL_PAGES: u32 = 375_809_638;
 const CHUNK: usize = 1 << 16;
-const AHEAD: usize = 16;
+const PREFETCH_DISTANCE: usize = 16;
 const KINDS: [&str; 5] = ["insert", "ahead", "bounded", "synchronise", "hit"];
 
-struct Bench {
+struct CacheBench {
     cache: MapCache,
     kind: &'static str,
     random: Random,
@@ -26,7 +26,7 @@ struct Bench {
     found: Vec<Handle>,
 }
 
-impl Bench {
+impl CacheBench {
     fn new(kind: &'static str, entries: u32) -> Self {
         let config = CacheConfig {
             entries,
@@ -35,7 +35,7 @@ impl Bench {
             dirty_entries: (kind == "bounded").then_some(entries / 10),
         };
         let cache = MapCache::new(config).expect("sizes that fit");
-        Bench { cache, kind, random: Seed(1).random(), pages: Vec::new(), found: Vec::new() }
+        CacheBench { cache, kind, random: Seed(1).random(), pages: Vec::new(), found: Vec::new() }
     }
 
     /// Draws the pages of the next chunk, outside the measured time. Hits use few pages.
@@ -43,9 +43,9 @@ impl Bench {
         let pages = if self.kind == "hit" { self.cache_pages() } else { LOGICAL_PAGES };
         let random = &mut self.random;
         self.pages.clear();
-        self.pages.extend((0..CHUNK + AHEAD).map(|_| {
+        self.pages.extend((0..CHUNK + PREFETCH_DISTANCE).map(|_| {
             // Spread over the drive, like the pages of a working set.
-            let page = below(random, u64::from(pages)) as u32;
+            let page = random_below(random, u64::from(pages)) as u32;
             Lpn(page * (LOGICAL_PAGES / pages))
         }));
     }
@@ -57,12 +57,12 @@ impl Bench {
     fn write(&mut self) {
         for at in 0..CHUNK {
             if self.kind == "ahead" {
-                self.cache.prefetch(self.pages[at + AHEAD]);
+                self.cache.prefetch(self.pages[at + PREFETCH_DISTANCE]);
             }
             let page = self.pages[at];
             let mapping = Mapping {
                 slot: Slot(at as u32),
-                before: Slot::NONE,
+                before_image: Slot::NONE,
                 dirty: true,
                 unidentified: true,
                 uncertain: false,
@@ -79,7 +79,7 @@ impl Bench {
                     self.cache.insert(page, mapping);
                 }
             }
-            while self.cache.over_dirty_limit() {
+            while self.cache.is_over_dirty_limit() {
                 let handle = self.cache.oldest_dirty().expect("a dirty entry");
                 self.clean(handle);
             }
@@ -95,7 +95,7 @@ impl Bench {
         let oldest = self.cache.oldest().expect("a full cache");
         if self.kind == "synchronise" && self.cache.get(oldest).dirty {
             let mut found = std::mem::take(&mut self.found);
-            self.cache.of_translation_page(self.cache.page(oldest).0 / 1024, &mut found);
+            self.cache.dirty_of_translation_page(self.cache.page(oldest).0 / 1024, &mut found);
             for &handle in &found {
                 self.clean(handle);
             }
@@ -123,7 +123,7 @@ fn main() {
         "kind", "best", "median", "goal", "bytes/entry", "state"
     );
     for kind in KINDS {
-        let mut bench = Bench::new(kind, entries);
+        let mut bench = CacheBench::new(kind, entries);
         for _ in 0..2 * (entries as usize).div_ceil(CHUNK) {
             bench.draw();
             bench.write();

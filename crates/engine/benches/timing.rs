@@ -65,8 +65,8 @@ struct Source {
 impl Source {
     fn new() -> Self {
         let service_ns = READS * FLASH.read_ns as f64 + (1.0 - READS) * FLASH.program_ns as f64;
-        let all = f64::from(FLASH.layout.all_dies());
-        let mean_ns = service_ns / all / LOAD;
+        let dies = f64::from(FLASH.layout.all_dies());
+        let mean_ns = service_ns / dies / LOAD;
         let gap_ns = |at: u64| (-mean_ns * libm::log((at as f64 + 0.5) / GAPS as f64)).round() as u64;
         Source { random: Seed(1).random(), now_ns: 0, gaps_ns: (0..GAPS).map(gap_ns).collect() }
     }
@@ -102,14 +102,14 @@ fn measure(name: &str, goal: f64, mut request: impl FnMut((u64, Op, Step))) {
     times.sort_by(f64::total_cmp);
     let (best, median) = (times[0], times[CHUNKS / 2]);
     let rate = 1000.0 / median;
-    let verdict = match goal {
+    let goal_result = match goal {
         0.0 => String::new(),
         goal => format!("{goal} M/s {}", if rate >= goal { "met" } else { "missed" }),
     };
-    println!("{name:32} {best:8.1} {median:8.1} {rate:9.1} {verdict}");
+    println!("{name:32} {best:8.1} {median:8.1} {rate:9.1} {goal_result}");
 }
 
-fn flash_alone(name: &str, goal: f64, timing: FlashTiming) {
+fn bench_flash(name: &str, goal: f64, timing: FlashTiming) {
     let mut flash = Flash::new(timing).expect("a possible device");
     let mut sum_ns = 0;
     measure(name, goal, |(now_ns, _, step)| {
@@ -123,7 +123,7 @@ fn flash_alone(name: &str, goal: f64, timing: FlashTiming) {
     flash.check().expect("what the device did adds up");
 }
 
-fn with_host(name: &str, timing: FlashTiming, queue_depth: u32) {
+fn bench_with_host(name: &str, timing: FlashTiming, queue_depth: u32) {
     let host = HostTiming {
         queue_depth,
         arrivals: Arrivals::Open,
@@ -153,11 +153,11 @@ fn main() {
     let die = FlashTiming { contention: Contention::Die, ..FLASH };
     let read_first = FlashTiming { priority: Priority::ReadFirst, ..FLASH };
     let suspend = Suspend { erase: true, program: true, suspend_ns: 10_000, resume_ns: 10_000 };
-    flash_alone("dies", 20.0, die);
-    flash_alone("channels", 8.0, FLASH);
-    flash_alone("channels, reads first", 0.0, read_first);
-    flash_alone("channels, suspending", 0.0, FlashTiming { suspend, ..read_first });
-    with_host("dies, host, histograms", die, u32::MAX);
-    with_host("channels, host, histograms", FLASH, u32::MAX);
-    with_host("channels, host, queue of 256", FLASH, 256);
+    bench_flash("dies", 20.0, die);
+    bench_flash("channels", 8.0, FLASH);
+    bench_flash("channels, reads first", 0.0, read_first);
+    bench_flash("channels, suspending", 0.0, FlashTiming { suspend, ..read_first });
+    bench_with_host("dies, host, histograms", die, u32::MAX);
+    bench_with_host("channels, host, histograms", FLASH, u32::MAX);
+    bench_with_host("channels, host, queue of 256", FLASH, 256);
 }

@@ -6,7 +6,7 @@
 //! is a hash of the answers: an optimisation that changes it is a defect.
 
 use cpu_time::ThreadTime;
-use wearwell_base::seed::{Random, Seed, below};
+use wearwell_base::seed::{Random, Seed, random_below};
 use wearwell_base::units::{BlockId, Slot};
 use wearwell_engine::validity::{
     FlashBitmap, Gecko, GeckoConfig, LogConfig, MemoryFlash, PageSet, PageValidity, ValidityFlash,
@@ -43,10 +43,10 @@ fn update(
 ) {
     for at in 0..updates {
         if at % (UPDATES_PER_ERASE + 1) == UPDATES_PER_ERASE {
-            let block = BlockId(below(random, u64::from(blocks)) as u32);
-            store.erased(block, flash).expect("room");
+            let block = BlockId(random_below(random, u64::from(blocks)) as u32);
+            store.record_erase(block, flash).expect("room");
         } else {
-            let page = below(random, u64::from(blocks) * u64::from(PAGES_PER_BLOCK));
+            let page = random_below(random, u64::from(blocks) * u64::from(PAGES_PER_BLOCK));
             store.invalidate(Slot(page as u32), flash).expect("room");
         }
         flash.advance(1);
@@ -81,7 +81,7 @@ fn main() {
         }
         let mut flash = MemoryFlash::new();
         let (mut store, chunk) = build(kind, blocks);
-        let mut random = Seed(1).of("bench").random();
+        let mut random = Seed(1).derive("bench").random();
         // The runs reach their final sizes when almost every part of every block has an entry.
         update(&mut *store, &mut flash, &mut random, blocks, chunk * if quick { 4 } else { 8 });
         let (writes, reads) = (flash.appends(), flash.reads());

@@ -18,7 +18,7 @@ mod yardstick;
 
 use cpu_time::ThreadTime;
 use std::hint::black_box;
-use wearwell_base::seed::{Seed, below};
+use wearwell_base::seed::{Seed, random_below};
 use wearwell_base::table;
 use yardstick::Yardstick;
 
@@ -40,7 +40,7 @@ fn cycle(bytes: usize) -> Vec<Line> {
     let mut random = Seed(1).random();
     let mut order: Vec<u32> = (0..len as u32).collect();
     for last in (1..len).rev() {
-        order.swap(last, below(&mut random, last as u64) as usize);
+        order.swap(last, random_below(&mut random, last as u64) as usize);
     }
     let mut lines = table::filled(len, Line([0; 16]));
     lines.iter_mut().zip(order).for_each(|(line, next)| line.0[0] = next);

@@ -108,21 +108,23 @@ impl Counters {
         Cause::ALL.iter().map(|&cause| self.outgoing(cause, operation)).sum()
     }
 
-    /// Moves `amount` of the operations sent below from cause `from` to cause `to`.
+    /// Counts `amount` of the operations sent below under cause `to` instead of cause `from`.
     pub fn reassign(&mut self, from: Cause, to: Cause, operation: Operation, amount: u64) {
         self.outgoing[from as usize][operation as usize] -= amount;
         self.outgoing[to as usize][operation as usize] += amount;
     }
 
-    /// Replaces the incoming operations by those of `front`, a layer between this one and its user.
+    /// Replaces the incoming operations by those of `front`, the layer between this layer and its user.
     pub fn replace_incoming(&mut self, front: &Counters) {
         self.incoming = front.incoming;
     }
 
-    /// Returns outgoing over incoming page writes of this layer; `None` before the first incoming write.
+    /// Returns the write amplification of this layer, outgoing over incoming page writes; `None` before the first
+    /// incoming write.
     ///
-    /// The amplification of a stack is the product over its layers: the lowest layer's outgoing writes over the
-    /// highest layer's incoming ones, because the outgoing writes of each layer enter the next.
+    /// The write amplification of a stack is the product over its layers. It equals the lowest layer's outgoing writes
+    /// over the highest layer's incoming writes, because the outgoing writes of each layer are the incoming writes of
+    /// the next.
     pub fn write_amplification(&self) -> Option<f64> {
         let incoming = self.incoming(Operation::Write);
         (incoming > 0).then(|| self.outgoing_total(Operation::Write) as f64 / incoming as f64)

@@ -1,6 +1,6 @@
 //! The Wearwell engine: log-structured stores on flash and on other layers, and their policies.
 
-/// The naive models refer to the crate by its public name.
+/// The naive models of the tests refer to this crate by its public name.
 #[cfg(test)]
 extern crate self as wearwell_engine;
 
@@ -8,15 +8,15 @@ pub mod checked;
 pub mod counters;
 pub mod dedup;
 pub mod flash_format;
-pub mod forms;
 pub mod ftl;
+pub mod instances;
 pub mod layer;
 pub mod log;
 pub mod mapping;
 pub mod nand;
 pub mod placement;
 pub mod pool;
-mod rings;
+mod queues;
 pub mod timing;
 pub mod validity;
 pub mod victim;

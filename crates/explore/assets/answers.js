@@ -1,4 +1,4 @@
-// Requests to the server. A new request cancels the one before.
+// Requests to the server. A new request cancels the previous one.
 
 const MOST_ON_CURVE = 33;
 const AT_ONCE = 4;
@@ -11,7 +11,7 @@ async function ask(path, question, signal) {
   return body;
 }
 
-// Values of a control, thinned evenly; keeps both ends and the current value.
+// Returns the values of a control, thinned evenly; the first, the last and the current value are kept.
 function thinned(control, most) {
   const { values } = control;
   if (values.length <= most) return values;
@@ -21,7 +21,8 @@ function thinned(control, most) {
 
 let overtaken = new AbortController();
 
-// Requests theory at the controls' current values, then along the curve; calls `tell` as responses arrive.
+// Requests the results of theory at the controls' current values, then those along the curve; calls `tell` as
+// responses arrive.
 async function theory(tell) {
   overtaken.abort();
   overtaken = new AbortController();
@@ -42,7 +43,7 @@ async function theory(tell) {
   }
 }
 
-// Simulations by number, with their position on a curve.
+// Simulations by number, with their position along a curve.
 const simulations = new Map();
 
 async function simulate(values) {

@@ -17,7 +17,7 @@ function say(text, bad = false) {
 
 const tried = (work) => async () => { try { await work(); } catch (error) { say(error.message, true); } };
 
-// One control: a slider over its values, or a list.
+// Returns the element of a control: a slider over its values, or a list.
 function controlOf(control) {
   const id = `control-${control.key}`;
   const output = element("output", { for: id });
@@ -63,7 +63,7 @@ function curveName(list, key) {
   return settingsText(list.filter(([known]) => known !== key));
 }
 
-// Finished simulations with a result on a curve.
+// Returns the finished simulations that have a result on a curve.
 function measured(curve) {
   return [...simulations.values()].filter((one) => one.curve === curve && one.state.state === "finished" && one.state.write_amplification !== null)
     .map(({ value, state, settings: list }) => ({ value, mean: state.write_amplification, half: state.ci95_half_width, steady: state.steady, warnings: state.warnings, list }));

@@ -8,10 +8,11 @@ let along = "device.spare_factor";
 
 const same = (one, other) => JSON.stringify(one) === JSON.stringify(other);
 const controller = (control) => (control.when ? byKey.get(control.when.key) : null);
-// True if a control has an effect, given the values of other controls.
+// True if a control has an effect with the current values of the other controls.
 const applies = (control) => !control.when || (applies(controller(control)) && control.when.is_one_of.includes(standing.get(control.when.key)));
 
-// True if a control must be sent to the server: its value, or the value of its parent, differs from the scenario.
+// True if a control must be sent to the server, because its value, or the value of its parent, differs from the
+// scenario.
 function differs(control) {
   if (!applies(control)) return false;
   const parent = controller(control);
@@ -34,7 +35,7 @@ function link() {
   return `#${parts}`;
 }
 
-// Applies a link as far as its controls and values exist; links are untrusted input.
+// Applies the settings of a link, as far as its controls and values exist; links are untrusted input.
 function follow_link(hash) {
   for (const control of controls) standing.set(control.key, control.initial ?? control.start);
   touched.clear();

@@ -1,5 +1,6 @@
-//! Interactive page on loopback for exploring a drive: sliders change parameters, theory updates at once, and
-//! simulations run on request and are plotted over its curve with their intervals.
+//! Interactive page on loopback for exploring a drive. Sliders change parameters, and the results of theory are
+//! updated immediately. Simulations run on request; their results are plotted over the curve of theory with
+//! confidence intervals.
 //!
 //! The page explores a scenario, and its controls are keys of the scenario. Results are those of
 //! `wearwell theory --scenario` and `wearwell run`; the scenario of any point can be downloaded as a file. The page is
@@ -7,12 +8,12 @@
 
 mod controls;
 mod page;
-mod question;
+mod request;
 mod server;
 mod simulations;
 mod theory;
 
-pub use simulations::Run;
+pub use simulations::RunFunction;
 
 use server::Site;
 use std::io;
@@ -21,7 +22,7 @@ use std::thread::available_parallelism;
 use wearwell_stack::{Draft, ResolvedScenario};
 use wearwell_web::Listener;
 
-/// Page bound to a port, not yet serving.
+/// Page that is bound to a port and not served yet.
 pub struct Explorer {
     listener: TcpListener,
     site: Site,
@@ -37,7 +38,7 @@ impl Explorer {
         port: u16,
         draft: Draft,
         resolved: &ResolvedScenario,
-        run: Run,
+        run: RunFunction,
         threads: Option<usize>,
     ) -> io::Result<Self> {
         let listener = TcpListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, port)))?;
@@ -50,13 +51,13 @@ impl Explorer {
         self.listener.local_addr().map_or_else(|_| String::new(), |address| format!("http://{address}/"))
     }
 
-    /// Serves until `goes_on` returns false, then stops running simulations.
+    /// Serves the page until `keep_going` returns false, then stops running simulations.
     ///
     /// # Errors
     /// Returns an error if the socket fails.
-    pub fn serve(self, goes_on: impl Fn() -> bool) -> io::Result<()> {
+    pub fn serve(self, keep_going: impl Fn() -> bool) -> io::Result<()> {
         let site = self.site.clone();
-        let outcome = wearwell_web::serve(Listener::Tcp(self.listener), self.site.routes(), goes_on);
+        let outcome = wearwell_web::serve(Listener::Tcp(self.listener), self.site.routes(), keep_going);
         site.stop();
         outcome
     }

@@ -1,8 +1,8 @@
-//! Page: the drawing code of reports, and a script that sends requests.
+//! Page: the drawing code of the reports, and a script that sends requests.
 
 use super::controls::Control;
 use serde_json::json;
-use wearwell_report::{Frame, framed};
+use wearwell_report::{PageParts, render};
 use wearwell_stack::Draft;
 
 const STYLE: &str = include_str!("../assets/explore.css");
@@ -15,12 +15,12 @@ const SCRIPTS: [&str; 3] = [
 /// Returns the page of a scenario.
 pub fn page(draft: &Draft, controls: &[Control]) -> String {
     let name = draft.get("name").and_then(|name| name.as_str()).unwrap_or("A drive");
-    framed(&Frame {
+    render(&PageParts {
         title: name,
         data: &json!({ "controls": controls }),
         style: STYLE,
         script: &SCRIPTS.concat(),
-        asks: true,
-        charts: true,
+        has_server: true,
+        has_charts: true,
     })
 }

@@ -2,10 +2,10 @@
 //!
 //!     cargo bench -p wearwell-mount --bench mount -- [--quick]
 //!
-//! Both are mounted by the same code with the same options, in alternating rounds. So both include the cost of FUSE, and the
-//! ratio compares the file systems. The directory and both devices are in memory, and all data fits into the NVRAM. The kernel
-//! caches no names or attributes, so that every request arrives. A rate is the median of the rounds. On a shared machine ratios
-//! vary by a tenth and rates by half.
+//! Both file systems are mounted by the same code with the same options, in alternating rounds. Both rates include
+//! the cost of FUSE, so their ratio compares the file systems. The directory and both devices are in memory, and all
+//! data fits into the NVRAM. The kernel caches no names or attributes, so that every request reaches the file system.
+//! A rate is the median of the rounds. On a shared machine, ratios vary by a tenth and rates by half.
 
 #[path = "../tests/support/pass_through.rs"]
 mod pass_through;
@@ -21,7 +21,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 use wearwell_mount::{Mountable, Options, mount};
 
-/// Amounts of work.
+/// Number of rounds and operations.
 struct Size {
     rounds: usize,
     writes: u64,
@@ -29,7 +29,7 @@ struct Size {
     files: u64,
 }
 
-/// Bytes of the file for random writes.
+/// Size in bytes of the file for random writes.
 const FILE_BYTES: u64 = 64 << 20;
 const BLOCK: u64 = 4096;
 
@@ -37,7 +37,7 @@ const BLOCK: u64 = 4096;
 #[repr(align(4096))]
 struct Block([u8; BLOCK as usize]);
 
-/// Runs `each` for every operation. Returns the operations a second.
+/// Calls `each` for every operation. Returns the operations per second.
 fn rate(operations: u64, mut each: impl FnMut(u64) -> io::Result<()>) -> io::Result<f64> {
     let begin = Instant::now();
     for number in 0..operations {
@@ -46,8 +46,8 @@ fn rate(operations: u64, mut each: impl FnMut(u64) -> io::Result<()>) -> io::Res
     Ok(operations as f64 / begin.elapsed().as_secs_f64())
 }
 
-/// Maps numbers to pseudo-random block offsets in the file, the same in every run.
-fn place(number: u64) -> u64 {
+/// Maps numbers to pseudo-random block offsets in the file; equal in every run.
+fn block_offset(number: u64) -> u64 {
     let mixed = number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20;
     mixed % (FILE_BYTES / BLOCK) * BLOCK
 }
@@ -56,7 +56,7 @@ fn random_writes(at: &Path, writes: u64, flags: i32, sync: bool) -> io::Result<f
     let file = OpenOptions::new().write(true).custom_flags(flags).open(at.join("file"))?;
     let block = Box::new(Block([7; BLOCK as usize]));
     rate(writes, |number| {
-        file.write_all_at(&block.0, place(number))?;
+        file.write_all_at(&block.0, block_offset(number))?;
         if sync { file.sync_data() } else { Ok(()) }
     })
 }
@@ -65,7 +65,7 @@ fn name(number: u64) -> String {
     format!("d{}/file {number}", number % 16)
 }
 
-/// Runs one round on a mounted file system. Returns the rates by job.
+/// Runs one round on a mounted file system. Returns the rate of each job.
 fn jobs(at: &Path, size: &Size) -> io::Result<Vec<(&'static str, f64)>> {
     let direct = rustix::fs::OFlags::DIRECT.bits() as i32;
     fs::write(at.join("file"), vec![1; FILE_BYTES as usize])?;
@@ -88,13 +88,13 @@ fn jobs(at: &Path, size: &Size) -> io::Result<Vec<(&'static str, f64)>> {
     ])
 }
 
-/// Mounts, runs one round, and unmounts.
+/// Mounts a file system, runs one round, and unmounts it.
 fn round<F: Mountable + Send + 'static>(
     file_system: F,
     at: &Path,
     size: &Size,
 ) -> io::Result<Vec<(&'static str, f64)>> {
-    let options = Options { keep: Duration::ZERO, ..Options::default() };
+    let options = Options { cache_time: Duration::ZERO, ..Options::default() };
     let mounted = mount(file_system, at, &options)?;
     let rates = jobs(at, size)?;
     mounted.unmount()?;

@@ -6,21 +6,21 @@ use wearwell_nvmfs::api::{ACCESS_ACL, Caller, Change, DEFAULT_ACL, FileSystem, I
 
 const SET_GROUP_ID: u32 = 0o2000;
 /// Permission bits that a umask can clear.
-const RIGHTS: u32 = 0o777;
+const UMASK_BITS: u32 = 0o777;
 
 /// True if an extended attribute is an access control list.
-pub fn is_list(name: &[u8]) -> bool {
+pub fn is_acl(name: &[u8]) -> bool {
     name == ACCESS_ACL || name == DEFAULT_ACL
 }
 
-/// Returns the permissions of a new file. The parent directory's default ACL, if it has one, replaces the umask.
+/// Returns the permissions of a new file. If the parent directory has a default ACL, it replaces the umask.
 pub fn new_file_permissions<F: FileSystem>(fs: &mut F, parent: Ino, mode: u32, umask: u32) -> u32 {
     let has_list = fs.xattr(parent, DEFAULT_ACL).is_ok();
-    convert::permissions(mode) & if has_list { !0 } else { !(umask & RIGHTS) }
+    convert::permissions(mode) & if has_list { !0 } else { !(umask & UMASK_BITS) }
 }
 
-/// Clears set-group-id when the access ACL of a file is set by a caller outside the file's group, as `chmod` does. The kernel
-/// passes this as a field of the request that fuser 0.18 does not read.
+/// Clears the set-group-id bit when a caller outside the file's group sets the access ACL of the file, as `chmod`
+/// does. The kernel passes this information in a field of the request that fuser 0.18 does not read.
 pub fn drop_set_group_id<F: FileSystem>(
     fs: &mut F,
     ino: Ino,
@@ -30,11 +30,14 @@ pub fn drop_set_group_id<F: FileSystem>(
     if name != ACCESS_ACL || caller.uid == 0 {
         return Ok(());
     }
-    let of = fs.attributes(ino)?;
-    if of.permissions & SET_GROUP_ID == 0 || caller.gid == of.gid || is_in_group(pid, of.gid) {
+    let attributes = fs.attributes(ino)?;
+    if attributes.permissions & SET_GROUP_ID == 0
+        || caller.gid == attributes.gid
+        || is_in_group(pid, attributes.gid)
+    {
         return Ok(());
     }
-    let change = Change { permissions: Some(of.permissions & !SET_GROUP_ID), ..Change::default() };
+    let change = Change { permissions: Some(attributes.permissions & !SET_GROUP_ID), ..Change::default() };
     fs.set_attributes(ino, &change, caller).map(drop)
 }
 
@@ -51,8 +54,11 @@ mod tests {
 
     #[test]
     fn is_in_group_reads_groups_of_process() {
-        let own = rustix::process::getgroups().expect("this process has them");
-        assert!(own.iter().all(|group| is_in_group(std::process::id(), group.as_raw())), "{own:?}");
+        let own_groups = rustix::process::getgroups().expect("this process has them");
+        assert!(
+            own_groups.iter().all(|group| is_in_group(std::process::id(), group.as_raw())),
+            "{own_groups:?}"
+        );
         assert!(!is_in_group(std::process::id(), 123_456_789));
         assert!(!is_in_group(u32::MAX, 0), "there is no such process");
     }

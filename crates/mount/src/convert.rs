@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use wearwell_nvmfs::api::{Allocate, Attributes, BLOCK_BYTES, Error, Kind, Rename, Seek, SetXattr};
 
 /// Result of a request.
-pub type Answer<T> = std::result::Result<T, Errno>;
+pub type RequestResult<T> = std::result::Result<T, Errno>;
 
 /// Returns the errno of an error.
 pub fn errno(error: &Error) -> Errno {
@@ -32,7 +32,7 @@ pub fn errno(error: &Error) -> Errno {
     }
 }
 
-/// Returns the kind of file in `mode`, if it is known.
+/// Returns the file type in `mode`, if it is known.
 pub fn kind(mode: u32) -> Option<Kind> {
     Some(match Type::from_raw_mode(mode) {
         Type::RegularFile => Kind::File,
@@ -51,7 +51,7 @@ pub fn permissions(mode: u32) -> u32 {
     Mode::from_raw_mode(mode).bits()
 }
 
-/// Returns the kernel's type for a kind of file.
+/// Returns the kernel's value for a file type.
 pub fn file_type(kind: Kind) -> FileType {
     match kind {
         Kind::File => FileType::RegularFile,
@@ -64,23 +64,23 @@ pub fn file_type(kind: Kind) -> FileType {
     }
 }
 
-/// Converts attributes for the kernel.
-pub fn attributes(of: &Attributes) -> FileAttr {
+/// Converts attributes to those of the kernel.
+pub fn attributes(attributes: &Attributes) -> FileAttr {
     FileAttr {
-        ino: INodeNo(of.ino.0.into()),
-        size: of.size_bytes,
+        ino: INodeNo(attributes.ino.0.into()),
+        size: attributes.size_bytes,
         // The kernel counts sectors of 512 bytes.
-        blocks: of.blocks * (BLOCK_BYTES as u64 / 512),
-        atime: system_time(of.accessed_ns),
-        mtime: system_time(of.modified_ns),
-        ctime: system_time(of.changed_ns),
+        blocks: attributes.blocks * (BLOCK_BYTES as u64 / 512),
+        atime: system_time(attributes.accessed_ns),
+        mtime: system_time(attributes.modified_ns),
+        ctime: system_time(attributes.changed_ns),
         crtime: UNIX_EPOCH,
-        kind: file_type(of.kind),
-        perm: of.permissions as u16,
-        nlink: of.links,
-        uid: of.uid,
-        gid: of.gid,
-        rdev: of.device,
+        kind: file_type(attributes.kind),
+        perm: attributes.permissions as u16,
+        nlink: attributes.links,
+        uid: attributes.uid,
+        gid: attributes.gid,
+        rdev: attributes.device,
         blksize: BLOCK_BYTES as u32,
         flags: 0,
     }
@@ -121,24 +121,24 @@ pub fn ns(time: SystemTime) -> i64 {
     }
 }
 
-/// Returns the time given by the caller, or `now_ns`.
-pub fn time(given: TimeOrNow, now_ns: i64) -> i64 {
-    match given {
-        TimeOrNow::SpecificTime(time) => ns(as_given(time)),
+/// Returns the time that the caller requested, which may be `now_ns`.
+pub fn time(requested: TimeOrNow, now_ns: i64) -> i64 {
+    match requested {
+        TimeOrNow::SpecificTime(time) => ns(correct_time_before_1970(time)),
         TimeOrNow::Now => now_ns,
     }
 }
 
-/// Corrects times before 1970: the kernel counts seconds downwards and their fraction upwards, but fuser 0.18 takes both
-/// downwards.
-fn as_given(time: SystemTime) -> SystemTime {
+/// Corrects times before 1970: the kernel counts seconds downwards and their fraction upwards, but fuser 0.18 counts
+/// both downwards.
+fn correct_time_before_1970(time: SystemTime) -> SystemTime {
     match UNIX_EPOCH.duration_since(time) {
         Ok(before) => time + 2 * Duration::from_nanos(before.subsec_nanos().into()),
         Err(_) => time,
     }
 }
 
-/// Returns the kind of rename in the flags, if it is supported.
+/// Returns the variant of rename that the flags select, if it is supported.
 pub fn rename(flags: RenameFlags) -> Option<Rename> {
     if flags.is_empty() {
         Some(Rename::Replace)
@@ -151,16 +151,16 @@ pub fn rename(flags: RenameFlags) -> Option<Rename> {
     }
 }
 
-/// Returns the operation of `fallocate` with this mode, if it is supported.
+/// Returns the operation that `fallocate` with this mode requests, if it is supported.
 pub fn allocate(mode: i32) -> Option<Allocate> {
-    let keep = FallocateFlags::KEEP_SIZE;
+    let keep_size = FallocateFlags::KEEP_SIZE;
     let flags = FallocateFlags::from_bits_retain(mode as u32);
-    if flags.difference(keep).is_empty() {
-        Some(Allocate::Reserve { keep_size: flags.contains(keep) })
-    } else if flags == FallocateFlags::PUNCH_HOLE | keep {
+    if flags.difference(keep_size).is_empty() {
+        Some(Allocate::Reserve { keep_size: flags.contains(keep_size) })
+    } else if flags == FallocateFlags::PUNCH_HOLE | keep_size {
         Some(Allocate::Punch)
-    } else if flags.difference(keep) == FallocateFlags::ZERO_RANGE {
-        Some(Allocate::Zero { keep_size: flags.contains(keep) })
+    } else if flags.difference(keep_size) == FallocateFlags::ZERO_RANGE {
+        Some(Allocate::Zero { keep_size: flags.contains(keep_size) })
     } else {
         None
     }
@@ -175,7 +175,7 @@ pub fn seek(whence: i32) -> Option<Seek> {
     }
 }
 
-/// Converts the flags of `setxattr`, which say how to treat an existing attribute.
+/// Converts the flags of `setxattr`, which select the treatment of an existing attribute.
 pub fn set_xattr(flags: i32) -> Option<SetXattr> {
     let flags = XattrFlags::from_bits_retain(flags as u32);
     if flags.is_empty() {

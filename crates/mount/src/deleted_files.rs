@@ -1,22 +1,23 @@
-//! Deleted files that the kernel still references: it may hold a file without having opened it.
+//! Deleted files to which the kernel still holds references; the kernel may reference a file that is not open.
 //!
-//! The kernel sends its FORGET message after `unlink` has returned, between other requests. A caller that deletes files and then
-//! queries or needs their space may come before that message, so it waits for a short time.
+//! The kernel sends its FORGET message after `unlink` has returned, between other requests. A process that deletes
+//! files and then queries or needs free space may send its request before that message. Such a request therefore
+//! waits for a short time.
 
 use std::collections::BTreeMap;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use wearwell_nvmfs::api::Ino;
 
-/// Longest wait for a FORGET. A file that is referenced for longer after it lost its name is in use.
+/// Maximum time to wait for a FORGET. A deleted file that is referenced for longer than this counts as in use.
 const MAX_WAIT: Duration = Duration::from_millis(250);
 
 /// State of a deleted file.
 #[derive(Clone, Copy, Debug)]
 struct File {
-    /// Time at which the file lost its name, or was closed after that.
+    /// Time at which the file lost its last name, or was closed after that.
     since: Instant,
-    /// True if the kernel has sent FORGET, so that the file is about to be released.
+    /// True if the kernel has sent FORGET, so that the file will be released soon.
     is_forgotten: bool,
 }
 
@@ -28,33 +29,35 @@ pub struct DeletedFiles {
 }
 
 impl DeletedFiles {
-    /// Adds a file that has lost its name. Returns false if it was in the set.
+    /// Adds a file that has lost its last name. Returns false if the set already contained the file.
     pub fn insert(&self, ino: Ino) -> bool {
         let file = File { since: Instant::now(), is_forgotten: false };
         self.files().insert(ino, file).is_none()
     }
 
-    /// Records that a file was closed. Returns false if it is not in the set.
-    pub fn closed(&self, ino: Ino) -> bool {
+    /// Records that a file was closed. Returns false if the file is not in the set.
+    pub fn note_closed(&self, ino: Ino) -> bool {
         let mut files = self.files();
         let file = files.get_mut(&ino);
         file.map(|file| file.since = Instant::now()).is_some()
     }
 
-    /// Records that the kernel has sent FORGET for a file. Returns false if it is not in the set or was forgotten before.
-    pub fn forgotten(&self, ino: Ino) -> bool {
+    /// Records that the kernel has sent FORGET for a file. Returns false if the file is not in the set, or was
+    /// already forgotten.
+    pub fn note_forgotten(&self, ino: Ino) -> bool {
         let mut files = self.files();
         let file = files.get_mut(&ino).filter(|file| !file.is_forgotten);
         file.map(|file| *file = File { since: Instant::now(), is_forgotten: true }).is_some()
     }
 
-    /// Removes a file whose space is free.
-    pub fn released(&self, ino: Ino) {
+    /// Removes a file whose space was freed.
+    pub fn note_released(&self, ino: Ino) {
         self.files().remove(&ino);
         self.released.notify_all();
     }
 
-    /// Empties the set and returns the files without FORGET, for the kernel is gone.
+    /// Empties the set and returns the files for which there was no FORGET, because the kernel will send none after
+    /// the unmount.
     pub fn take(&self) -> Vec<Ino> {
         let files = std::mem::take(&mut *self.files());
         files.into_iter().filter(|(_, file)| !file.is_forgotten).map(|(ino, _)| ino).collect()
@@ -65,16 +68,17 @@ impl DeletedFiles {
         is_release_pending(&self.files(), Instant::now())
     }
 
-    /// Waits until the files that are about to be released are gone. Ignores files in use and files added meanwhile.
+    /// Waits until the files that will be released soon are gone. Ignores files in use, and files that are added
+    /// meanwhile.
     pub fn wait(&self) {
         let begin = Instant::now();
         let mut files = self.files();
         while is_release_pending(&files, begin) {
-            let left = (begin + MAX_WAIT).saturating_duration_since(Instant::now());
-            if left.is_zero() {
+            let remaining = (begin + MAX_WAIT).saturating_duration_since(Instant::now());
+            if remaining.is_zero() {
                 return;
             }
-            files = self.released.wait_timeout(files, left).unwrap_or_else(PoisonError::into_inner).0;
+            files = self.released.wait_timeout(files, remaining).unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 
@@ -83,7 +87,7 @@ impl DeletedFiles {
     }
 }
 
-/// True if a file that lost its name before `at` was about to be released at that time.
+/// True if a file that lost its last name before `at` was expected to be released soon at that time.
 fn is_release_pending(files: &BTreeMap<Ino, File>, at: Instant) -> bool {
     files.values().any(|file| file.since <= at && at.duration_since(file.since) < MAX_WAIT)
 }
@@ -102,8 +106,8 @@ mod tests {
             move || {
                 for ino in [Ino(7), Ino(8)] {
                     std::thread::sleep(Duration::from_millis(5));
-                    assert!(deleted.forgotten(ino) && !deleted.forgotten(ino));
-                    deleted.released(ino);
+                    assert!(deleted.note_forgotten(ino) && !deleted.note_forgotten(ino));
+                    deleted.note_released(ino);
                 }
             }
         };
@@ -121,9 +125,9 @@ mod tests {
         assert!(deleted.has_pending_release());
         deleted.wait();
         assert!(!deleted.has_pending_release());
-        // The file's user has closed it.
-        assert!(deleted.closed(Ino(7)) && !deleted.closed(Ino(8)));
-        assert!(deleted.has_pending_release() && !deleted.forgotten(Ino(8)));
+        // The process that used the file has closed it.
+        assert!(deleted.note_closed(Ino(7)) && !deleted.note_closed(Ino(8)));
+        assert!(deleted.has_pending_release() && !deleted.note_forgotten(Ino(8)));
         assert_eq!(deleted.take(), [Ino(7)]);
     }
 }

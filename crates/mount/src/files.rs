@@ -1,6 +1,7 @@
-//! NVMFS on files and devices, as concrete types. So its code is compiled in this crate, with this crate's optimisation.
+//! NVMFS on files and devices, as concrete types, so that its code is compiled in this crate with the optimisation of
+//! this crate.
 
-use super::{Mounted, Options, mount};
+use super::{Mount, Options, mount};
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -9,30 +10,30 @@ use wearwell_nvmfs::nvram::MappedNvram;
 use wearwell_nvmfs::ssd::Ssd;
 use wearwell_nvmfs::store::{OpenError, OpenReport};
 
-/// Open file system on files, not mounted.
-pub struct OnFiles(Nvmfs<MappedNvram, Box<dyn Ssd>>);
+/// NVMFS on files, opened and not mounted.
+pub struct FileNvmfs(Nvmfs<MappedNvram, Box<dyn Ssd>>);
 
-/// Mounted file system on files.
-pub struct MountedOnFiles(Mounted<Nvmfs<MappedNvram, Box<dyn Ssd>>>);
+/// NVMFS on files, mounted.
+pub struct FileNvmfsMount(Mount<Nvmfs<MappedNvram, Box<dyn Ssd>>>);
 
-impl OnFiles {
-    /// Opens a file system. Also returns its state as found.
+impl FileNvmfs {
+    /// Opens a file system. Also returns the state in which it was found.
     ///
     /// # Errors
-    /// Fails if the devices have no file system, have different ones, or the file system is damaged.
+    /// Fails if the devices hold no file system or belong to different ones, or if the file system is damaged.
     pub fn open(
         nvram: MappedNvram,
         ssd: Box<dyn Ssd>,
         options: wearwell_nvmfs::options::Options,
     ) -> Result<(Self, OpenReport), OpenError> {
         let (file_system, found) = Nvmfs::mount(nvram, Arc::new(ssd), options)?;
-        Ok((OnFiles(file_system), found))
+        Ok((FileNvmfs(file_system), found))
     }
 
     /// Opens a snapshot for a read-only mount. The NVRAM must be a private copy.
     ///
     /// # Errors
-    /// Fails if the devices have no file system or not that snapshot.
+    /// Fails if the devices hold no file system, or no snapshot of this name.
     pub fn open_snapshot(
         nvram: MappedNvram,
         ssd: Box<dyn Ssd>,
@@ -40,25 +41,25 @@ impl OnFiles {
         name: &str,
     ) -> Result<(Self, OpenReport), OpenError> {
         let (file_system, found) = Nvmfs::mount_snapshot(nvram, Arc::new(ssd), options, name)?;
-        Ok((OnFiles(file_system), found))
+        Ok((FileNvmfs(file_system), found))
     }
 
     /// Mounts the file system on the directory `at`.
     ///
     /// # Errors
     /// Fails if `at` is not a directory or the user may not mount there.
-    pub fn mount(self, at: &Path, options: &Options) -> io::Result<MountedOnFiles> {
-        mount(self.0, at, options).map(MountedOnFiles)
+    pub fn mount(self, at: &Path, options: &Options) -> io::Result<FileNvmfsMount> {
+        mount(self.0, at, options).map(FileNvmfsMount)
     }
 }
 
-impl MountedOnFiles {
-    /// See [`Mounted::ended`].
-    pub fn ended(&self) -> bool {
-        self.0.ended()
+impl FileNvmfsMount {
+    /// See [`Mount::has_ended`].
+    pub fn has_ended(&self) -> bool {
+        self.0.has_ended()
     }
 
-    /// See [`Mounted::unmount`].
+    /// See [`Mount::unmount`].
     ///
     /// # Errors
     /// Fails if files are open.
@@ -66,23 +67,23 @@ impl MountedOnFiles {
         self.0.unmount()
     }
 
-    /// See [`Mounted::report`].
+    /// See [`Mount::report`].
     pub fn report(&self) -> Option<String> {
         self.0.report()
     }
 
-    /// See [`Mounted::end`].
+    /// See [`Mount::end`].
     ///
     /// # Errors
-    /// Fails if it cannot be unmounted or closing it failed.
+    /// Fails if unmounting or closing the file system failed.
     pub fn end(self) -> io::Result<()> {
         self.0.end()
     }
 
-    /// See [`Mounted::join`].
+    /// See [`Mount::join`].
     ///
     /// # Errors
-    /// Fails if serving or closing it failed.
+    /// Fails if serving requests or closing the file system failed.
     pub fn join(self) -> io::Result<()> {
         self.0.join()
     }

@@ -1,8 +1,8 @@
 //! FUSE mounts of user-space file systems.
 //!
-//! The kernel checks permissions and caches pages, names and attributes. Only this mount changes the file system, so caches may
-//! live long. Writes pass through the page cache at once: data is in NVRAM, and survives a power cut, when `write` returns. Data
-//! written through `mmap` does so after `msync`.
+//! The kernel checks permissions and caches pages, names and attributes. Only this mount changes the file system, so
+//! cached items may stay valid for a long time. Writes go through the page cache immediately: when `write` returns,
+//! data is in NVRAM and survives a power cut. Data written through `mmap` survives one after `msync`.
 
 mod acls;
 mod adapter;
@@ -11,13 +11,14 @@ mod deleted_files;
 mod files;
 mod nvmfs;
 mod privileges;
-mod serving;
+mod replies;
+mod request_handler;
 mod trees;
 mod wait_pool;
 mod worker;
 mod xattrs;
 
-pub use files::{MountedOnFiles, OnFiles};
+pub use files::{FileNvmfs, FileNvmfsMount};
 use fuser::{Config, MountOption, Session, SessionACL};
 use rustix::io::Errno;
 use rustix::mount::UnmountFlags;
@@ -34,8 +35,8 @@ use worker::{Shared, Worker};
 
 /// File system that can be mounted.
 ///
-/// Its background work, such as flushing (section III-B), is done by one thread in small jobs. A job begins and ends between two
-/// requests; its slow part runs concurrently with requests.
+/// One thread does the background work, such as flushing (section III-B), in small jobs. A job begins and ends
+/// between two requests; its slow part runs concurrently with requests.
 pub trait Mountable: FileSystem {
     /// Slow job, such as writing one extent.
     type Job: Send;
@@ -54,25 +55,26 @@ pub trait Mountable: FileSystem {
     /// Ends a job; `outcome` is the result of [`Mountable::run`].
     fn end_work(&mut self, job: Self::Job, outcome: io::Result<()>) -> Result<()>;
 
-    /// Sets whether the next request may fail with [`Error::Wait`].
+    /// Sets if the next request may fail with [`Error::Wait`].
     fn allow_waiting(&mut self, _: bool) {}
 
-    /// Begins the job that the last request, refused with [`Error::Wait`], waits for. The job ends just before the request is
-    /// repeated.
+    /// Begins the job for which the last request waits that was refused with [`Error::Wait`]. The job ends just
+    /// before the request is repeated.
     fn begin_wait(&mut self) -> Option<Self::Job> {
         None
     }
 
-    /// Records in the report that a request was refused.
-    fn refused(&mut self, _: &Error) {}
+    /// Records for the report that a request was refused.
+    fn note_refusal(&mut self, _: &Error) {}
 
-    /// Closes the file system when no file is open any more, and prepares a quick next start.
+    /// Closes the file system when no file is open, and prepares a quick next start.
     fn close(self) -> Result<()>
     where
         Self: Sized;
 
-    /// Executes an order, given by setting [`ORDER_XATTR`](wearwell_nvmfs::stats::ORDER_XATTR). `now_ns` is in ns since 1970.
-    fn order(&mut self, _order: &[u8], _now_ns: i64) -> Result<()> {
+    /// Executes a command that a user gave by setting [`SNAPSHOT_XATTR`](wearwell_nvmfs::stats::SNAPSHOT_XATTR).
+    /// `now_ns` is in ns since 1970.
+    fn execute_order(&mut self, _order: &[u8], _now_ns: i64) -> Result<()> {
         Err(Error::Unsupported("orders"))
     }
 
@@ -81,19 +83,19 @@ pub trait Mountable: FileSystem {
         Vec::new()
     }
 
-    /// Returns the view of a snapshot, by its number.
+    /// Returns the view of the snapshot with this number.
     fn snapshot_view(&mut self, _view: u32) -> Option<Box<dyn FileSystem + '_>> {
         None
     }
 
-    /// Returns a report of the mounted file system as JSON, for [`REPORT_XATTR`](wearwell_nvmfs::stats::REPORT_XATTR).
+    /// Returns a report of the mounted file system as JSON, for [`STATS_XATTR`](wearwell_nvmfs::stats::STATS_XATTR).
     fn report(&mut self) -> Option<String> {
         None
     }
 }
 
-/// Maximum of the default number of request threads.
-const MOST_USUAL_THREADS: usize = 4;
+/// Upper limit for the default number of request threads.
+const MAX_DEFAULT_THREADS: usize = 4;
 
 /// Mount options.
 #[derive(Clone, Debug)]
@@ -109,19 +111,20 @@ pub struct Options {
     /// Lets the kernel buffer writes. Then data survives a power cut only after `fsync`.
     pub writeback_cache: bool,
     /// Forbids execution of programs.
-    pub no_programs: bool,
+    pub no_exec: bool,
     /// Scrubs the stored data in the background.
     pub scrub: bool,
     /// Threads for the kernel's requests; at least 1. Waiting for the SSD happens in other threads.
     pub threads: usize,
     /// Time for which the kernel may cache names and attributes.
-    pub keep: Duration,
+    pub cache_time: Duration,
 }
 
-/// Returns the default number of request threads: half of the processors at most, because the callers need processors too.
-fn usual_threads() -> usize {
+/// Returns the default number of request threads: at most half of the processors, because the programs that use the
+/// mount need processors, too.
+fn default_threads() -> usize {
     std::thread::available_parallelism()
-        .map_or(1, |processors| (processors.get() / 2).clamp(1, MOST_USUAL_THREADS))
+        .map_or(1, |processors| (processors.get() / 2).clamp(1, MAX_DEFAULT_THREADS))
 }
 
 impl Default for Options {
@@ -132,10 +135,10 @@ impl Default for Options {
             read_only: false,
             direct_io: false,
             writeback_cache: false,
-            no_programs: false,
+            no_exec: false,
             scrub: true,
-            threads: usual_threads(),
-            keep: Duration::from_secs(60),
+            threads: default_threads(),
+            cache_time: Duration::from_secs(60),
         }
     }
 }
@@ -149,7 +152,7 @@ impl Options {
             MountOption::DefaultPermissions,
             if self.read_only { MountOption::RO } else { MountOption::RW },
         ];
-        config.mount_options.extend(self.no_programs.then_some(MountOption::NoExec));
+        config.mount_options.extend(self.no_exec.then_some(MountOption::NoExec));
         config.n_threads = Some(self.threads.max(1));
         // Each thread gets its own connection to the kernel if the user may open one.
         config.clone_fd =
@@ -159,8 +162,8 @@ impl Options {
     }
 }
 
-/// Mounted file system. Dropping it unmounts without waiting for open files.
-pub struct Mounted<F: Mountable + Send + 'static> {
+/// Mounted file system. Dropping this value unmounts the file system without waiting for open files.
+pub struct Mount<F: Mountable + Send + 'static> {
     at: PathBuf,
     session: Option<JoinHandle<io::Result<()>>>,
     shared: Arc<Shared<F>>,
@@ -172,7 +175,7 @@ pub fn mount<F: Mountable + Send + 'static>(
     file_system: F,
     at: &Path,
     options: &Options,
-) -> io::Result<Mounted<F>> {
+) -> io::Result<Mount<F>> {
     let at = at.canonicalize()?;
     if !at.is_dir() {
         return Err(Errno::NOTDIR.into());
@@ -182,37 +185,38 @@ pub fn mount<F: Mountable + Send + 'static>(
         let adapter = adapter::Adapter::new(shared.clone(), options.clone())?;
         Session::new(adapter, &at, &options.config(subtype))
     };
-    // Makes the mount table show fuse.nvmfs for mounts by root too; kernels before 2019 refuse this option.
+    // With this option, the mount table shows fuse.nvmfs for mounts by root, too; kernels before 2019 refuse it.
     let session = open(MountOption::CUSTOM("subtype=nvmfs".into()))
         .or_else(|_| open(MountOption::Subtype("nvmfs".into())))?;
     let worker = Worker::start(shared.clone(), options.scrub)?;
     let session = std::thread::Builder::new().name("nvmfs-requests".into()).spawn(move || session.run())?;
-    Ok(Mounted { at, session: Some(session), shared, worker: Some(worker) })
+    Ok(Mount { at, session: Some(session), shared, worker: Some(worker) })
 }
 
-impl<F: Mountable + Send + 'static> Mounted<F> {
-    /// True if it was unmounted already, for example by `umount`.
-    pub fn ended(&self) -> bool {
+impl<F: Mountable + Send + 'static> Mount<F> {
+    /// True if the file system was already unmounted, for example by `umount`.
+    pub fn has_ended(&self) -> bool {
         self.session.as_ref().is_none_or(JoinHandle::is_finished)
     }
 
     /// Unmounts the directory. Fails with EBUSY while files on it are open; the caller can try again.
     pub fn unmount(&self) -> io::Result<()> {
-        if self.ended() {
+        if self.has_ended() {
             return Ok(());
         }
         unmount(&self.at, UnmountFlags::empty())
     }
 
-    /// Ends the mount even if files are open: writes buffered data, makes later accesses fail, and closes the file system.
+    /// Ends the mount even if files are open: writes buffered data, makes later accesses fail, and closes the file
+    /// system.
     pub fn end(mut self) -> io::Result<()> {
-        if !self.ended() {
-            // Writes data that the kernel has buffered, mainly of mapped files.
+        if !self.has_ended() {
+            // This writes data that the kernel has buffered, mainly of mapped files.
             if let Ok(directory) = File::open(&self.at) {
                 let _ = rustix::fs::syncfs(directory);
             }
             unmount(&self.at, UnmountFlags::DETACH)?;
-            // The detached session refuses requests until its last user or this process ends.
+            // The detached session refuses requests until the last process that uses it, or this process, ends.
             drop(self.session.take());
         }
         let worked = self.worker.take().expect("only this and drop take it").stop();
@@ -235,9 +239,9 @@ impl<F: Mountable + Send + 'static> Mounted<F> {
     }
 }
 
-impl<F: Mountable + Send + 'static> Drop for Mounted<F> {
+impl<F: Mountable + Send + 'static> Drop for Mount<F> {
     fn drop(&mut self) {
-        if !self.ended() {
+        if !self.has_ended() {
             // A destructor cannot report errors.
             let _ = unmount(&self.at, UnmountFlags::DETACH);
         }
@@ -247,14 +251,14 @@ impl<F: Mountable + Send + 'static> Drop for Mounted<F> {
     }
 }
 
-/// Unmounts a directory, possibly mounted by another process. Its server then closes the file system.
+/// Unmounts a directory, which another process may have mounted. The server of the mount then closes the file system.
 pub fn unmount_directory(at: &Path) -> io::Result<()> {
     unmount(at, UnmountFlags::empty())
 }
 
 fn unmount(at: &Path, how: UnmountFlags) -> io::Result<()> {
     match rustix::mount::unmount(at, how) {
-        // It was unmounted already.
+        // The directory was already unmounted.
         Ok(()) | Err(Errno::INVAL | Errno::NOENT) => Ok(()),
         Err(Errno::PERM) => unmount_as_user(at, how),
         Err(error) => Err(error.into()),

@@ -1,4 +1,4 @@
-//! [`Mountable`] for NVMFS: a thread flushes (section III-B).
+//! Implementation of [`Mountable`] for NVMFS: a thread flushes (section III-B).
 
 use super::{Mountable, SnapshotInfo};
 use std::io;
@@ -36,7 +36,7 @@ impl<N: Nvram, S: Ssd> Mountable for Nvmfs<N, S> {
         Some(Nvmfs::begin_wait(self))
     }
 
-    fn refused(&mut self, error: &Error) {
+    fn note_refusal(&mut self, error: &Error) {
         self.note_refusal(error);
     }
 
@@ -45,7 +45,7 @@ impl<N: Nvram, S: Ssd> Mountable for Nvmfs<N, S> {
         Ok(())
     }
 
-    fn order(&mut self, order: &[u8], now_ns: i64) -> Result<()> {
+    fn execute_order(&mut self, order: &[u8], now_ns: i64) -> Result<()> {
         let order = str::from_utf8(order).ok().and_then(|order| order.split_once(' '));
         match order {
             Some(("create", name)) => self.create_snapshot(name, now_ns),

@@ -1,8 +1,8 @@
 //! Trees of files: the live file system, its snapshots, and the directory that lists the snapshots.
 //!
-//! That directory, `.snapshots` in the root, is in no listing, so that it is not copied along with everything else. It exists
-//! while there are snapshots, unless the root has a file of that name. The kernel does not cache it or its entries, because
-//! snapshots come and go.
+//! This directory, `.snapshots` in the root, is in no listing, so that it is not copied when a user copies the whole
+//! file system. It exists while there are snapshots, unless the root has a file of that name. The kernel does not
+//! cache the directory or its entries, because snapshots are created and deleted.
 
 use super::Mountable;
 use super::convert::attributes;
@@ -15,16 +15,16 @@ const DIRECTORY: &[u8] = b".snapshots";
 /// View number of the snapshot directory.
 const DIRECTORY_VIEW: u32 = u32::MAX;
 /// View number of the live file system.
-const NOW: u32 = 0;
-/// Directory entries read before their attributes are queried; about as many as fit into a reply.
-const ENTRIES_AT_ONCE: usize = 32;
-/// Directory cookie before the first snapshot, after `.` and `..`.
+const LIVE_VIEW: u32 = 0;
+/// Number of directory entries read before their attributes are queried; about as many as fit into a reply.
+const ENTRIES_PER_QUERY: usize = 32;
+/// Directory cookie of the position after `.` and `..`, before the first snapshot.
 const AFTER_DOTS: u64 = 2;
 
 /// Snapshot that can be viewed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SnapshotInfo {
-    /// Number from 1 on, never reused during this mount.
+    /// View number, which starts at 1 and is never reused during this mount.
     pub number: u32,
     /// Name of the snapshot.
     pub name: String,
@@ -32,7 +32,7 @@ pub struct SnapshotInfo {
     pub created_ns: i64,
 }
 
-/// File identified by the kernel.
+/// File that an inode number of the kernel identifies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Node {
     /// File in the live file system.
@@ -45,7 +45,7 @@ enum Node {
 
 fn node(number: INodeNo) -> Node {
     match ((number.0 >> u32::BITS) as u32, Ino(number.0 as u32)) {
-        (NOW, ino) => Node::Live(ino),
+        (LIVE_VIEW, ino) => Node::Live(ino),
         (DIRECTORY_VIEW, _) => Node::Directory,
         (view, ino) => Node::Snapshot(view, ino),
     }
@@ -60,11 +60,11 @@ pub fn in_same_tree(other: INodeNo, ino: Ino) -> INodeNo {
     number((other.0 >> u32::BITS) as u32, ino)
 }
 
-/// Returns the file with this number for a change.
+/// Returns the file with this number, so that it can be changed.
 ///
 /// # Errors
 /// [`Error::ReadOnly`] if the file is in a snapshot.
-pub fn now(number: INodeNo) -> Result<Ino> {
+pub fn live_ino(number: INodeNo) -> Result<Ino> {
     match node(number) {
         Node::Live(ino) => Ok(ino),
         Node::Snapshot(..) | Node::Directory => Err(Error::ReadOnly),
@@ -74,45 +74,45 @@ pub fn now(number: INodeNo) -> Result<Ino> {
 /// Calls `look` with a file and its tree.
 ///
 /// # Errors
-/// Errors of `look`; [`Error::Stale`] if the snapshot is gone; [`Error::NoAttribute`] for the snapshot directory, which has only
-/// names.
-pub fn look<F: Mountable, T>(
+/// Errors of `look`; [`Error::Stale`] if the snapshot no longer exists; [`Error::NoAttribute`] for the snapshot
+/// directory, which has only names.
+pub fn with_file<F: Mountable, T>(
     fs: &mut F,
-    of: INodeNo,
-    look: impl FnOnce(&mut dyn FileSystem, Ino) -> Result<T>,
+    node_id: INodeNo,
+    work: impl FnOnce(&mut dyn FileSystem, Ino) -> Result<T>,
 ) -> Result<T> {
-    match node(of) {
-        Node::Live(ino) => look(fs, ino),
-        Node::Snapshot(view, ino) => look(&mut *fs.snapshot_view(view).ok_or(Error::Stale)?, ino),
+    match node(node_id) {
+        Node::Live(ino) => work(fs, ino),
+        Node::Snapshot(view, ino) => work(&mut *fs.snapshot_view(view).ok_or(Error::Stale)?, ino),
         Node::Directory => Err(Error::NoAttribute),
     }
 }
 
-/// Attributes of a file for the kernel. `is_kept` is true if the kernel may cache its name.
+/// Attributes of a file for the kernel. `is_cacheable` is true if the kernel may cache the name and the attributes.
 #[derive(Debug)]
 pub struct FileInfo {
     pub attributes: FileAttr,
     pub generation: u32,
-    pub is_kept: bool,
+    pub is_cacheable: bool,
 }
 
 /// Returns the attributes of a file in the tree of `other`.
-pub fn file_info(other: INodeNo, of: &Attributes) -> FileInfo {
-    let attributes = FileAttr { ino: in_same_tree(other, of.ino), ..attributes(of) };
-    FileInfo { attributes, generation: of.generation, is_kept: true }
+pub fn file_info(other: INodeNo, source: &Attributes) -> FileInfo {
+    let attributes = FileAttr { ino: in_same_tree(other, source.ino), ..attributes(source) };
+    FileInfo { attributes, generation: source.generation, is_cacheable: true }
 }
 
 /// Looks up a name. Returns `None` if the kernel may cache that there is no such file.
 ///
 /// # Errors
-/// As [`look`]; [`Error::NotFound`] if the absence must not be cached.
+/// The errors of [`with_file`]; [`Error::NotFound`] if the absence must not be cached.
 pub fn lookup<F: Mountable>(fs: &mut F, parent: INodeNo, name: &[u8]) -> Result<Option<FileInfo>> {
     if node(parent) == Node::Directory {
         let view =
             fs.snapshots().into_iter().find(|view| view.name.as_bytes() == name).ok_or(Error::NotFound)?;
         return root_of(fs, view.number).map(Some);
     }
-    let found = look(fs, parent, |fs, ino| match fs.lookup(ino, name) {
+    let found = with_file(fs, parent, |fs, ino| match fs.lookup(ino, name) {
         Err(Error::NotFound) if fs.attributes(ino).is_ok() => Ok(None),
         other => other.map(Some),
     })?;
@@ -128,7 +128,8 @@ pub fn lookup<F: Mountable>(fs: &mut F, parent: INodeNo, name: &[u8]) -> Result<
 /// Returns the root of a snapshot.
 fn root_of<F: Mountable>(fs: &mut F, view: u32) -> Result<FileInfo> {
     let root = number(view, ROOT);
-    look(fs, root, |fs, ino| fs.attributes(ino)).map(|of| FileInfo { is_kept: false, ..file_info(root, &of) })
+    with_file(fs, root, |fs, ino| fs.attributes(ino))
+        .map(|of| FileInfo { is_cacheable: false, ..file_info(root, &of) })
 }
 
 /// Returns the attributes of the snapshot directory. It has the owner of the root and the time of the newest snapshot.
@@ -136,7 +137,7 @@ fn directory<F: Mountable>(fs: &mut F) -> Result<FileInfo> {
     let views = fs.snapshots();
     let newest_ns = views.iter().map(|view| view.created_ns).max().unwrap_or(0);
     let root = fs.attributes(ROOT)?;
-    let of = Attributes {
+    let source = Attributes {
         permissions: 0o555,
         links: 2 + views.len() as u32,
         size_bytes: 0,
@@ -147,39 +148,40 @@ fn directory<F: Mountable>(fs: &mut F) -> Result<FileInfo> {
         generation: 0,
         ..root
     };
-    Ok(FileInfo { is_kept: false, ..file_info(number(DIRECTORY_VIEW, ROOT), &of) })
+    Ok(FileInfo { is_cacheable: false, ..file_info(number(DIRECTORY_VIEW, ROOT), &source) })
 }
 
 /// Returns the attributes of a file.
 ///
 /// # Errors
-/// As [`look`].
-pub fn attributes_of<F: Mountable>(fs: &mut F, of: INodeNo) -> Result<FileInfo> {
-    match node(of) {
+/// The errors of [`with_file`].
+pub fn attributes_of<F: Mountable>(fs: &mut F, node_id: INodeNo) -> Result<FileInfo> {
+    match node(node_id) {
         Node::Directory => directory(fs),
-        _ => look(fs, of, |fs, ino| fs.attributes(ino)).map(|known| file_info(of, &known)),
+        _ => with_file(fs, node_id, |fs, ino| fs.attributes(ino)).map(|known| file_info(node_id, &known)),
     }
 }
 
-/// Lists a directory from `from` on. Calls `each` with the kernel's number of each entry until it breaks.
+/// Lists a directory from position `from` on. Calls `each` for every entry, with the kernel's number of its file,
+/// until `each` breaks.
 ///
 /// # Errors
-/// As [`look`].
+/// The errors of [`with_file`].
 pub fn list<F: Mountable>(
     fs: &mut F,
-    of: INodeNo,
+    node_id: INodeNo,
     from: u64,
     each: &mut dyn FnMut(INodeNo, &Entry<'_>) -> ControlFlow<()>,
 ) -> Result<()> {
-    if node(of) != Node::Directory {
-        return look(fs, of, |fs, ino| {
-            fs.read_directory(ino, from, &mut |entry| each(in_same_tree(of, entry.ino), &entry))
+    if node(node_id) != Node::Directory {
+        return with_file(fs, node_id, |fs, ino| {
+            fs.read_directory(ino, from, &mut |entry| each(in_same_tree(node_id, entry.ino), &entry))
         });
     }
     let mut views = fs.snapshots();
-    // Order that does not depend on snapshots that come or go during the listing.
+    // The order does not change when snapshots are created or deleted during the listing.
     views.sort_by_key(|view| view.number);
-    let dots = [(1, of, ".".to_owned()), (2, number(NOW, ROOT), "..".to_owned())];
+    let dots = [(1, node_id, ".".to_owned()), (2, number(LIVE_VIEW, ROOT), "..".to_owned())];
     let names = views
         .into_iter()
         .map(|view| (AFTER_DOTS + u64::from(view.number), number(view.number, ROOT), view.name));
@@ -195,19 +197,19 @@ pub fn list<F: Mountable>(
 /// Lists a directory with the attributes of each entry, until `add` returns true because the reply is full.
 ///
 /// # Errors
-/// As [`look`].
+/// The errors of [`with_file`].
 pub fn list_with_info<F: Mountable>(
     fs: &mut F,
-    of: INodeNo,
+    node_id: INodeNo,
     from: u64,
     add: &mut dyn FnMut(u64, &[u8], &FileInfo) -> bool,
 ) -> Result<()> {
     let mut from = from;
     loop {
-        let mut entries = Vec::with_capacity(ENTRIES_AT_ONCE);
-        list(fs, of, from, &mut |number, entry| {
+        let mut entries = Vec::with_capacity(ENTRIES_PER_QUERY);
+        list(fs, node_id, from, &mut |number, entry| {
             entries.push((entry.next, number, entry.name.to_vec()));
-            let full = entries.len() == ENTRIES_AT_ONCE;
+            let full = entries.len() == ENTRIES_PER_QUERY;
             if full { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         })?;
         for (next, number, name) in &entries {
@@ -216,7 +218,7 @@ pub fn list_with_info<F: Mountable>(
             }
             from = *next;
         }
-        if entries.len() < ENTRIES_AT_ONCE {
+        if entries.len() < ENTRIES_PER_QUERY {
             return Ok(());
         }
     }
@@ -228,14 +230,14 @@ mod tests {
 
     #[test]
     fn kernel_numbers_are_unique_across_trees() {
-        for (view, wanted) in
-            [(NOW, Node::Live(Ino(7))), (1, Node::Snapshot(1, Ino(7))), (9, Node::Snapshot(9, Ino(7)))]
+        for (view, expected) in
+            [(LIVE_VIEW, Node::Live(Ino(7))), (1, Node::Snapshot(1, Ino(7))), (9, Node::Snapshot(9, Ino(7)))]
         {
-            assert_eq!(node(number(view, Ino(7))), wanted);
+            assert_eq!(node(number(view, Ino(7))), expected);
             assert_eq!(in_same_tree(number(view, ROOT), Ino(7)), number(view, Ino(7)));
         }
-        assert_eq!(number(NOW, Ino(7)), INodeNo(7));
+        assert_eq!(number(LIVE_VIEW, Ino(7)), INodeNo(7));
         assert_eq!(node(number(DIRECTORY_VIEW, ROOT)), Node::Directory);
-        assert!(now(INodeNo(7)).is_ok() && matches!(now(number(1, Ino(7))), Err(Error::ReadOnly)));
+        assert!(live_ino(INodeNo(7)).is_ok() && matches!(live_ino(number(1, Ino(7))), Err(Error::ReadOnly)));
     }
 }

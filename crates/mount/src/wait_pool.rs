@@ -1,21 +1,21 @@
 //! Thread pool for requests that wait for the SSD, so that the request threads stay free.
 //!
-//! Many request threads that wait themselves would be simpler. But the kernel wakes idle threads in turn, on one processor after
-//! the other, which costs a single user more than all the work of the file system.
+//! It would be simpler to have many request threads that wait themselves. But the kernel wakes idle threads in turn,
+//! on one processor after the other. With a single user, that costs more than all the work of the file system.
 
 use std::io;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread::{Builder, JoinHandle};
 
-/// Number of threads: most requests that wait at the same time.
+/// Number of threads, and thus the maximum number of requests that wait at the same time.
 const THREADS: usize = 16;
 
 type Task = Box<dyn FnOnce() + Send>;
 
 /// Thread pool. Dropping it waits until all tasks are done.
 pub struct WaitPool {
-    /// Sender of tasks, or `None` while the pool is being dropped.
+    /// Sender of tasks; `None` while the pool is being dropped.
     tasks: Option<Sender<Task>>,
     threads: Vec<JoinHandle<()>>,
 }
@@ -42,7 +42,7 @@ impl WaitPool {
 
 fn work(receiver: &Mutex<Receiver<Task>>) {
     loop {
-        // A task that panics does so outside the lock.
+        // The lock is released before a task runs, so a task that panics does not poison it.
         let task = receiver.lock().ok().and_then(|receiver| receiver.recv().ok());
         let Some(task) = task else { return };
         task();
@@ -53,7 +53,7 @@ impl Drop for WaitPool {
     fn drop(&mut self) {
         self.tasks = None;
         for thread in self.threads.drain(..) {
-            // A panic was already reported.
+            // A panic of the thread was already reported.
             let _ = thread.join();
         }
     }

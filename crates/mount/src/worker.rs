@@ -1,9 +1,9 @@
-//! File system shared by requests and background work, and the thread for the latter.
+//! File system that requests and background work share, and the thread for the background work.
 
 use super::Mountable;
 use super::convert::errno;
 use super::deleted_files::DeletedFiles;
-use super::trees::now;
+use super::trees::live_ino;
 use fuser::{Errno, INodeNo};
 use std::io;
 use std::sync::Arc;
@@ -12,57 +12,58 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use wearwell_nvmfs::api::{Error, Ino, Result};
 
-/// Sleep time of the background thread when there is nothing to do.
-const IDLE: Duration = Duration::from_millis(10);
-/// Interval of scrubbing jobs: 5 MiB of the SSD a second.
-const CHECK_EVERY: Duration = Duration::from_millis(100);
+/// Time for which the background thread sleeps when there is nothing to do.
+const IDLE_PAUSE: Duration = Duration::from_millis(10);
+/// Interval between scrubbing jobs, which verify 5 MiB of the SSD per second.
+const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 /// Pause after a complete scrubbing pass.
 const CHECK_PAUSE: Duration = Duration::from_secs(24 * 3600);
 /// Pause of the background thread if requests came during the last job.
-const BUSY: Duration = Duration::from_millis(1);
+const BUSY_PAUSE: Duration = Duration::from_millis(1);
 
-/// Reason why a request waits.
+/// Reason for which a request waits.
 pub enum Wait<J> {
     /// A job must finish first.
     Work(J),
-    /// Space of deleted files will be free after the kernel's FORGET.
+    /// Space of deleted files will become free after the kernel's FORGET.
     Space,
 }
 
-/// Result of trying a request.
+/// Result of an attempt to handle a request.
 pub enum Attempt<T, J> {
     /// The request is complete.
-    Answered(std::result::Result<T, Errno>),
+    Complete(std::result::Result<T, Errno>),
     /// The request must wait.
-    Waits(Wait<J>),
+    Waiting(Wait<J>),
 }
 
-/// Tries a request after the job that it waited for. If there is no space, the request waits if `space_may_come` returns true.
+/// Tries to handle a request after the job for which it waited. If there is no free space, the request waits if
+/// `may_free_space` returns true.
 fn attempt<F: Mountable, T>(
     file_system: &mut F,
     waited: Option<(F::Job, io::Result<()>)>,
-    space_may_come: impl FnOnce() -> bool,
+    may_free_space: impl FnOnce() -> bool,
     handle: impl FnOnce(&mut F) -> Result<T>,
 ) -> Attempt<T, F::Job> {
     file_system.allow_waiting(true);
-    let ended = waited.map_or(Ok(()), |(job, outcome)| file_system.end_work(job, outcome));
-    let answer = match ended.and_then(|()| handle(file_system)) {
+    let job_result = waited.map_or(Ok(()), |(job, outcome)| file_system.end_work(job, outcome));
+    let answer = match job_result.and_then(|()| handle(file_system)) {
         Err(Error::Wait) => match file_system.begin_wait() {
-            Some(job) => Ok(Attempt::Waits(Wait::Work(job))),
+            Some(job) => Ok(Attempt::Waiting(Wait::Work(job))),
             None => Err(Error::Wait),
         },
-        Err(Error::NoSpace(_)) if space_may_come() => Ok(Attempt::Waits(Wait::Space)),
-        answer => answer.map(|answer| Attempt::Answered(Ok(answer))),
+        Err(Error::NoSpace(_)) if may_free_space() => Ok(Attempt::Waiting(Wait::Space)),
+        answer => answer.map(|answer| Attempt::Complete(Ok(answer))),
     };
     file_system.allow_waiting(false);
     answer.unwrap_or_else(|error| {
-        file_system.refused(&error);
-        Attempt::Answered(Err(errno(&error)))
+        file_system.note_refusal(&error);
+        Attempt::Complete(Err(errno(&error)))
     })
 }
 
-/// Locked file system. After a panic its state in memory is unknown, so it is leaked: its devices stay untouched until the
-/// process ends.
+/// Locked file system. After a panic, its state in memory is unknown, so the file system is leaked: its devices are
+/// not changed and not released until the process ends.
 struct LockedFs<'a, F>(parking_lot::MutexGuard<'a, Option<F>>);
 
 impl<F> Drop for LockedFs<'_, F> {
@@ -75,16 +76,16 @@ impl<F> Drop for LockedFs<'_, F> {
 
 /// File system shared by requests and background work.
 pub struct Shared<F> {
-    /// File system, or `None` after it was closed or a thread panicked while using it.
+    /// File system; `None` after it was closed, or after a thread panicked while using it.
     file_system: parking_lot::Mutex<Option<F>>,
-    /// Number of requests so far. The background thread uses it to detect activity.
+    /// Number of requests so far, by which the background thread detects activity.
     requests: AtomicU64,
     stop: AtomicBool,
     deleted: DeletedFiles,
 }
 
 impl<F: Mountable> Shared<F> {
-    /// Makes `file_system` shareable.
+    /// Creates the shared state for `file_system`.
     pub fn new(file_system: F) -> Self {
         Shared {
             file_system: parking_lot::Mutex::new(Some(file_system)),
@@ -94,18 +95,18 @@ impl<F: Mountable> Shared<F> {
         }
     }
 
-    /// Performs a request that may remove the last name of a file. Such a file lives until the kernel forgets it: it may be a
-    /// working directory, or be held by a descriptor without an open (O_PATH).
+    /// Performs a request that may remove the last name of a file. Such a file exists until the kernel forgets it: it
+    /// may be a working directory, or a process may hold a descriptor without an open (O_PATH).
     pub fn remove_name(
         &self,
         fs: &mut F,
         (directory, name): (INodeNo, &[u8]),
         take: impl FnOnce(&mut F, Ino) -> Result<()>,
     ) -> Result<()> {
-        let directory = now(directory)?;
-        let held = fs.lookup(directory, name).ok().map(|of| of.ino).filter(|ino| fs.open(*ino).is_ok());
+        let directory = live_ino(directory)?;
+        let open_file = fs.lookup(directory, name).ok().map(|of| of.ino).filter(|ino| fs.open(*ino).is_ok());
         let taken = take(fs, directory);
-        let Some(ino) = held else { return taken };
+        let Some(ino) = open_file else { return taken };
         let is_deleted = fs.attributes(ino).is_ok_and(|of| of.links == 0);
         if !is_deleted || !self.deleted.insert(ino) {
             fs.release(ino)?;
@@ -115,55 +116,56 @@ impl<F: Mountable> Shared<F> {
 
     /// Releases a file that was closed.
     pub fn close(&self, ino: Ino) -> std::result::Result<(), Errno> {
-        if self.deleted.closed(ino) { self.release(ino) } else { self.request(|fs| fs.release(ino)) }
+        if self.deleted.note_closed(ino) { self.release(ino) } else { self.request(|fs| fs.release(ino)) }
     }
 
-    /// Handles the kernel's FORGET of a file.
+    /// Handles the FORGET that the kernel sent for a file.
     pub fn forget(&self, ino: Ino) {
-        if self.deleted.forgotten(ino) {
+        if self.deleted.note_forgotten(ino) {
             // FORGET has no reply. If the release fails, the next mount removes the file.
             let _ = self.release(ino);
         }
     }
 
-    /// Releases a file without a name, possibly its last reference.
+    /// Releases an unlinked file, perhaps its last reference.
     fn release(&self, ino: Ino) -> std::result::Result<(), Errno> {
         self.request(|fs| {
             fs.release(ino)?;
-            // Must happen before the inode number is reused.
+            // The file must be removed from the set before its inode number is reused.
             if fs.attributes(ino).is_err() {
-                self.deleted.released(ino);
+                self.deleted.note_released(ino);
             }
             Ok(())
         })
     }
 
     /// True if space will probably be free soon, because deleted files wait for the kernel's FORGET.
-    pub fn space_may_come(&self) -> bool {
+    pub fn may_free_space(&self) -> bool {
         self.deleted.has_pending_release()
     }
 
-    /// Waits for that space.
-    pub fn await_space(&self) {
+    /// Waits until this space is free or a time limit is over.
+    pub fn wait_for_space(&self) {
         self.deleted.wait();
     }
 
-    /// Handles a request. Returns EIO after a panic in an earlier request, because the state in memory is unknown.
+    /// Handles a request. Returns EIO if an earlier request panicked, because the state in memory is then unknown.
     ///
-    /// If the request waits for a job, other requests are handled meanwhile, and then it is repeated. It does not wait for space,
-    /// which only other requests can free.
+    /// If the request waits for a job, other requests are handled meanwhile, and then this request is repeated. It
+    /// does not wait for free space, which only other requests can create.
     pub fn request<T>(&self, mut handle: impl FnMut(&mut F) -> Result<T>) -> std::result::Result<T, Errno> {
         self.requests.fetch_add(1, Ordering::Relaxed);
         match self.attempt(None, || false, &mut handle) {
-            Attempt::Answered(answer) => answer,
-            Attempt::Waits(wait) => self.repeat_until_complete(wait, false, handle),
+            Attempt::Complete(answer) => answer,
+            Attempt::Waiting(wait) => self.repeat_until_complete(wait, false, handle),
         }
     }
 
-    /// Tries a request. If it must wait, the caller continues it with [`Shared::resume`] on a thread that receives no requests.
+    /// Tries to handle a request. If the request must wait, the caller continues it with [`Shared::resume`] on a
+    /// thread that receives no requests.
     pub fn begin<T>(&self, handle: impl FnOnce(&mut F) -> Result<T>) -> Attempt<T, F::Job> {
         self.requests.fetch_add(1, Ordering::Relaxed);
-        self.attempt(None, || self.space_may_come(), handle)
+        self.attempt(None, || self.may_free_space(), handle)
     }
 
     /// Continues a request that waits.
@@ -175,7 +177,8 @@ impl<F: Mountable> Shared<F> {
         self.repeat_until_complete(wait, true, handle)
     }
 
-    /// Waits and repeats the request until it is complete. Waits for space at most once, and only if `for_space` is set.
+    /// Waits, and repeats the request until it is complete. Waits for free space at most once, and only if
+    /// `for_space` is set.
     fn repeat_until_complete<T>(
         &self,
         mut wait: Wait<F::Job>,
@@ -190,13 +193,13 @@ impl<F: Mountable> Shared<F> {
                 }
                 Wait::Space => {
                     for_space = false;
-                    self.await_space();
+                    self.wait_for_space();
                     None
                 }
             };
-            match self.attempt(waited, || for_space && self.space_may_come(), &mut handle) {
-                Attempt::Answered(answer) => return answer,
-                Attempt::Waits(next) => wait = next,
+            match self.attempt(waited, || for_space && self.may_free_space(), &mut handle) {
+                Attempt::Complete(answer) => return answer,
+                Attempt::Waiting(next) => wait = next,
             }
         }
     }
@@ -213,16 +216,16 @@ impl<F: Mountable> Shared<F> {
     ) -> Attempt<T, F::Job> {
         let mut locked = self.lock();
         if waited.is_some() {
-            // Requests that came during the job go first.
+            // Requests that arrived during the job go first.
             parking_lot::MutexGuard::bump(&mut locked.0);
         }
         match locked.0.as_mut() {
             Some(file_system) => attempt(file_system, waited, space_may_come, handle),
-            None => Attempt::Answered(Err(Errno::EIO)),
+            None => Attempt::Complete(Err(Errno::EIO)),
         }
     }
 
-    /// Takes the file system out, unless a request or the background work panicked.
+    /// Takes the file system out of the shared state, unless a request or the background work panicked.
     pub fn take(&self) -> Option<F> {
         for ino in self.deleted.take() {
             let _ = self.request(|fs| fs.release(ino));
@@ -230,7 +233,7 @@ impl<F: Mountable> Shared<F> {
         self.lock().0.take()
     }
 
-    /// Does one background job. Returns false if there was none.
+    /// Runs one background job. Returns false if there was none.
     fn work(&self) -> Result<bool> {
         let Some(job) = self.with_lock(F::begin_work).unwrap_or(Ok(None))? else { return Ok(false) };
         let outcome = F::run(&job);
@@ -238,9 +241,9 @@ impl<F: Mountable> Shared<F> {
         Ok(true)
     }
 
-    /// Runs `piece` on the file system. Returns `None` if it was closed or lost by a panic.
-    fn with_lock<T>(&self, piece: impl FnOnce(&mut F) -> T) -> Option<T> {
-        self.lock().0.as_mut().map(piece)
+    /// Runs `work` on the file system. Returns `None` if the file system was closed, or lost by a panic.
+    fn with_lock<T>(&self, work: impl FnOnce(&mut F) -> T) -> Option<T> {
+        self.lock().0.as_mut().map(work)
     }
 }
 
@@ -253,10 +256,10 @@ pub struct Worker {
 impl Worker {
     /// Starts the thread.
     pub fn start<F: Mountable + Send + 'static>(shared: Arc<Shared<F>>, scrub: bool) -> io::Result<Self> {
-        let ours = shared.clone();
-        let next_check = scrub.then(|| Instant::now() + CHECK_EVERY);
+        let shared_with_thread = shared.clone();
+        let next_check = scrub.then(|| Instant::now() + CHECK_INTERVAL);
         let thread = std::thread::Builder::new().name("nvmfs-background".into());
-        let thread = thread.spawn(move || ours.run(next_check))?;
+        let thread = thread.spawn(move || shared_with_thread.run(next_check))?;
         Ok(Worker { thread, request_stop: Box::new(move || shared.stop.store(true, Ordering::Relaxed)) })
     }
 
@@ -269,7 +272,7 @@ impl Worker {
 }
 
 impl<F: Mountable> Shared<F> {
-    /// Does one scrubbing job if it is due. Returns the time of the next one.
+    /// Runs one scrubbing job if it is due. Returns the time of the next job.
     fn check(&self, at: Option<Instant>) -> Option<Instant> {
         let due = at.filter(|at| *at <= Instant::now());
         if due.is_none() {
@@ -281,31 +284,31 @@ impl<F: Mountable> Shared<F> {
         };
         let outcome = F::run(&job);
         let _ = self.with_lock(|file_system| file_system.end_work(job, outcome));
-        Some(Instant::now() + CHECK_EVERY)
+        Some(Instant::now() + CHECK_INTERVAL)
     }
 
-    /// Does background work until stopped. Scrubbing begins at `next_check`.
+    /// Runs background work until it is stopped. Scrubbing begins at `next_check`.
     fn run(&self, next_check: Option<Instant>) -> Result<()> {
         let (mut last, mut next_check) = (Ok(()), next_check);
-        // Initially different from the number of requests, so that work left by the last mount is found.
+        // The initial value differs from the number of requests, so that work left from the last mount is found.
         let mut looked_at = u64::MAX;
         while !self.stop.load(Ordering::Relaxed) {
             let before = self.requests.load(Ordering::Relaxed);
             if before == looked_at {
                 next_check = self.check(next_check);
-                std::thread::sleep(IDLE);
+                std::thread::sleep(IDLE_PAUSE);
                 continue;
             }
             let outcome = self.work();
             let quiet = self.requests.load(Ordering::Relaxed) == before;
             match outcome {
                 Ok(true) if quiet => {}
-                Ok(true) => std::thread::sleep(BUSY),
-                // After a failure, retry when there were new requests.
+                Ok(true) => std::thread::sleep(BUSY_PAUSE),
+                // After a failure, background work is tried again when there were new requests.
                 Ok(false) | Err(_) => {
                     looked_at = before;
                     next_check = self.check(next_check);
-                    std::thread::sleep(IDLE);
+                    std::thread::sleep(IDLE_PAUSE);
                 }
             }
             last = outcome.map(|_| ());

@@ -1,14 +1,14 @@
 //! Extended attributes for the kernel, including virtual ones.
 
 use super::Mountable;
-use super::acls::is_list;
-use super::convert::Answer;
-use super::trees::{look, now};
+use super::acls::is_acl;
+use super::convert::RequestResult;
+use super::trees::{live_ino, with_file};
 use fuser::{Errno, INodeNo, ReplyXattr};
 use wearwell_nvmfs::api::{Error, ROOT, Result};
-use wearwell_nvmfs::stats::{ORDER_XATTR, REPORT_XATTR};
+use wearwell_nvmfs::stats::{SNAPSHOT_XATTR, STATS_XATTR};
 
-/// Extended attributes that are not stored with files.
+/// Extended attributes that are not stored with a file.
 enum VirtualXattr {
     Report,
     /// Unsupported attribute. Storing it would suggest that the kernel honours it: old kernels do not enforce access control
@@ -16,10 +16,10 @@ enum VirtualXattr {
     Unsupported,
 }
 
-fn virtual_xattr(of: INodeNo, name: &[u8], has_lists: bool) -> Option<VirtualXattr> {
-    if is_root(of) && name == REPORT_XATTR.as_bytes() {
+fn virtual_xattr(node_id: INodeNo, name: &[u8], enforces_acls: bool) -> Option<VirtualXattr> {
+    if is_root(node_id) && name == STATS_XATTR.as_bytes() {
         Some(VirtualXattr::Report)
-    } else if name.starts_with(b"system.") && !(has_lists && is_list(name)) {
+    } else if name.starts_with(b"system.") && !(enforces_acls && is_acl(name)) {
         Some(VirtualXattr::Unsupported)
     } else {
         None
@@ -27,16 +27,17 @@ fn virtual_xattr(of: INodeNo, name: &[u8], has_lists: bool) -> Option<VirtualXat
 }
 
 /// True if the file is the root of the live file system.
-fn is_root(of: INodeNo) -> bool {
-    now(of).is_ok_and(|ino| ino == ROOT)
+fn is_root(node_id: INodeNo) -> bool {
+    live_ino(node_id).is_ok_and(|ino| ino == ROOT)
 }
 
-/// True if setting an attribute is an order to the file system. Only root and the owner of the mount may give orders.
+/// True if setting this attribute is a command for the file system. Only root and the user that mounted the file
+/// system may give commands.
 ///
 /// # Errors
 /// [`Error::NotPermitted`] for other users.
-pub fn is_order(of: INodeNo, name: &[u8], uid: u32) -> Result<bool> {
-    let is_order = is_root(of) && name == ORDER_XATTR.as_bytes();
+pub fn is_snapshot_order(node_id: INodeNo, name: &[u8], uid: u32) -> Result<bool> {
+    let is_order = is_root(node_id) && name == SNAPSHOT_XATTR.as_bytes();
     if is_order && uid != 0 && uid != rustix::process::geteuid().as_raw() {
         return Err(Error::NotPermitted("snapshots are made by root and by who mounted the file system"));
     }
@@ -44,29 +45,29 @@ pub fn is_order(of: INodeNo, name: &[u8], uid: u32) -> Result<bool> {
 }
 
 /// Refuses changes of attributes that are not stored with files.
-pub fn changeable(of: INodeNo, name: &[u8], has_lists: bool) -> Result<()> {
-    match virtual_xattr(of, name, has_lists) {
+pub fn check_changeable(node_id: INodeNo, name: &[u8], enforces_acls: bool) -> Result<()> {
+    match virtual_xattr(node_id, name, enforces_acls) {
         Some(VirtualXattr::Report) => Err(Error::NotPermitted("it is a report")),
         Some(VirtualXattr::Unsupported) => Err(Error::Unsupported("access control lists")),
         None => Ok(()),
     }
 }
 
-/// Returns an extended attribute, or the report as a virtual one.
-pub fn get<F: Mountable>(fs: &mut F, of: INodeNo, name: &[u8], has_lists: bool) -> Result<Vec<u8>> {
-    match virtual_xattr(of, name, has_lists) {
+/// Returns the value of an extended attribute; the value of the virtual attribute for the report is the report.
+pub fn get<F: Mountable>(fs: &mut F, node_id: INodeNo, name: &[u8], enforces_acls: bool) -> Result<Vec<u8>> {
+    match virtual_xattr(node_id, name, enforces_acls) {
         Some(VirtualXattr::Report) => fs.report().map(String::into_bytes).ok_or(Error::NoAttribute),
         Some(VirtualXattr::Unsupported) => Err(Error::Unsupported("access control lists")),
-        None => look(fs, of, |fs, ino| fs.xattr(ino, name)),
+        None => with_file(fs, node_id, |fs, ino| fs.xattr(ino, name)),
     }
 }
 
 /// Returns the names of a file's extended attributes, each followed by a zero byte.
 ///
 /// # Errors
-/// As [`look`].
-pub fn list<F: Mountable>(fs: &mut F, of: INodeNo) -> Result<Vec<u8>> {
-    let names = match look(fs, of, |fs, ino| fs.xattrs(ino)) {
+/// The errors of [`with_file`].
+pub fn list<F: Mountable>(fs: &mut F, node_id: INodeNo) -> Result<Vec<u8>> {
+    let names = match with_file(fs, node_id, |fs, ino| fs.xattrs(ino)) {
         // The snapshot directory has no attributes.
         Err(Error::NoAttribute) => Vec::new(),
         names => names?,
@@ -74,11 +75,11 @@ pub fn list<F: Mountable>(fs: &mut F, of: INodeNo) -> Result<Vec<u8>> {
     Ok(names.iter().flat_map(|name| [name, &b"\0"[..]].concat()).collect())
 }
 
-/// Sends `value` if it fits into `room`; with `room` 0 sends its length.
-pub fn sized(reply: ReplyXattr, room: u32, answer: Answer<Vec<u8>>) {
+/// Sends `value` if it fits into `buffer_bytes`; if `buffer_bytes` is 0, sends the length of the value.
+pub fn reply_sized(reply: ReplyXattr, buffer_bytes: u32, answer: RequestResult<Vec<u8>>) {
     match answer {
-        Ok(value) if room == 0 => reply.size(value.len() as u32),
-        Ok(value) if value.len() > room as usize => reply.error(Errno::ERANGE),
+        Ok(value) if buffer_bytes == 0 => reply.size(value.len() as u32),
+        Ok(value) if value.len() > buffer_bytes as usize => reply.error(Errno::ERANGE),
         Ok(value) => reply.data(&value),
         Err(error) => reply.error(error),
     }

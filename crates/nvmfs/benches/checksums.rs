@@ -1,4 +1,4 @@
-//! Cost of checksums: the same work with all checksums, with those of metadata only, and with none, in turns.
+//! Cost of checksums: the same operations with checksums of everything, of metadata only, and of nothing, in turns.
 //!
 //!     cargo bench -p wearwell-nvmfs --bench checksums -- [turns]
 //!
@@ -20,7 +20,7 @@ const FILE_BLOCKS: u64 = 64 << 10;
 const BLOCK: u64 = BLOCK_BYTES as u64;
 const CALLER: Caller = Caller { uid: 0, gid: 0, now_ns: 1 };
 const KINDS: [Checksums; 3] = [Checksums::None, Checksums::Metadata, Checksums::All];
-const WORK: [&str; 6] = [
+const JOBS: [&str; 6] = [
     "sequential writes",
     "sequential reads",
     "random writes",
@@ -31,14 +31,14 @@ const WORK: [&str; 6] = [
 
 type Fs = Nvmfs<PlainNvram, MemorySsd>;
 
-/// Returns the seconds of each kind of work.
-fn turn(checksums: Checksums) -> Result<[f64; WORK.len()]> {
+/// Returns the seconds that each job takes.
+fn measure(checksums: Checksums) -> Result<[f64; JOBS.len()]> {
     let ssd = Arc::new(MemorySsd::new(SSD_BLOCKS));
     let format = Format { checksums, ..Format::default() };
     let nvram = PlainNvram::new(NVRAM_BYTES);
     let mut fs = Fs::format(nvram, Arc::clone(&ssd), &format, Options::default()).expect("it fits");
     let ino = fs.create(ROOT, b"file", Kind::File, 0o600, 0, &CALLER)?.ino;
-    let mut seconds = [0.0; WORK.len()];
+    let mut seconds = [0.0; JOBS.len()];
     let mut timed = |number: usize, fs: &mut Fs, work: &dyn Fn(&mut Fs) -> Result<()>| {
         let begin = Instant::now();
         let done = work(fs);
@@ -52,7 +52,7 @@ fn turn(checksums: Checksums) -> Result<[f64; WORK.len()]> {
     timed(4, &mut fs, &names)?;
     let begin = Instant::now();
     for _ in 0..4 {
-        // Without checksums, the mount adds those of metadata, so `checksums` is set again.
+        // Mounting a file system without checksums adds checksums of metadata, so `checksums` is set again.
         let nvram = fs.close();
         fs = Fs::mount(nvram, Arc::clone(&ssd), Options::default()).expect("it was closed").0;
     }
@@ -60,7 +60,7 @@ fn turn(checksums: Checksums) -> Result<[f64; WORK.len()]> {
     Ok(seconds)
 }
 
-/// Maps numbers to blocks in a scattered order, each block once.
+/// Maps 0, 1, 2 and so on to block numbers in a scattered order; each block occurs once.
 fn scattered(number: u64) -> u64 {
     number * 40_503 % FILE_BLOCKS
 }
@@ -88,9 +88,9 @@ fn names(fs: &mut Fs) -> Result<()> {
 
 fn main() -> Result<()> {
     let turns = std::env::args().skip(1).find_map(|argument| argument.parse().ok()).unwrap_or(9);
-    let mut ratios: Vec<[Vec<f64>; 2]> = WORK.map(|_| [Vec::new(), Vec::new()]).into();
+    let mut ratios: Vec<[Vec<f64>; 2]> = JOBS.map(|_| [Vec::new(), Vec::new()]).into();
     for _ in 0..turns {
-        let [none, metadata, all] = KINDS.map(turn);
+        let [none, metadata, all] = KINDS.map(measure);
         let (none, rivals) = (none?, [metadata?, all?]);
         for (work, ratios) in ratios.iter_mut().enumerate() {
             for (ratios, rival) in ratios.iter_mut().zip(&rivals) {
@@ -99,7 +99,7 @@ fn main() -> Result<()> {
         }
     }
     println!("time over that without checksums: of metadata, of all; the median of {turns} turns");
-    for (name, ratios) in WORK.iter().zip(ratios) {
+    for (name, ratios) in JOBS.iter().zip(ratios) {
         let [metadata, all] = ratios.map(|mut of| {
             of.sort_by(f64::total_cmp);
             of[of.len() / 2]

@@ -3,7 +3,7 @@
 //!
 //!     cargo bench -p wearwell-nvmfs --bench lists -- [lists|sizes]
 //!
-//! The results are counts rather than times, and equal on every machine.
+//! The results are counts and not times, so they are equal on every machine.
 
 use wearwell_base::seed::Seed;
 use wearwell_nvmfs::api::BLOCK_BYTES;
@@ -16,10 +16,10 @@ const MIB: u64 = 1 << 20;
 /// Size of the NVRAM unless it is varied: a sixteenth of the SSD, as in the paper.
 const NVRAM_MIB: u64 = 16;
 const SSD_BLOCKS: u64 = 256 * MIB / BLOCK_BYTES as u64;
-/// Blocks read or written before the measurement, and during it: as many as the SSD has, each.
+/// Number of blocks that are read or written before the measurement, and again during it: the size of the SSD.
 const BLOCKS: u64 = SSD_BLOCKS;
 
-/// fio workload with a fraction of reads, and Zipf's exponent over the files.
+/// Returns a fio workload with this fraction of reads; `skew` is Zipf's exponent over the files.
 fn fio(read_share: f64, skew: Option<f64>) -> FileWorkloadConfig {
     FileWorkloadConfig::Fio(Fio { read_share, order: skew.map(|_| Order::Zipf), skew, ..Fio::default() })
 }
@@ -44,7 +44,7 @@ fn workloads() -> Vec<(&'static str, FileWorkloadConfig)> {
 
 /// Returns the counts after set-up and warm-up, and the final length of the dirty list as a fraction of the
 /// NVRAM.
-fn played(
+fn measure(
     workload: &FileWorkloadConfig,
     nvram_bytes: u64,
     lists: Lists,
@@ -55,7 +55,7 @@ fn played(
         format: Format { id: 1, ..Format::default() },
         options: Options { lists, ..Options::default() },
         workload: workload.clone(),
-        seed: Seed(1).of("lists"),
+        seed: Seed(1).derive("lists"),
     })?;
     let mut requests = Vec::new();
     let mut play = |machine: &mut Machine, until: &dyn Fn(&Machine) -> bool| {
@@ -78,8 +78,8 @@ fn percent(part: u64, whole: u64) -> String {
     if whole == 0 { "–".into() } else { format!("{:.1}", 100.0 * part as f64 / whole as f64) }
 }
 
-/// Returns hit ratios of reads and writes in %, and blocks to and from the SSD per 100 blocks that users write
-/// or read.
+/// Returns the hit ratios of reads and writes in %, and the blocks read from and written to the SSD per 100 blocks
+/// that users write or read.
 fn cells(counts: &Counts) -> [String; 4] {
     [
         percent(counts.read_hits, counts.read_blocks),
@@ -92,12 +92,12 @@ fn cells(counts: &Counts) -> [String; 4] {
     ]
 }
 
-fn of_lists() -> Result<(), MachineError> {
+fn compare_lists() -> Result<(), MachineError> {
     println!("| workload | read hits, % | write hits, % | to the SSD | from the SSD | dirty list, % |");
     println!("|---|---:|---:|---:|---:|---:|");
     for (name, workload) in workloads() {
-        let (fixed, _) = played(&workload, NVRAM_MIB * MIB, Lists::Fixed)?;
-        let (adaptive, share) = played(&workload, NVRAM_MIB * MIB, Lists::Adaptive)?;
+        let (fixed, _) = measure(&workload, NVRAM_MIB * MIB, Lists::Fixed)?;
+        let (adaptive, share) = measure(&workload, NVRAM_MIB * MIB, Lists::Adaptive)?;
         let both = cells(&fixed).into_iter().zip(cells(&adaptive));
         let both: Vec<String> = both.map(|(fixed, adaptive)| format!("{fixed} / {adaptive}")).collect();
         println!("| {name} | {} | {:.0} |", both.join(" | "), share * 100.0);
@@ -105,15 +105,15 @@ fn of_lists() -> Result<(), MachineError> {
     Ok(())
 }
 
-fn of_sizes() -> Result<(), MachineError> {
+fn compare_sizes() -> Result<(), MachineError> {
     println!("| NVRAM, % of the files | read hits, % | write hits, % | to the SSD | from the SSD |");
     println!("|---|---:|---:|---:|---:|");
     for mib in [12, 16, 24, 32, 64, 96] {
-        // Each size has an equal number of files.
+        // Each size class has an equal number of files.
         let files = 150 * MIB / Fio::default().max_bytes;
         let (order, skew) = (Some(Order::Zipf), Some(0.9));
         let workload = Fio { files: Some(files as u32), read_share: 0.5, order, skew, ..Fio::default() };
-        let (counts, _) = played(&FileWorkloadConfig::Fio(workload), mib * MIB, Options::default().lists)?;
+        let (counts, _) = measure(&FileWorkloadConfig::Fio(workload), mib * MIB, Options::default().lists)?;
         println!("| {mib} MiB, {:.0} % | {} |", mib as f64 / 1.5, cells(&counts).join(" | "));
     }
     Ok(())
@@ -121,8 +121,8 @@ fn of_sizes() -> Result<(), MachineError> {
 
 fn main() -> Result<(), MachineError> {
     match std::env::args().skip(1).find(|argument| !argument.starts_with("--")).as_deref() {
-        None | Some("lists") => of_lists(),
-        Some("sizes") => of_sizes(),
+        None | Some("lists") => compare_lists(),
+        Some("sizes") => compare_sizes(),
         Some(other) => panic!("{other}: lists or sizes"),
     }
 }

@@ -1,10 +1,10 @@
-//! Time of a mount after a crash of the process, and of a quick `fsck` after a clean close, and their memory
+//! Time of a mount after a crash of the process, time of a quick `fsck` after a clean close, and the memory that both
 //! use in addition to the NVRAM.
 //!
 //!     cargo bench -p wearwell-nvmfs --bench recovery -- [files] [GiB of NVRAM]
 //!
-//! By default, a million small files in a hundred directories and 4 GiB of NVRAM, all in /dev/shm; this much
-//! memory must be free.
+//! By default, a million small files in a hundred directories and 4 GiB of NVRAM, all in /dev/shm, which needs this
+//! much free memory.
 
 use std::io;
 use std::path::Path;
@@ -24,9 +24,9 @@ const SSD_BYTES: u64 = 32 * GIB;
 const DIRECTORIES: u32 = 100;
 const CALLER: Caller = Caller { uid: 0, gid: 0, now_ns: 1 };
 
-type OnFiles = Nvmfs<MappedNvram, FileSsd>;
+type FileFs = Nvmfs<MappedNvram, FileSsd>;
 
-fn make(at: &Path, nvram_bytes: u64, files: u32) -> std::result::Result<OnFiles, Box<dyn std::error::Error>> {
+fn make(at: &Path, nvram_bytes: u64, files: u32) -> std::result::Result<FileFs, Box<dyn std::error::Error>> {
     let nvram =
         MappedNvram::create(at.join("nvram"), nvram_bytes, Existing::Refuse, Persistence::CacheLines)?;
     let ssd = FileSsd::create(at.join("ssd"), SSD_BYTES, Existing::Refuse, Caching::Cached)?;
@@ -34,7 +34,7 @@ fn make(at: &Path, nvram_bytes: u64, files: u32) -> std::result::Result<OnFiles,
     Ok(Nvmfs::format(nvram, Arc::new(ssd), &format, Options::default())?)
 }
 
-fn fill(fs: &mut OnFiles, files: u32) -> Result<()> {
+fn fill(fs: &mut FileFs, files: u32) -> Result<()> {
     let directories: Vec<Ino> = (0..DIRECTORIES)
         .map(|number| {
             let name = format!("directory {number}");
@@ -49,8 +49,8 @@ fn fill(fs: &mut OnFiles, files: u32) -> Result<()> {
     Ok(())
 }
 
-/// Returns the anonymous memory of this process, KiB.
-fn own_memory_kib() -> io::Result<u64> {
+/// Returns the anonymous memory of this process in KiB.
+fn anonymous_memory_kib() -> io::Result<u64> {
     let status = std::fs::read_to_string("/proc/self/status")?;
     let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:"));
     Ok(line.and_then(|rest| rest.trim().trim_end_matches(" kB").parse().ok()).unwrap_or(0))
@@ -67,7 +67,7 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
     println!("{files} files of 500 bytes made in {:.1} s", begin.elapsed().as_secs_f64());
     let stats = fs.stats();
     println!("{} dirty pages, {} valid blocks on the SSD", stats.dirty_pages, stats.ssd_valid_blocks);
-    // Dropped without a close.
+    // The file system is dropped without a close, as in a crash.
     drop(fs);
     for _ in 0..3 {
         let nvram = MappedNvram::open(directory.path().join("nvram"), Persistence::CacheLines)?;
@@ -75,7 +75,7 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
         let begin = Instant::now();
         let (fs, found) = Nvmfs::mount(nvram, Arc::new(ssd), Options::default())?;
         let seconds = begin.elapsed().as_secs_f64();
-        let own_kib = own_memory_kib()?;
+        let own_kib = anonymous_memory_kib()?;
         assert!(!found.was_closed && found.scan.inodes == files + DIRECTORIES + 1);
         println!("mounted after a crash in {seconds:.2} s; the process has {own_kib} KiB beside the NVRAM");
         drop(fs);
@@ -87,8 +87,8 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
     {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build()?;
         let [seconds, of_blocks] =
-            pool.install(|| look(directory.path(), files)).map_err(|error| error.to_string())?;
-        let own_kib = own_memory_kib()?;
+            pool.install(|| measure_fsck(directory.path(), files)).map_err(|error| error.to_string())?;
+        let own_kib = anonymous_memory_kib()?;
         println!(
             "quick fsck by {name} in {seconds:.2} s, {of_blocks:.2} s of it for blocks; the process has {own_kib} KiB beside the NVRAM"
         );
@@ -96,8 +96,11 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// Performs a quick `fsck`; returns its seconds, and the part of them spent on blocks.
-fn look(at: &Path, files: u32) -> std::result::Result<[f64; 2], Box<dyn std::error::Error + Send + Sync>> {
+/// Performs a quick `fsck`; returns its duration in seconds, and the part of it that the check of blocks takes.
+fn measure_fsck(
+    at: &Path,
+    files: u32,
+) -> std::result::Result<[f64; 2], Box<dyn std::error::Error + Send + Sync>> {
     let nvram = MappedNvram::open_private(at.join("nvram"))?;
     let ssd = FileSsd::open(at.join("ssd"), Caching::Cached)?;
     let begin = Instant::now();

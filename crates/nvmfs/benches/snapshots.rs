@@ -1,9 +1,9 @@
-//! Time of creating and deleting snapshots, and the delay of requests meanwhile.
+//! Time of creating and deleting snapshots, and the delay of requests during a deletion.
 //!
 //!     cargo bench -p wearwell-nvmfs --bench snapshots -- [files] [MiB of the large file]
 //!
-//! By default, a hundred thousand small files and a large one of 2 GiB. NVRAM and SSD are in memory, so that
-//! only the file system takes time.
+//! By default, a hundred thousand small files and a large one of 2 GiB. NVRAM and SSD are simulated in memory, so
+//! that only the file system takes time.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -16,14 +16,17 @@ use wearwell_nvmfs::ssd::MemorySsd;
 const CALLER: Caller = Caller { uid: 0, gid: 0, now_ns: 1 };
 const MIB: u64 = 1 << 20;
 const BLOCK: u64 = 4096;
-/// Blocks that the thread of a mount frees before requests have their turn.
-const BLOCKS_AT_ONCE: u64 = 2048;
+/// Number of blocks that the thread of a mount frees before it lets requests proceed.
+const BLOCKS_PER_STEP: u64 = 2048;
 
 type Fs = Nvmfs<PlainNvram, MemorySsd>;
 
-fn made(files: u32, large_mib: u64) -> std::result::Result<(Fs, Ino, Vec<Ino>), Box<dyn std::error::Error>> {
+fn create(
+    files: u32,
+    large_mib: u64,
+) -> std::result::Result<(Fs, Ino, Vec<Ino>), Box<dyn std::error::Error>> {
     let blocks = large_mib * MIB / BLOCK;
-    // Space for both, and for a second copy of the large file.
+    // Space for the small files and the large file, and for a second copy of the large file.
     let ssd = Arc::new(MemorySsd::new(3 * blocks + 4 * u64::from(files)));
     let nvram =
         PlainNvram::new(((256 * MIB + 600 * u64::from(files) + 64 * blocks) as usize).next_multiple_of(4096));
@@ -49,7 +52,7 @@ fn us(time: Duration) -> f64 {
     time.as_secs_f64() * 1e6
 }
 
-/// Writes one block at each of `blocks` places of the large file; returns the microseconds per write.
+/// Writes one block at each of `blocks` offsets of the large file; returns the microseconds per write.
 fn write_blocks(fs: &mut Fs, ino: Ino, blocks: u64) -> Result<f64> {
     let begin = Instant::now();
     (0..blocks)
@@ -57,7 +60,7 @@ fn write_blocks(fs: &mut Fs, ino: Ino, blocks: u64) -> Result<f64> {
     Ok(us(begin.elapsed()) / blocks as f64)
 }
 
-/// Deletes a snapshot as a mount does; requests wait for at most one step.
+/// Deletes a snapshot in steps, as a mount does; a request waits for at most one step.
 fn delete(fs: &mut Fs, name: &str) -> Result<()> {
     let blocks = fs.store().blocks_of_snapshot(name)?;
     let begin = Instant::now();
@@ -65,7 +68,7 @@ fn delete(fs: &mut Fs, name: &str) -> Result<()> {
     let (mut steps, mut longest) = (0, Duration::ZERO);
     loop {
         let begin = Instant::now();
-        let is_over = !fs.continue_deleting(BLOCKS_AT_ONCE)?;
+        let is_over = !fs.continue_deleting(BLOCKS_PER_STEP)?;
         longest = longest.max(begin.elapsed());
         steps += 1;
         if is_over {
@@ -84,7 +87,7 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
     let mut numbers = std::env::args().skip(1).filter_map(|argument| argument.parse().ok());
     let files = numbers.next().unwrap_or(100_000u32);
     let large_mib = u64::from(numbers.next().unwrap_or(2048));
-    let (mut fs, large, small) = made(files, large_mib)?;
+    let (mut fs, large, small) = create(files, large_mib)?;
     println!("{files} small files, and one of {large_mib} MiB");
     let blocks = large_mib * MIB / BLOCK / 16;
     println!("a block written: {:.2} us", write_blocks(&mut fs, large, blocks)?);
@@ -104,7 +107,7 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
     let begin = Instant::now();
     fs.unlink(ROOT, b"large", &CALLER)?;
     println!("the large file removed, which the snapshots have: {:.0} us", us(begin.elapsed()));
-    // The newest snapshot passes down everything that the older snapshots need.
+    // Deleting the newest snapshot first moves everything that the older snapshots need to them.
     for name in ["third", "second", "first"] {
         delete(&mut fs, name)?;
     }

@@ -5,20 +5,20 @@
 
 use std::ops::ControlFlow;
 
-/// Bytes of a block, in files as on both devices (section III-C).
+/// Bytes of a block, in files and on both devices (section III-C).
 pub const BLOCK_BYTES: usize = 4096;
-/// Longest name of a directory entry, bytes.
+/// Maximum length of the name of a directory entry, bytes.
 pub const MAX_NAME_BYTES: usize = 255;
-/// Longest target of a symbolic link, bytes.
+/// Maximum length of the target of a symbolic link, bytes.
 pub const MAX_LINK_TARGET_BYTES: usize = 4095;
-/// Largest number of links to a file or directory.
+/// Maximum number of links to a file or directory.
 pub const MAX_LINKS: u32 = 65_000;
-/// Longest file, bytes: an inode points to 4 blocks directly, to 512 through one block of pointers, and so on up to
-/// three deep.
+/// Maximum size of a file in bytes: an inode points to 4 blocks directly, to 512 through one pointer block, and so
+/// on, through up to three levels of pointer blocks.
 pub const MAX_FILE_BYTES: u64 = (4 + 512 + 512 * 512 + 512 * 512 * 512) * BLOCK_BYTES as u64;
-/// Longest name of an extended attribute, bytes.
+/// Maximum length of the name of an extended attribute, bytes.
 pub const MAX_XATTR_NAME_BYTES: usize = 255;
-/// Maximum total bytes of a file's extended attributes. Each attribute counts its name, its value and
+/// Maximum total bytes of a file's extended attributes. Each attribute counts with its name, its value and
 /// [`XATTR_HEAD_BYTES`].
 pub const MAX_XATTRS_BYTES: usize = 4080;
 /// Overhead of an extended attribute in addition to its name and value, bytes.
@@ -30,7 +30,7 @@ pub const DEFAULT_ACL: &[u8] = b"system.posix_acl_default";
 /// Maximum age of the access time before a read updates it (relatime), ns.
 pub const RELATIME_NS: i64 = 24 * 3600 * 1_000_000_000;
 
-/// Number of an inode; the root directory's is [`ROOT`].
+/// Number of an inode; the root directory has [`ROOT`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Ino(pub u32);
 
@@ -88,8 +88,8 @@ pub enum Error {
     /// EOPNOTSUPP.
     #[error("not supported: {0}")]
     Unsupported(&'static str),
-    /// Not an error: blocks must be read from the SSD first, concurrently with other requests; the caller
-    /// then repeats the call. Returned only if the caller allowed waiting.
+    /// Not an error: blocks must be read from the SSD first, concurrently with other requests; the caller then
+    /// repeats the call. Returned only if the caller allowed waiting.
     #[error("blocks of the SSD are to be read first")]
     Wait,
     /// EIO: the file system is damaged; the text says where.
@@ -122,7 +122,7 @@ pub enum Kind {
     BlockDevice,
 }
 
-/// Attributes of a file: everything but its content.
+/// Attributes of a file: everything except its content.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Attributes {
     /// Inode number.
@@ -139,7 +139,7 @@ pub struct Attributes {
     pub uid: u32,
     /// Group.
     pub gid: u32,
-    /// Device number of a device file, as the kernel encodes it; else 0.
+    /// Device number of a device file, as the kernel encodes it; otherwise 0.
     pub device: u32,
     /// Size, bytes.
     pub size_bytes: u64,
@@ -196,7 +196,7 @@ pub enum Rename {
 /// Operation of `fallocate` on a range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Allocate {
-    /// Reserves blocks for the holes of the range: the holes read as zeros, and writing them needs no more
+    /// Reserves blocks for the holes of the range: the holes read as zeros, and writing to them needs no further
     /// space. Extends the file to the end of the range unless `keep_size` (FALLOC_FL_KEEP_SIZE) is set.
     Reserve {
         /// True if the size of the file does not change.
@@ -214,9 +214,9 @@ pub enum Allocate {
 /// Target of `lseek`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Seek {
-    /// The next byte that has a block.
+    /// The next byte whose block exists.
     Data,
-    /// The next byte without a block; the end of the file counts as a hole.
+    /// The next byte whose block does not exist; the end of the file counts as a hole.
     Hole,
 }
 
@@ -234,7 +234,7 @@ pub enum SetXattr {
 /// Entry of a directory; `.` and `..` are listed too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry<'a> {
-    /// Position after this entry, at which a listing resumes; never 0.
+    /// Position after this entry, from which a listing continues; never 0.
     pub next: u64,
     /// Inode number of the file.
     pub ino: Ino,
@@ -247,19 +247,19 @@ pub struct Entry<'a> {
 /// Usage of a file system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Statistics {
-    /// Blocks for data.
+    /// Number of blocks for data.
     pub blocks: u64,
-    /// Free blocks.
+    /// Number of free blocks.
     pub free_blocks: u64,
-    /// Free blocks that files can use; smaller than `free_blocks` because pointers need space too.
+    /// Number of free blocks that files can use; smaller than `free_blocks` because pointers need space, too.
     pub available_blocks: u64,
-    /// Inodes.
+    /// Number of inodes.
     pub inodes: u64,
-    /// Free inodes that files can use; names need space too.
+    /// Number of free inodes that files can use, given that names need space, too.
     pub free_inodes: u64,
 }
 
-/// A file system.
+/// Operations that a file system implements.
 ///
 /// An operation either succeeds or returns an error without any visible change, unless its documentation says
 /// otherwise. Where POSIX leaves a choice, the rules below apply. [`crate::model`] implements the same rules in
@@ -295,9 +295,9 @@ pub struct Statistics {
 /// finds such blocks. Beyond the end of the file, only blocks reserved by [`Allocate::Reserve`] with
 /// `keep_size` exist. These blocks count in [`Attributes::blocks`] and are kept when the file grows.
 ///
-/// Truncation, also to the current size, frees the blocks entirely beyond the end. The removed bytes read as
-/// zeros when the file grows again. Growing a file creates holes. Punching and zeroing free the blocks that the
-/// range covers entirely, and write zeros into existing blocks that the range covers in part.
+/// Truncation, also to the current size, frees the blocks entirely beyond the end. The removed bytes read as zeros
+/// when the file grows again. Growing a file creates holes. Punching and zeroing free the blocks that the range
+/// covers entirely, and write zeros into existing blocks that the range covers partly.
 ///
 /// [`Attributes::blocks`] and the size of a directory depend on the implementation.
 ///
@@ -341,8 +341,8 @@ pub trait FileSystem {
     /// Returns the attributes of a file.
     fn attributes(&mut self, ino: Ino) -> Result<Attributes>;
 
-    /// Changes attributes, including the size (regular files only; [`Error::TooLarge`] above
-    /// [`MAX_FILE_BYTES`]). Permission bits above the 12 low bits are ignored.
+    /// Changes attributes, including the size (regular files only; [`Error::TooLarge`] above [`MAX_FILE_BYTES`]).
+    /// Permission bits beyond the low 12 bits are ignored.
     fn set_attributes(&mut self, ino: Ino, change: &Change, caller: &Caller) -> Result<Attributes>;
 
     /// Creates a file that is neither a directory nor a symbolic link (otherwise [`Error::Invalid`]);
@@ -374,8 +374,8 @@ pub trait FileSystem {
     /// Returns the target of a symbolic link; [`Error::Invalid`] for any other file type.
     fn read_link(&mut self, ino: Ino) -> Result<Vec<u8>>;
 
-    /// Adds a name to a file. Fails for a directory ([`Error::NotPermitted`]) and for a file without any
-    /// name left ([`Error::NotFound`]).
+    /// Adds a name to a file. Fails for a directory ([`Error::NotPermitted`]) and for an unlinked file
+    /// ([`Error::NotFound`]).
     fn link(&mut self, ino: Ino, parent: Ino, name: &[u8], caller: &Caller) -> Result<Attributes>;
 
     /// Removes a name of a file that is not a directory. A file without names exists until the last
@@ -393,10 +393,10 @@ pub trait FileSystem {
     /// [`Rename::Exchange`] requires both names to exist ([`Error::NotFound`]) and accepts any file types.
     fn rename(&mut self, from: (Ino, &[u8]), to: (Ino, &[u8]), how: Rename, caller: &Caller) -> Result<()>;
 
-    /// Marks the file as in use; each call needs a matching [`FileSystem::release`].
+    /// Marks the file as open; each call needs a matching [`FileSystem::release`].
     fn open(&mut self, ino: Ino) -> Result<()>;
 
-    /// Ends one use of the file; [`Error::Invalid`] if the file is not in use.
+    /// Closes the file once; [`Error::Invalid`] if the file is not open.
     fn release(&mut self, ino: Ino) -> Result<()>;
 
     /// Reads up to `out.len()` bytes from `offset`, or up to the end of the file; returns the number of
@@ -412,16 +412,16 @@ pub trait FileSystem {
     /// [`Error::TooLarge`].
     fn allocate(&mut self, ino: Ino, how: Allocate, offset: u64, length: u64, caller: &Caller) -> Result<()>;
 
-    /// Returns the offset of the next data or hole at or after `offset`. Returns [`Error::NoDataOrHole`] at
-    /// or beyond the end of the file, and if no more data follows.
+    /// Returns the offset of the next data or hole at or after `offset`. Returns [`Error::NoDataOrHole`] at or beyond
+    /// the end of the file, and if no data follows.
     fn seek(&mut self, ino: Ino, offset: u64, what: Seek) -> Result<u64>;
 
     /// Makes all earlier writes to the file durable.
     fn sync(&mut self, ino: Ino) -> Result<()>;
 
-    /// Passes the entries of a directory to `each`, starting at position `from` (0: the first), until
-    /// `each` returns `Break`. An entry that exists throughout the listing is reported exactly once, even
-    /// if other entries are added or removed between calls.
+    /// Calls `each` for the entries of a directory, starting at position `from` (0: the first), until `each` returns
+    /// `Break`. An entry that exists throughout the listing is reported exactly once, even if other entries are added
+    /// or removed between calls.
     fn read_directory(
         &mut self,
         ino: Ino,

@@ -1,4 +1,4 @@
-//! Files and devices that hold the content of NVRAM or an SSD; each has one writer at a time.
+//! Files and devices that hold the content of an NVRAM or an SSD; each has at most one writer at a time.
 
 use rustix::fs::{FlockOperation, OFlags, flock};
 use rustix::io::Errno;
@@ -26,7 +26,7 @@ enum Access {
     Write,
 }
 
-/// Open file or device with a lock: until this is dropped, no other process can open it for writing.
+/// Open file or device with a lock: until this value is dropped, no other process can open it for writing.
 pub(crate) struct Backing {
     pub(crate) file: File,
     pub(crate) bytes: u64,
@@ -36,7 +36,7 @@ pub(crate) struct Backing {
 
 impl Backing {
     /// Returns a second handle of the same open file, under the same lock.
-    pub(crate) fn again(&self) -> io::Result<Backing> {
+    pub(crate) fn try_clone(&self) -> io::Result<Backing> {
         Ok(Backing { file: self.file.try_clone()?, ..*self })
     }
 }
@@ -47,7 +47,8 @@ pub(crate) fn at_path(path: &Path, error: impl Into<io::Error>) -> io::Error {
     io::Error::new(error.kind(), format!("{}: {error}", path.display()))
 }
 
-/// True if a file that begins with these bytes is blank (all zeros), so overwriting it loses nothing.
+/// True if `first` is all zeros. The file that begins with these bytes is then blank, and overwriting it loses
+/// nothing.
 pub fn is_blank(first: &[u8]) -> bool {
     first.iter().all(|byte| *byte == 0)
 }
@@ -71,7 +72,7 @@ pub(crate) fn create(path: &Path, bytes: u64, existing: Existing, flags: OFlags)
     };
     let file = options.open(path).map_err(|error| at_path(path, error))?;
     lock(path, &file, Access::Write)?;
-    // `open` does not truncate, because the file might be in use; the lock is taken first.
+    // `open` does not truncate, because another process might use the file; the lock is taken first.
     file.set_len(0).and_then(|()| file.set_len(bytes)).map_err(|error| at_path(path, error))?;
     Ok(Backing { file, bytes, is_block_device: false, is_character_device: false })
 }
@@ -82,7 +83,7 @@ pub(crate) fn open(path: &Path, flags: OFlags) -> io::Result<Backing> {
 }
 
 /// Opens a file or device read-only, shared with other readers.
-pub(crate) fn open_to_read(path: &Path, flags: OFlags) -> io::Result<Backing> {
+pub(crate) fn open_read_only(path: &Path, flags: OFlags) -> io::Result<Backing> {
     open_for(Access::Read, path, flags)
 }
 
@@ -109,12 +110,13 @@ fn open_for(access: Access, path: &Path, flags: OFlags) -> io::Result<Backing> {
 
 /// Time to wait for a lock: `umount` returns before the server of the mount has written its last data and
 /// exited.
-const PATIENCE: Duration = Duration::from_secs(2);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Interval between two attempts to take the lock.
-const PAUSE: Duration = Duration::from_millis(20);
+const LOCK_RETRY_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Locks the file: a second user next to a writer would make the cached state of both invalid.
+/// Locks the file: if another process used the file while this one writes to it, the cached state of both would
+/// become invalid.
 fn lock(path: &Path, file: &File, access: Access) -> io::Result<()> {
     let operation = match access {
         Access::Read => FlockOperation::NonBlockingLockShared,
@@ -123,7 +125,9 @@ fn lock(path: &Path, file: &File, access: Access) -> io::Result<()> {
     let begin = Instant::now();
     loop {
         match flock(file, operation) {
-            Err(Errno::WOULDBLOCK) if begin.elapsed() < PATIENCE => std::thread::sleep(PAUSE),
+            Err(Errno::WOULDBLOCK) if begin.elapsed() < LOCK_TIMEOUT => {
+                std::thread::sleep(LOCK_RETRY_INTERVAL)
+            }
             Err(Errno::WOULDBLOCK) => {
                 return Err(refusal(path, io::ErrorKind::ResourceBusy, "is in use by another process"));
             }
@@ -132,7 +136,7 @@ fn lock(path: &Path, file: &File, access: Access) -> io::Result<()> {
     }
 }
 
-/// True if a process has the file or device open as NVRAM or SSD; false if it does not exist.
+/// True if a process has the file or device open as an NVRAM or an SSD; false if the file does not exist.
 ///
 /// # Errors
 /// The file cannot be opened.

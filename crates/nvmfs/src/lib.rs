@@ -1,15 +1,15 @@
 //! NVMFS: a file system over NVRAM and an SSD.
 //!
-//! Metadata and hot data live in NVRAM, where they are updated in place at byte granularity. Data that cools is
-//! written to the SSD in extents of 512 KiB, which are never overwritten in place.
+//! Metadata and frequently updated data are in NVRAM, where they are updated in place at byte granularity. Data that
+//! is no longer updated often is written to the SSD in extents of 512 KiB, which are never overwritten in place.
 //!
 //! The design follows Qiu and Reddy, "NVMFS: A hybrid file system for improving random write in NAND-flash SSD"
 //! (MSST 2013). Section numbers in the documentation refer to this paper.
 //!
-//! [`api`] is the trait that every file system of this crate implements. [`nvram`] and [`ssd`] are the devices,
-//! and [`fs`] is the file system on top of them. [`model`] is a simple in-memory reference for comparisons.
-//! [`workload`] holds workload generators that run on any of the file systems, and [`top`] runs them over a
-//! simulated SSD stack.
+//! [`api`] is the trait that every file system of this crate implements. [`nvram`] and [`ssd`] are the devices, and
+//! [`fs`] is the file system on top of them. [`model`] is a simple in-memory file system for comparisons.
+//! [`workload`] holds workload generators that run on any of the file systems, and [`top`] runs them over a simulated
+//! SSD stack.
 
 pub mod api;
 #[cfg(target_os = "linux")]

@@ -116,7 +116,7 @@ pub struct Options {
     /// Number that distinguishes this mount from mounts of copies of the file system. Use a random number
     /// if copies may exist.
     #[serde(skip)]
-    pub mark: u64,
+    pub nonce: u64,
 }
 
 impl Default for Options {
@@ -128,14 +128,14 @@ impl Default for Options {
             caching: Caching::default(),
             write_out_share: None,
             recycle_fragmentation: 0.1,
-            // Cleaning starts late: the longer it waits, the fewer valid blocks remain in the
-            // extents that it empties.
+            // Recycling starts late: the longer it waits, the fewer valid blocks remain in the extents that it
+            // empties.
             recycle_free: 0.02,
             grouping: Grouping::default(),
             trim: true,
             small_file_bytes: 1 << 20,
             index_bytes: 64 << 20,
-            mark: 0,
+            nonce: 0,
         }
     }
 }
@@ -150,7 +150,7 @@ pub struct OptionError {
     pub problem: String,
 }
 
-fn share(key: &'static str, value: f64) -> Result<(), OptionError> {
+fn check_share(key: &'static str, value: f64) -> Result<(), OptionError> {
     if (0.0..=1.0).contains(&value) {
         return Ok(());
     }
@@ -163,10 +163,10 @@ impl Options {
     /// # Errors
     /// The first invalid setting.
     pub fn check(&self) -> Result<(), OptionError> {
-        share("flush_above", self.flush_above)?;
-        share("flush_below", self.flush_below)?;
-        share("recycle_fragmentation", self.recycle_fragmentation)?;
-        share("recycle_free", self.recycle_free)?;
+        check_share("flush_above", self.flush_above)?;
+        check_share("flush_below", self.flush_below)?;
+        check_share("recycle_fragmentation", self.recycle_fragmentation)?;
+        check_share("recycle_free", self.recycle_free)?;
         if self.flush_below > self.flush_above {
             let problem =
                 format!("is {}, above flush_above, which is {}", self.flush_below, self.flush_above);
@@ -185,10 +185,10 @@ impl Options {
         }
     }
 
-    /// Checks the settings against a placement.
+    /// Checks that the settings are compatible with a placement.
     ///
     /// # Errors
-    /// `caching` other than write-back with a placement that does not update blocks of the SSD in place.
+    /// A `caching` other than write-back with a placement that does not update blocks of the SSD in place.
     pub fn check_for(&self, placement: PlacementKind) -> Result<(), OptionError> {
         if self.caching == Caching::WriteBack || placement.updates_in_place() {
             return Ok(());
@@ -219,7 +219,8 @@ impl Format {
     }
 }
 
-/// Returns the number of extents kept free for cleaning: `permille` of the usable extents, at least four.
+/// Returns the number of extents that are kept free for cleaning: `permille` thousandths of the usable extents, at
+/// least four.
 pub(crate) fn reserved_extents(usable: u32, permille: u16) -> u32 {
     (u64::from(usable) * u64::from(permille)).div_ceil(1000).max(4) as u32
 }

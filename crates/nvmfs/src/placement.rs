@@ -36,7 +36,7 @@ impl PlacementKind {
         }
     }
 
-    pub(crate) fn of_code(code: u8) -> Option<PlacementKind> {
+    pub(crate) fn from_code(code: u8) -> Option<PlacementKind> {
         Self::ALL.into_iter().find(|kind| kind.code() == code)
     }
 }

@@ -4,16 +4,15 @@
 use rand::RngCore;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
-use wearwell_base::seed::below;
+use wearwell_base::seed::random_below;
 
-/// Power supply of a simulated machine; clones are handles of the same supply.
+/// Power source of a simulated machine; clones are handles of the same power source.
 ///
-/// Every store, write-back and fence of the NVRAM and every write, trim and flush of the SSD is an event.
-/// Events of all devices are counted together, so a cut happens at one moment for all of them. After the cut,
-/// nothing more reaches the devices. Code that keeps running still sees its own stores and writes and does not
-/// notice the cut.
+/// Every store, write-back and fence of the NVRAM and every write, trim and flush of the SSD is an event. Events of
+/// all devices are counted together, so a cut happens at one moment for all devices. After the cut, no event changes
+/// the devices. Code that still runs sees its stores and writes and does not notice the cut.
 #[derive(Clone, Debug)]
-pub struct Power(Arc<State>);
+pub struct PowerSource(Arc<State>);
 
 #[derive(Debug)]
 struct State {
@@ -23,17 +22,17 @@ struct State {
     limit: AtomicU64,
 }
 
-impl Power {
-    /// Returns a supply that stays on until it is cut.
+impl PowerSource {
+    /// Returns a power source that stays on until it is cut.
     pub fn new() -> Self {
-        Power(Arc::new(State {
+        PowerSource(Arc::new(State {
             events: AtomicU64::new(0),
             points: AtomicU64::new(0),
             limit: AtomicU64::new(u64::MAX),
         }))
     }
 
-    /// Cuts the power as soon as `event` events have taken effect, counted since [`Power::new`].
+    /// Cuts the power after `event` events have taken effect, counted since [`PowerSource::new`].
     pub fn cut_at(&self, event: u64) {
         self.0.limit.store(event, SeqCst);
     }
@@ -53,7 +52,7 @@ impl Power {
         self.0.events.load(SeqCst).min(self.0.limit.load(SeqCst))
     }
 
-    /// Returns the number of fences and flushes among the events: the only points at which data becomes
+    /// Returns the number of fences and flushes among the events, which are the only points at which data becomes
     /// durable.
     pub fn persistence_points(&self) -> u64 {
         self.0.points.load(SeqCst)
@@ -72,44 +71,45 @@ impl Power {
     }
 }
 
-impl Default for Power {
+impl Default for PowerSource {
     fn default() -> Self {
-        Power::new()
+        PowerSource::new()
     }
 }
 
 /// Effect of one crash on the units (lines or blocks) of a device.
-pub(crate) struct Crash<'a, R> {
+pub(crate) struct CrashEffect<'a, R> {
     random: &'a mut R,
-    /// Number of units, out of 8 that are not mixed, that keep their latest content; the rest revert.
-    kept_in_8: u64,
-    /// Number of units, out of 8, that end as an older version or as a mixture of versions.
-    odd_in_8: u64,
+    /// Of 8 units that are not mixed, the number that keep their latest content; the other units revert.
+    latest_in_8: u64,
+    /// Of 8 units, the number that get an older version or a mixture of versions.
+    mixed_in_8: u64,
 }
 
-impl<'a, R: RngCore> Crash<'a, R> {
-    /// Chooses the odds of one crash at random. With fixed even odds for each of hundreds of units, no
-    /// image would ever have lost, or kept, exactly one unit.
+impl<'a, R: RngCore> CrashEffect<'a, R> {
+    /// Chooses the odds of one crash at random. With even odds for each of hundreds of units, no crash would ever
+    /// lose, or keep, exactly one unit.
     pub(crate) fn new(random: &'a mut R) -> Self {
-        let kept_in_8 = [0, 1, 4, 7, 8][below(random, 5) as usize];
-        let odd_in_8 = [0, 1, 4][below(random, 3) as usize];
-        Crash { random, kept_in_8, odd_in_8 }
+        let kept_in_8 = [0, 1, 4, 7, 8][random_below(random, 5) as usize];
+        let odd_in_8 = [0, 1, 4][random_below(random, 3) as usize];
+        CrashEffect { random, latest_in_8: kept_in_8, mixed_in_8: odd_in_8 }
     }
 
-    /// Turns `unit`, which holds the last durable content, into its content after the crash. `versions`
-    /// lists its contents since then. Parts of `grain` bytes are never torn.
-    pub(crate) fn leave<V: AsRef<[u8]>>(&mut self, unit: &mut [u8], versions: &[V], grain: usize) {
-        if below(self.random, 8) >= self.odd_in_8 {
-            if below(self.random, 8) < self.kept_in_8 {
+    /// Turns `unit`, which holds the last durable content, into its content after the crash. `versions` lists the
+    /// contents that the unit has had since then. Aligned parts of `grain` bytes are never torn.
+    pub(crate) fn apply<V: AsRef<[u8]>>(&mut self, unit: &mut [u8], versions: &[V], grain: usize) {
+        if random_below(self.random, 8) >= self.mixed_in_8 {
+            if random_below(self.random, 8) < self.latest_in_8 {
                 unit.copy_from_slice(versions.last().expect("it was changed").as_ref());
             }
             return;
         }
-        let torn = below(self.random, 2) == 0;
+        let torn = random_below(self.random, 2) == 0;
         let part_bytes = if torn { grain } else { unit.len() };
         for (at, part) in unit.chunks_mut(part_bytes).enumerate() {
             // The index one past the last version selects the durable content.
-            if let Some(version) = versions.get(below(self.random, versions.len() as u64 + 1) as usize) {
+            if let Some(version) = versions.get(random_below(self.random, versions.len() as u64 + 1) as usize)
+            {
                 part.copy_from_slice(&version.as_ref()[at * part_bytes..][..part_bytes]);
             }
         }
@@ -118,28 +118,28 @@ impl<'a, R: RngCore> Crash<'a, R> {
 
 #[cfg(test)]
 mod tests {
-    use super::Power;
+    use super::PowerSource;
 
     #[test]
     fn events_before_cut_take_effect_later_ones_do_not() {
-        let power = Power::new();
+        let power = PowerSource::new();
         let other = power.clone();
         power.cut_at(3);
-        let took: Vec<bool> =
+        let took_effect: Vec<bool> =
             [power.event(), other.persistence_point(), power.event(), other.persistence_point()].into();
-        assert_eq!(took, [true, true, true, false]);
+        assert_eq!(took_effect, [true, true, true, false]);
         assert!(power.is_off() && other.is_off());
         assert_eq!((power.events(), power.persistence_points()), (3, 1));
     }
 
     #[test]
     fn cut_at_last_event_turns_power_off_at_once() {
-        let power = Power::new();
+        let power = PowerSource::new();
         power.cut_at(1);
         assert!(!power.is_off());
         assert!(power.event());
         assert!(power.is_off());
-        let power = Power::new();
+        let power = PowerSource::new();
         assert!(power.event());
         power.cut();
         assert!(power.is_off() && !power.event());

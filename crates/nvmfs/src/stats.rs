@@ -5,11 +5,11 @@ use serde::{Deserialize, Serialize};
 use std::ops::Sub;
 
 /// Extended attribute of a mounted root directory that returns the [`Stats`] as JSON.
-pub const REPORT_XATTR: &str = "user.nvmfs.stats";
+pub const STATS_XATTR: &str = "user.nvmfs.stats";
 
 /// Extended attribute of a mounted root directory; setting it to `create NAME` or `delete NAME` creates or
 /// deletes a snapshot.
-pub const ORDER_XATTR: &str = "user.nvmfs.snapshot";
+pub const SNAPSHOT_XATTR: &str = "user.nvmfs.snapshot";
 
 /// Statistics of a snapshot.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -18,8 +18,8 @@ pub struct SnapshotStats {
     pub name: String,
     /// Creation time, ns since 1970.
     pub created_ns: i64,
-    /// Blocks held by the snapshot. When it is deleted, blocks that an older snapshot needs pass to that
-    /// one; the rest becomes free.
+    /// Number of blocks that the snapshot holds. When it is deleted, an older snapshot gets the blocks that it needs;
+    /// the other blocks become free.
     pub blocks: u64,
 }
 
@@ -66,13 +66,13 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Returns the number of blocks read by users that were on the SSD.
+    /// Returns the number of blocks read by users that were only on the SSD.
     pub fn read_misses(&self) -> u64 {
         self.read_blocks.saturating_sub(self.read_hits + self.read_holes)
     }
 
-    /// Returns the number of blocks written by users that were on the SSD, including writes refused for
-    /// lack of space.
+    /// Returns the number of blocks written by users that were only on the SSD, including writes refused for lack of
+    /// space.
     pub fn write_misses(&self) -> u64 {
         self.written_blocks.saturating_sub(self.write_hits + self.written_holes)
     }
@@ -131,11 +131,14 @@ impl Sub for Counts {
 #[serde(default)]
 pub struct ChecksumStats {
     /// True if data has checksums too.
-    pub of_data: bool,
+    #[serde(rename = "of_data")]
+    pub covers_data: bool,
     /// Checksum mismatches found by reads, by changes and by the scrub.
-    pub wrong: u64,
+    #[serde(rename = "wrong")]
+    pub mismatches: u64,
     /// Description of the last mismatch.
-    pub last_wrong: Option<String>,
+    #[serde(rename = "last_wrong")]
+    pub last_mismatch: Option<String>,
     /// Completed background scrub passes.
     pub passes: u64,
     /// Inodes and metadata pages verified by the scrub.

@@ -63,7 +63,7 @@ function goTo(step) {
   }
 }
 
-// --- Picture. Parts that never change are created once.
+// --- Picture. Parts that never change are created only once.
 
 const pitch = layout.pitch;
 const fits = (label) => Math.min(pitch * 0.42, (pitch - 6) * 1.75 / Math.max(1, label.length));
@@ -251,7 +251,7 @@ addEventListener("keydown", (event) => {
   const { target } = event;
   const act = KEYS[event.key];
   if (!act || event.ctrlKey || event.altKey || event.metaKey) return;
-  // Focused controls keep their own keys; the slider's arrow keys do the same as the page's.
+  // A focused control handles its keys itself. The arrow keys have the same effect on the slider as on the page.
   if (target.matches("select, summary") || (event.key === " " && target.matches("button, a"))) return;
   event.preventDefault();
   act();

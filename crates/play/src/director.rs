@@ -1,69 +1,70 @@
-//! Converts observed operations on media to frames, each with a sentence.
+//! Converts observed operations on media to frames, each with a describing sentence.
 
-use crate::film::{Cell, Film, Frame, Op, Panel, Shows};
-use crate::owner::{Kind, Owner};
+use crate::film::{Cell, Film, Frame, Op, Panel, PanelContent};
+use crate::owner::{Owner, PageKind};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use wearwell_base::units::{BlockId, Lpn};
 use wearwell_engine::counters::Cause;
-use wearwell_engine::layer::{Invalidation, Seen};
+use wearwell_engine::layer::{Invalidation, MediumEvent};
 
 /// Position on a medium: block, and index of the page in the block.
-type At = (u32, u32);
+type PagePosition = (u32, u32);
 
 /// Filmed medium.
 #[derive(Clone, Debug)]
 pub struct Medium {
     /// Name of the medium.
     pub name: String,
-    /// Word for its blocks.
+    /// Word for a block of this medium in captions: `block` or `segment`.
     pub word: &'static str,
     /// Number of blocks.
     pub blocks: u32,
     /// Pages per block.
     pub pages_per_block: u32,
-    /// Media on top: index, and the first page that each has here.
+    /// Media on top of this one: the index of each, and its first page on this medium.
     pub users: Vec<(usize, u32)>,
 }
 
-/// Label and group of a page.
-pub type Look = dyn Fn(usize, Lpn) -> Option<Cell>;
+/// Function that returns the label and the group of a page on a medium.
+pub type Appearance = dyn Fn(usize, Lpn) -> Option<Cell>;
 
 /// Builds frames from observed operations.
 pub struct Director {
     media: Vec<Medium>,
     frames: Vec<Frame>,
-    live: Vec<Live>,
-    /// Returns the label and group of pages that are not labelled by their numbers.
-    look: Option<Box<Look>>,
+    states: Vec<MediumState>,
+    /// Returns the label and the group of pages; `None` if pages are labelled by their numbers.
+    appearance: Option<Box<Appearance>>,
 }
 
-/// Known state of a medium.
+/// State of a medium, as known from the observed operations.
 #[derive(Default)]
-struct Live {
-    /// Position of each owner's page. Nothing iterates over the map.
-    places: HashMap<Owner, At>,
+struct MediumState {
+    /// Position of the page of each owner. The map is never iterated over.
+    positions: HashMap<Owner, PagePosition>,
     /// Owner of the page at each position.
-    owners: HashMap<At, Owner>,
-    /// Invalidations that were announced but are not yet shown.
+    owners: HashMap<PagePosition, Owner>,
+    /// Invalidations that were observed but are not shown yet.
     invalidations: Vec<Invalidation>,
-    /// Pages that cleaning has read from each block and not yet written elsewhere, with the cause.
-    gathered: BTreeMap<u32, (u32, Cause)>,
+    /// For each block, the number of pages that cleaning has read from it and not yet written elsewhere, with the
+    /// cause.
+    read_pages: BTreeMap<u32, (u32, Cause)>,
     victim: Option<u32>,
-    /// Pages that are valid here but no longer needed by the layer above.
-    stale: BTreeSet<At>,
+    /// Pages that are valid on this medium although the layer above no longer needs them.
+    stale: BTreeSet<PagePosition>,
 }
 
 impl Director {
-    /// Returns the director of a film of these media; `first` is the sentence of its first frame.
+    /// Returns the director of a film of these media; `first` is the caption of the first frame.
     pub fn new(media: Vec<Medium>, first: &str) -> Director {
-        let live = media.iter().map(|_| Live::default()).collect();
+        let states = media.iter().map(|_| MediumState::default()).collect();
         let frames = vec![Frame { text: first.to_owned(), ops: Vec::new() }];
-        Director { media, frames, live, look: None }
+        Director { media, frames, states, appearance: None }
     }
 
     /// Sets custom labels and groups for pages.
-    pub fn with_look(self, look: Box<Look>) -> Director {
-        Director { look: Some(look), ..self }
+    pub fn with_appearance(self, appearance: Box<Appearance>) -> Director {
+        Director { appearance: Some(appearance), ..self }
     }
 
     /// Returns the number of frames so far.
@@ -71,28 +72,28 @@ impl Director {
         self.frames.len()
     }
 
-    /// Adds a frame of text without changes.
-    pub fn say(&mut self, text: &str) {
+    /// Adds a frame that has a caption and no changes.
+    pub fn add_text_frame(&mut self, text: &str) {
         self.frames.push(Frame { text: text.to_owned(), ops: Vec::new() });
     }
 
     /// Adds changes to the latest frame.
-    pub fn note(&mut self, ops: Vec<Op>) {
+    pub fn extend_last_frame(&mut self, ops: Vec<Op>) {
         self.frames.last_mut().expect("there is a first one").ops.extend(ops);
     }
 
     /// Returns the film so far.
     pub fn film(self, title: String, notes: Vec<String>) -> Film {
-        let grouped = |medium: &Medium| !medium.users.is_empty() || self.look.is_some();
-        let stands_below =
+        let is_grouped = |medium: &Medium| !medium.users.is_empty() || self.appearance.is_some();
+        let is_below_another =
             |at: usize| self.media.iter().any(|medium| medium.users.iter().any(|(user, _)| *user == at));
         let panel = |(at, medium): (usize, &Medium)| Panel {
             name: medium.name.clone(),
-            shows: Shows::Blocks {
+            content: PanelContent::Blocks {
                 blocks: medium.blocks,
                 pages_per_block: medium.pages_per_block,
                 word: medium.word.to_owned(),
-                grouped: grouped(medium) || stands_below(at),
+                grouped: is_grouped(medium) || is_below_another(at),
             },
         };
         let panels = self.media.iter().enumerate().map(panel).collect();
@@ -100,46 +101,49 @@ impl Director {
     }
 
     /// Adds frames for the effects of a request.
-    pub fn take(&mut self, seen: Vec<(usize, Seen)>) {
-        for (at, seen) in seen {
-            match seen {
-                Seen::Invalidated(invalidation) => self.live[at].invalidations.push(invalidation),
-                Seen::Programmed { block, page, owners, cause, .. } => {
+    pub fn add_events(&mut self, events: Vec<(usize, MediumEvent)>) {
+        for (at, event) in events {
+            match event {
+                MediumEvent::Invalidated(invalidation) => self.states[at].invalidations.push(invalidation),
+                MediumEvent::Programmed { block, page, owners, cause, .. } => {
                     self.programmed(at, (block.0, page), &owners, cause);
                 }
-                Seen::Read { block, pages, cause } => self.read(at, block, pages, cause),
-                Seen::Erased { block, cause } => self.erased(at, block, cause),
+                MediumEvent::Read { block, pages, cause } => self.read(at, block, pages, cause),
+                MediumEvent::Erased { block, cause } => self.erased(at, block, cause),
             }
         }
         for at in 0..self.media.len() {
-            self.clean(at);
-            self.bury(at);
+            self.show_victim(at);
+            self.show_invalidations(at);
         }
     }
 
-    /// Returns the name of the medium as a prefix for sentences, if there are several media.
-    fn on(&self, at: usize) -> String {
+    /// Returns the name of the medium as a prefix for captions, if there are several media.
+    fn name_prefix(&self, at: usize) -> String {
         if self.media.len() == 1 { String::new() } else { format!("{}: ", self.media[at].name) }
     }
 
-    fn cell(&self, at: usize, owner: Owner, place: At, cause: Cause) -> Cell {
-        let cell = self.own_look(at, owner);
+    fn cell(&self, at: usize, owner: Owner, position: PagePosition, cause: Cause) -> Cell {
+        let cell = self.custom_cell(at, owner);
         let cell = cell.unwrap_or_else(|| Cell { label: owner.label(), ..Cell::default() });
-        let group = match self.above(at, owner) {
+        let group = match self.medium_above(at, owner) {
             Some((user, first)) => (owner.number.0 - first) / self.media[user].pages_per_block,
-            None if self.look.is_some() => cell.group,
-            None => place.0,
+            None if self.appearance.is_some() => cell.group,
+            None => position.0,
         };
         Cell { cause: cause as u8, group, ..cell }
     }
 
     /// Returns the custom label and group of a page, if it has any.
-    fn own_look(&self, at: usize, owner: Owner) -> Option<Cell> {
-        self.look.as_ref().filter(|_| owner.is_user()).and_then(|look| look(at, owner.number))
+    fn custom_cell(&self, at: usize, owner: Owner) -> Option<Cell> {
+        self.appearance
+            .as_ref()
+            .filter(|_| owner.is_user())
+            .and_then(|appearance| appearance(at, owner.number))
     }
 
-    /// Returns the medium above that a page belongs to, and the first page that it has here.
-    fn above(&self, at: usize, owner: Owner) -> Option<(usize, u32)> {
+    /// Returns the medium above to which a page belongs, and the first page of that medium on this one.
+    fn medium_above(&self, at: usize, owner: Owner) -> Option<(usize, u32)> {
         let mut users = self.media[at].users.iter().rev();
         users.find(|(_, first)| owner.is_user() && *first <= owner.number.0).copied()
     }
@@ -147,9 +151,10 @@ impl Director {
     /// Describes pages in words: "page 7", "pages 3–5, 9", "translation page 2".
     fn pages(&self, at: usize, owners: &[Owner]) -> String {
         let all = owners.len();
-        let owners: Vec<Owner> = owners.iter().copied().filter(|owner| owner.kind != Kind::Padding).collect();
+        let owners: Vec<Owner> =
+            owners.iter().copied().filter(|owner| owner.kind != PageKind::Padding).collect();
         let padding = all - owners.len();
-        let labels = if owners.iter().any(|owner| self.own_look(at, *owner).is_some()) {
+        let labels = if owners.iter().any(|owner| self.custom_cell(at, *owner).is_some()) {
             let label = |owner: &Owner| self.cell(at, *owner, (0, 0), Cause::Host).label;
             owners.iter().map(label).collect::<Vec<_>>().join(" ")
         } else {
@@ -162,37 +167,40 @@ impl Director {
         if padding == 0 { pages } else { format!("{pages}, and {padding} of padding,") }
     }
 
-    fn programmed(&mut self, at: usize, (block, first): At, owners: &[Lpn], cause: Cause) {
+    fn programmed(&mut self, at: usize, (block, first): PagePosition, owners: &[Lpn], cause: Cause) {
         let written: BTreeSet<u32> = owners.iter().map(|owner| owner.0).collect();
-        let invalidations = std::mem::take(&mut self.live[at].invalidations);
-        let (_, others): (Vec<_>, Vec<_>) =
+        let invalidations = std::mem::take(&mut self.states[at].invalidations);
+        let (_, remaining): (Vec<_>, Vec<_>) =
             invalidations.into_iter().partition(|invalidation| written.contains(&invalidation.owner.0));
-        self.live[at].invalidations = others;
-        self.clean(at);
-        self.bury(at);
+        self.states[at].invalidations = remaining;
+        self.show_victim(at);
+        self.show_invalidations(at);
         let owners: Vec<Owner> = owners.iter().map(|number| Owner::of(*number, cause)).collect();
-        let (mut ops, mut left) = (Vec::new(), BTreeSet::new());
-        let mut old_places = 0;
+        let (mut ops, mut old_blocks) = (Vec::new(), BTreeSet::new());
+        let mut old_pages = 0;
         for (page, &owner) in (first..).zip(&owners) {
             let cell = self.cell(at, owner, (block, page), cause);
-            self.live[at].stale.remove(&(block, page));
-            if owner.kind == Kind::Padding {
-                ops.extend([Op::Write { panel: at, block, page, cell }, Op::Die { panel: at, block, page }]);
+            self.states[at].stale.remove(&(block, page));
+            if owner.kind == PageKind::Padding {
+                ops.extend([
+                    Op::Write { panel: at, block, page, cell },
+                    Op::Invalidate { panel: at, block, page },
+                ]);
                 continue;
             }
-            if let Some(old) = self.live[at].places.insert(owner, (block, page)) {
-                self.live[at].owners.remove(&old);
-                old_places += 1;
-                left.insert(old.0);
-                ops.push(Op::Die { panel: at, block: old.0, page: old.1 });
+            if let Some(old) = self.states[at].positions.insert(owner, (block, page)) {
+                self.states[at].owners.remove(&old);
+                old_pages += 1;
+                old_blocks.insert(old.0);
+                ops.push(Op::Invalidate { panel: at, block: old.0, page: old.1 });
             }
-            self.live[at].owners.insert((block, page), owner);
+            self.states[at].owners.insert((block, page), owner);
             ops.push(Op::Write { panel: at, block, page, cell });
         }
         let word = self.media[at].word;
         let pages = self.pages(at, &owners);
-        let blocks = ranges(left.iter().copied());
-        let on = self.on(at);
+        let blocks = ranges(old_blocks.iter().copied());
+        let on = self.name_prefix(at);
         let text = match cause {
             Cause::Cleaning | Cause::WearLevelling => {
                 let moves = if owners.len() == 1 { "moves" } else { "move" };
@@ -200,14 +208,14 @@ impl Director {
             }
             _ => {
                 let is_said = cause == Cause::Host || owners.iter().any(|owner| !owner.is_user());
-                let of = if is_said { "" } else { " (metadata)" };
-                let dies = match (old_places, left.len()) {
+                let suffix = if is_said { "" } else { " (metadata)" };
+                let invalidated = match (old_pages, old_blocks.len()) {
                     (0, _) => String::new(),
                     (1, _) => format!("; its old place in {word} {blocks} dies"),
                     (_, 1) => format!("; the old places in {word} {blocks} die"),
                     _ => format!("; the old places in {word}s {blocks} die"),
                 };
-                format!("{on}{pages}{of} → {word} {block}{dies}")
+                format!("{on}{pages}{suffix} → {word} {block}{invalidated}")
             }
         };
         self.push(text, ops);
@@ -215,114 +223,120 @@ impl Director {
 
     fn read(&mut self, at: usize, block: BlockId, pages: u32, cause: Cause) {
         if matches!(cause, Cause::Cleaning | Cause::WearLevelling) {
-            self.live[at].gathered.entry(block.0).or_insert((0, cause)).0 += pages;
+            self.states[at].read_pages.entry(block.0).or_insert((0, cause)).0 += pages;
         }
     }
 
     /// Shows the blocks from which cleaning has read pages: one to be erased, or several to be merged.
-    fn clean(&mut self, at: usize) {
-        let gathered = std::mem::take(&mut self.live[at].gathered);
-        let Some((&first, &(_, cause))) = gathered.first_key_value() else { return };
-        if gathered.len() == 1 && self.live[at].victim == Some(first) {
+    fn show_victim(&mut self, at: usize) {
+        let read_pages = std::mem::take(&mut self.states[at].read_pages);
+        let Some((&first, &(_, cause))) = read_pages.first_key_value() else { return };
+        if read_pages.len() == 1 && self.states[at].victim == Some(first) {
             return;
         }
-        self.bury(at);
-        let counted =
+        self.show_invalidations(at);
+        let live_pages =
             |pages| if pages == 1 { "1 live page".to_owned() } else { format!("{pages} live pages") };
-        let why = if cause == Cause::Cleaning { "cleaning" } else { "wear levelling" };
-        let (on, word) = (self.on(at), self.media[at].word);
-        if gathered.len() == 1 {
-            let places = 0..self.media[at].pages_per_block;
-            let live = places.filter(|page| self.live[at].owners.contains_key(&(first, *page))).count();
-            self.live[at].victim = Some(first);
-            let text = format!("{on}{why} takes {word} {first}: {} must move", counted(live as u32));
+        let reason = if cause == Cause::Cleaning { "cleaning" } else { "wear levelling" };
+        let (on, word) = (self.name_prefix(at), self.media[at].word);
+        if read_pages.len() == 1 {
+            let page_range = 0..self.media[at].pages_per_block;
+            let valid =
+                page_range.filter(|page| self.states[at].owners.contains_key(&(first, *page))).count();
+            self.states[at].victim = Some(first);
+            let text = format!("{on}{reason} takes {word} {first}: {} must move", live_pages(valid as u32));
             return self.push(text, vec![Op::Victim { panel: at, block: first }]);
         }
-        let pages = counted(gathered.values().map(|(pages, _)| pages).sum());
-        let blocks = ranges(gathered.keys().copied());
-        self.push(format!("{on}{why} merges {word}s {blocks}: {pages} must move"), Vec::new());
+        let pages = live_pages(read_pages.values().map(|(pages, _)| pages).sum());
+        let blocks = ranges(read_pages.keys().copied());
+        self.push(format!("{on}{reason} merges {word}s {blocks}: {pages} must move"), Vec::new());
     }
 
     fn erased(&mut self, at: usize, block: BlockId, cause: Cause) {
-        self.clean(at);
-        self.bury(at);
+        self.show_victim(at);
+        self.show_invalidations(at);
         let pages = self.media[at].pages_per_block;
         for page in 0..pages {
             // In-place cleaning erases the block before it writes the valid pages back.
-            let live = &mut self.live[at];
-            live.stale.remove(&(block.0, page));
-            if let Some(owner) = live.owners.remove(&(block.0, page)) {
-                live.places.remove(&owner);
+            let state = &mut self.states[at];
+            state.stale.remove(&(block.0, page));
+            if let Some(owner) = state.owners.remove(&(block.0, page)) {
+                state.positions.remove(&owner);
             }
         }
-        let nothing =
-            if self.live[at].victim.take() == Some(block.0) { "" } else { ", which holds nothing valid," };
-        let done = if self.media[at].word == "block" { "is erased" } else { "is free again" };
-        let text = format!("{}{} {}{nothing} {done}", self.on(at), self.media[at].word, block.0);
+        let emptied =
+            if self.states[at].victim.take() == Some(block.0) { "" } else { ", which holds nothing valid," };
+        let outcome = if self.media[at].word == "block" { "is erased" } else { "is free again" };
+        let text = format!("{}{} {}{emptied} {outcome}", self.name_prefix(at), self.media[at].word, block.0);
         self.push(text, vec![Op::Erase { panel: at, block: block.0, cause: cause as u8 }]);
     }
 
-    /// Shows invalidations without a replacement.
-    fn bury(&mut self, at: usize) {
-        let invalidations = std::mem::take(&mut self.live[at].invalidations);
+    /// Shows invalidations of pages that were not replaced.
+    fn show_invalidations(&mut self, at: usize) {
+        let invalidations = std::mem::take(&mut self.states[at].invalidations);
         let mut ops = Vec::new();
         let (mut owners, mut blocks) = (Vec::new(), BTreeSet::new());
         for Invalidation { owner, block, page } in invalidations {
-            let place = (block.0, page);
-            let there = self.live[at].owners.get(&place).copied();
-            let Some(owner) = there.filter(|there| there.number == owner) else { continue };
-            self.live[at].owners.remove(&place);
-            self.live[at].places.remove(&owner);
-            self.live[at].stale.remove(&place);
+            let position = (block.0, page);
+            let current = self.states[at].owners.get(&position).copied();
+            let Some(owner) = current.filter(|current| current.number == owner) else { continue };
+            self.states[at].owners.remove(&position);
+            self.states[at].positions.remove(&owner);
+            self.states[at].stale.remove(&position);
             owners.push(owner);
             blocks.insert(block.0);
-            ops.push(Op::Die { panel: at, block: block.0, page });
+            ops.push(Op::Invalidate { panel: at, block: block.0, page });
         }
         if ops.is_empty() {
             return;
         }
         let (word, many) = (self.media[at].word, if blocks.len() == 1 { "" } else { "s" });
         let pages = self.pages(at, &owners);
-        let (dies, wanted) = if owners.len() == 1 { ("dies", "is") } else { ("die", "are") };
-        let on = self.on(at);
+        let (invalid, needed) = if owners.len() == 1 { ("dies", "is") } else { ("die", "are") };
+        let on = self.name_prefix(at);
         let blocks = ranges(blocks.into_iter());
-        self.push(format!("{on}{pages} {wanted} no longer wanted and {dies} in {word}{many} {blocks}"), ops);
+        self.push(
+            format!("{on}{pages} {needed} no longer wanted and {invalid} in {word}{many} {blocks}"),
+            ops,
+        );
     }
 
     fn push(&mut self, text: String, mut ops: Vec<Op>) {
         self.mark_stale(&mut ops);
-        // Names of media keep their case.
+        // The names of media are not capitalised.
         let (first, rest) = text.split_at(text.chars().next().map_or(0, char::len_utf8));
         let first = if self.media.len() == 1 { first.to_uppercase() } else { first.to_owned() };
         self.frames.push(Frame { text: format!("{first}{rest}."), ops });
     }
 
-    /// Adds changes for pages that are valid here but no longer needed above, or needed again.
+    /// Adds changes for pages that are valid on this medium although the layer above no longer needs them, or that it
+    /// needs again.
     fn mark_stale(&mut self, ops: &mut Vec<Op>) {
         for at in 0..self.media.len() {
             let Some(&(_, first)) = self.media[at].users.first() else { continue };
-            let owners = self.live[at].owners.iter();
-            let mut places: Vec<(At, Owner)> = owners.map(|(at, owner)| (*at, *owner)).collect();
-            places.retain(|(_, owner)| owner.is_user() && owner.number.0 >= first);
-            places.sort_unstable();
-            for (place, owner) in places {
-                let (user, first) = self.above(at, owner).expect("one begins there");
-                let (pages, own) = (self.media[user].pages_per_block, owner.number.0 - first);
-                let above = (own / pages, own % pages);
-                let stale = !self.live[user].owners.contains_key(&above);
+            let owners = self.states[at].owners.iter();
+            let mut valid_pages: Vec<(PagePosition, Owner)> =
+                owners.map(|(at, owner)| (*at, *owner)).collect();
+            valid_pages.retain(|(_, owner)| owner.is_user() && owner.number.0 >= first);
+            valid_pages.sort_unstable();
+            for (position, owner) in valid_pages {
+                let (user, first) = self.medium_above(at, owner).expect("one begins there");
+                let (pages, offset) = (self.media[user].pages_per_block, owner.number.0 - first);
+                let above = (offset / pages, offset % pages);
+                let stale = !self.states[user].owners.contains_key(&above);
                 let changed = match stale {
-                    true => self.live[at].stale.insert(place),
-                    false => self.live[at].stale.remove(&place),
+                    true => self.states[at].stale.insert(position),
+                    false => self.states[at].stale.remove(&position),
                 };
                 if changed {
-                    ops.push(Op::Stale { panel: at, block: place.0, page: place.1, stale });
+                    ops.push(Op::Stale { panel: at, block: position.0, page: position.1, stale });
                 }
             }
         }
     }
 }
 
-/// Formats numbers with consecutive ones joined, at most a dozen groups.
+/// Formats numbers as at most a dozen groups, in which consecutive numbers are joined.
 fn ranges(numbers: impl Iterator<Item = u32>) -> String {
     let mut spans: Vec<(u32, u32)> = Vec::new();
     for number in numbers {
@@ -347,11 +361,11 @@ mod tests {
 
     #[test]
     fn ranges_join_consecutive_numbers() {
-        let told = |numbers: &[u32]| ranges(numbers.iter().copied());
-        assert_eq!(told(&[4]), "4");
-        assert_eq!(told(&[4, 5]), "4, 5");
-        assert_eq!(told(&[4, 5, 6, 9, 3]), "4–6, 9, 3");
+        let text = |numbers: &[u32]| ranges(numbers.iter().copied());
+        assert_eq!(text(&[4]), "4");
+        assert_eq!(text(&[4, 5]), "4, 5");
+        assert_eq!(text(&[4, 5, 6, 9, 3]), "4–6, 9, 3");
         let many: Vec<u32> = (0..40).map(|at| at * 2).collect();
-        assert!(told(&many).ends_with("22 and others"), "{}", told(&many));
+        assert!(text(&many).ends_with("22 and others"), "{}", text(&many));
     }
 }

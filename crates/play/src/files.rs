@@ -1,50 +1,53 @@
-//! Output of a film as an animated GIF, or as a PNG per step.
+//! Output of a film as an animated GIF, or as one PNG per step.
 
 use crate::draw::svg;
 use crate::film::Film;
 use crate::layout::Layout;
 use crate::state::State;
 use gif::{DisposalMethod, Encoder, Repeat};
-use wearwell_plot::{Failure, Painter, Pixels};
+use wearwell_plot::{Failure, Pixels, Renderer};
 
-/// Maximum number of steps of a GIF or of numbered pictures; longer films need a page.
-pub const MOST_PICTURES: usize = 1000;
+/// Maximum number of steps of a GIF or of numbered pictures; a longer film needs a web page.
+pub const MAX_PICTURES: usize = 1000;
 
-/// Calls `each` with the number and the picture of every step.
-fn pictures(film: &Film, mut each: impl FnMut(usize, Pixels) -> Result<(), Failure>) -> Result<(), Failure> {
+/// Calls `emit` with the number and the picture of every step.
+fn for_each_picture(
+    film: &Film,
+    mut emit: impl FnMut(usize, Pixels) -> Result<(), Failure>,
+) -> Result<(), Failure> {
     let steps = film.frames.len();
-    if steps > MOST_PICTURES {
+    if steps > MAX_PICTURES {
         return Err(format!(
-            "{steps} steps are too many for pictures, of which there may be {MOST_PICTURES}; ask for fewer with --steps, or for \
+            "{steps} steps are too many for pictures, of which there may be {MAX_PICTURES}; ask for fewer with --steps, or for \
              a page"
         )
         .into());
     }
-    let (painter, layout, mut state) = (Painter::new()?, Layout::of(film), State::of(film));
+    let (painter, layout, mut state) = (Renderer::new()?, Layout::of(film), State::of(film));
     for (at, frame) in film.frames.iter().enumerate() {
         state.apply(frame);
-        each(at, painter.pixels(&svg(film, &layout, &state, &frame.text), 1.0)?)?;
+        emit(at, painter.pixels(&svg(film, &layout, &state, &frame.text), 1.0)?)?;
     }
     Ok(())
 }
 
-/// Returns the film as an endlessly repeated animated GIF with `pace` steps per second; the last step stays two seconds
-/// longer.
+/// Returns the film as an endlessly repeated animated GIF with `pace` steps per second; the last step is shown two
+/// seconds longer.
 ///
 /// # Errors
 ///
-/// Returns an error for too many steps, and without a font on this machine.
+/// Returns an error for too many steps, and if this machine has no font.
 pub fn gif(film: &Film, pace: f64) -> Result<Vec<u8>, Failure> {
     let (mut encoder, mut before): (Option<Encoder<Vec<u8>>>, Option<Pixels>) = (None, None);
     let hundredths = (100.0 / pace).round().clamp(2.0, 6000.0) as u16;
-    pictures(film, |at, pixels| {
+    for_each_picture(film, |at, pixels| {
         let (width, height) = (pixels.width as u16, pixels.height as u16);
         if encoder.is_none() {
             let mut fresh = Encoder::new(Vec::new(), width, height, &[])?;
             fresh.set_repeat(Repeat::Infinite)?;
             encoder = Some(fresh);
         }
-        let (left, top, mut part) = changed(before.as_ref(), &pixels);
+        let (left, top, mut part) = changed_area(before.as_ref(), &pixels);
         let mut frame =
             gif::Frame::from_rgba_speed(part.width as u16, part.height as u16, &mut part.rgba, 20);
         (frame.left, frame.top, frame.dispose) = (left as u16, top as u16, DisposalMethod::Keep);
@@ -56,8 +59,8 @@ pub fn gif(film: &Film, pace: f64) -> Result<Vec<u8>, Failure> {
     Ok(encoder.ok_or("a film without steps")?.into_inner()?)
 }
 
-/// Returns the bounding box of the differences from the previous picture, with its position; at least one pixel.
-fn changed(before: Option<&Pixels>, now: &Pixels) -> (u32, u32, Pixels) {
+/// Returns the bounding box of the differences from the previous picture: its position and its pixels, at least one.
+fn changed_area(before: Option<&Pixels>, now: &Pixels) -> (u32, u32, Pixels) {
     let Some(before) = before else { return (0, 0, now.clone()) };
     let (mut left, mut top, mut right, mut bottom) = (now.width, now.height, 0, 0);
     let points = before.rgba.chunks_exact(4).zip(now.rgba.chunks_exact(4));
@@ -77,13 +80,13 @@ fn changed(before: Option<&Pixels>, now: &Pixels) -> (u32, u32, Pixels) {
     (left, top, Pixels { width: right - left, height: bottom - top, rgba })
 }
 
-/// Writes the film as PNG files: calls `each` with a name, `step-0000.png` and so on, and the content.
+/// Writes the film as PNG files: calls `emit` with a name, `step-0000.png` and so on, and the content.
 ///
 /// # Errors
 ///
-/// Returns an error for too many steps, without a font on this machine, and the errors of `each`.
-pub fn frames(film: &Film, mut each: impl FnMut(&str, &[u8]) -> Result<(), Failure>) -> Result<(), Failure> {
-    pictures(film, |at, pixels| each(&format!("step-{at:04}.png"), &pixels.png()?))
+/// Returns an error for too many steps, and if this machine has no font. Errors of `emit` are returned.
+pub fn frames(film: &Film, mut emit: impl FnMut(&str, &[u8]) -> Result<(), Failure>) -> Result<(), Failure> {
+    for_each_picture(film, |at, pixels| emit(&format!("step-{at:04}.png"), &pixels.png()?))
 }
 
 #[cfg(test)]
@@ -96,10 +99,10 @@ mod tests {
         let mut next = blank.clone();
         next.rgba[(4 + 2) * 4] = 0;
         next.rgba[(2 * 4 + 1) * 4] = 0;
-        let (left, top, part) = changed(Some(&blank), &next);
+        let (left, top, part) = changed_area(Some(&blank), &next);
         assert_eq!((left, top, part.width, part.height, part.rgba.len()), (1, 1, 2, 2, 16));
-        let (left, top, part) = changed(Some(&blank), &blank);
+        let (left, top, part) = changed_area(Some(&blank), &blank);
         assert_eq!((left, top, part.width, part.height), (0, 0, 1, 1));
-        assert_eq!(changed(None, &next).2.rgba, next.rgba);
+        assert_eq!(changed_area(None, &next).2.rgba, next.rgba);
     }
 }

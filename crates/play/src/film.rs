@@ -1,4 +1,4 @@
-//! Film: panels and their changes from step to step, independent of the source of the film.
+//! Film: panels and their changes from step to step, independent of where the changes come from.
 
 use serde::Serialize;
 
@@ -7,11 +7,11 @@ use serde::Serialize;
 pub struct Film {
     /// Title of the film.
     pub title: String,
-    /// Explanations, one paragraph each.
+    /// Explanations of the film, one paragraph each.
     pub notes: Vec<String>,
     /// Panels from top to bottom.
     pub panels: Vec<Panel>,
-    /// Steps. The first shows the initial state.
+    /// Steps of the film; the first one shows the initial state.
     pub frames: Vec<Frame>,
 }
 
@@ -22,25 +22,25 @@ pub struct Panel {
     pub name: String,
     /// Content of the panel.
     #[serde(flatten)]
-    pub shows: Shows,
+    pub content: PanelContent,
 }
 
 /// Content of a panel.
 #[derive(Clone, Debug, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
-pub enum Shows {
+pub enum PanelContent {
     /// Erase blocks or segments of a medium, all of equal size.
     Blocks {
         /// Number of blocks.
         blocks: u32,
         /// Pages per block.
         pages_per_block: u32,
-        /// Word for a block.
+        /// Word for a block in captions.
         word: String,
-        /// True if the group determines the colour of a page, false if the cause of the write does.
+        /// True if the colour of a page shows its group, false if it shows the cause of the write.
         grouped: bool,
     },
-    /// Lists that are replaced as a whole.
+    /// Lists, each of which is replaced as a whole.
     Rows {
         /// Names of the lists.
         rows: Vec<String>,
@@ -59,7 +59,7 @@ pub struct Frame {
 /// Appearance of a page.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Cell {
-    /// Text on the page.
+    /// Label drawn on the flash page.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub label: String,
     /// Cause of the write, as the number of a [`wearwell_engine::counters::Cause`].
@@ -73,11 +73,11 @@ fn is_host(cause: &u8) -> bool {
     *cause == 0
 }
 
-/// Change of the picture. Panels, blocks, pages and rows are numbered from 0.
+/// Change to the picture. Panels, blocks, pages and rows are numbered from 0.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "op", rename_all = "snake_case")]
 pub enum Op {
-    /// Page written.
+    /// A page was written.
     Write {
         /// Panel number.
         panel: usize,
@@ -89,8 +89,9 @@ pub enum Op {
         #[serde(flatten)]
         cell: Cell,
     },
-    /// Page invalidated.
-    Die {
+    /// A page was invalidated.
+    #[serde(rename = "die")]
+    Invalidate {
         /// Panel number.
         panel: usize,
         /// Block number.
@@ -98,7 +99,7 @@ pub enum Op {
         /// Index of the page in the block.
         page: u32,
     },
-    /// Page that is valid here but no longer needed above, or needed again.
+    /// A page that is valid here is no longer needed by the layer above, or is needed again.
     Stale {
         /// Panel number.
         panel: usize,
@@ -109,35 +110,35 @@ pub enum Op {
         /// True if the page is no longer needed.
         stale: bool,
     },
-    /// Block erased.
+    /// A block was erased.
     Erase {
         /// Panel number.
         panel: usize,
         /// Block number.
         block: u32,
-        /// Cause, as its number.
+        /// Number of the cause.
         cause: u8,
     },
-    /// Block selected by cleaning, until its erase.
+    /// A block was selected for cleaning, and is marked until its erase.
     Victim {
         /// Panel number.
         panel: usize,
         /// Block number.
         block: u32,
     },
-    /// List replaced.
+    /// A list was replaced.
     Row {
         /// Panel number.
         panel: usize,
         /// Row number.
         row: usize,
-        /// Content of the list, from first to last.
+        /// Content of the list, from the first to the last element.
         cells: Vec<Cell>,
     },
 }
 
 impl Film {
-    /// Cuts the film to start at frame `from`; the new first frame shows the state up to there.
+    /// Cuts the film so that it starts at frame `from`; the new first frame shows the state up to that frame.
     pub fn starting_at(mut self, from: usize) -> Film {
         let from = from.min(self.frames.len().saturating_sub(1));
         if from > 0 {

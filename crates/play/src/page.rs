@@ -3,19 +3,19 @@
 use crate::film::Film;
 use crate::layout::Layout;
 use serde_json::json;
-use wearwell_report::{Frame, framed};
+use wearwell_report::{PageParts, render};
 
 const STYLE: &str = include_str!("../assets/play.css");
 const SCRIPT: &str = include_str!("../assets/play.js");
 
-/// Returns the page.
+/// Returns a web page that plays the film.
 pub fn page(film: &Film) -> String {
-    framed(&Frame {
+    render(&PageParts {
         title: &film.title,
         data: &json!({ "film": film, "layout": Layout::of(film) }),
         style: STYLE,
         script: SCRIPT,
-        asks: false,
-        charts: false,
+        has_server: false,
+        has_charts: false,
     })
 }

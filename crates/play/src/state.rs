@@ -1,26 +1,26 @@
-//! State of the picture at a step: the result of all changes up to it.
+//! State of the picture at a step, which is the result of all changes up to that step.
 
-use crate::film::{Cell, Film, Frame, Op, Shows};
+use crate::film::{Cell, Film, Frame, Op, PanelContent};
 use wearwell_engine::counters::Cause;
 
 /// State of a page.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Life {
+pub enum PageStatus {
     /// Erased.
     #[default]
     Free,
     /// Written and valid.
-    Live,
+    Valid,
     /// Written and no longer valid.
-    Dead,
+    Invalid,
 }
 
-/// Page at a step.
+/// State of a flash page at a step.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Page {
     /// State of the page.
-    pub life: Life,
-    /// True if the page is valid here but no longer needed above.
+    pub status: PageStatus,
+    /// True if the page is valid here although the layer above no longer needs it.
     pub stale: bool,
     /// True if the current step changed the page.
     pub is_new: bool,
@@ -28,12 +28,12 @@ pub struct Page {
     pub cell: Cell,
 }
 
-/// Panel at a step.
+/// State of a panel at a step.
 #[derive(Clone, Debug, Default)]
 pub struct PanelState {
-    /// Pages per block; 0 in a panel of rows.
+    /// Pages per block; 0 in a panel with lists.
     pub pages_per_block: u32,
-    /// All pages, block after block.
+    /// All pages of the panel, block after block.
     pub pages: Vec<Page>,
     /// Block that is being cleaned.
     pub victim: Option<u32>,
@@ -41,11 +41,11 @@ pub struct PanelState {
     pub written: [u64; Cause::ALL.len()],
     /// Number of blocks erased so far.
     pub erases: u64,
-    /// Lists of a panel of rows.
+    /// Lists of a panel with lists.
     pub rows: Vec<Vec<Cell>>,
 }
 
-/// Picture at a step.
+/// State of the picture at a step.
 #[derive(Clone, Debug)]
 pub struct State {
     /// Panels of the picture.
@@ -55,20 +55,20 @@ pub struct State {
 impl State {
     /// Returns the state before the first frame.
     pub fn of(film: &Film) -> State {
-        let panel = |shows: &Shows| match shows {
-            Shows::Blocks { blocks, pages_per_block, .. } => PanelState {
+        let panel = |shows: &PanelContent| match shows {
+            PanelContent::Blocks { blocks, pages_per_block, .. } => PanelState {
                 pages_per_block: *pages_per_block,
                 pages: vec![Page::default(); (blocks * pages_per_block) as usize],
                 ..PanelState::default()
             },
-            Shows::Rows { rows } => {
+            PanelContent::Rows { rows } => {
                 PanelState { rows: vec![Vec::new(); rows.len()], ..PanelState::default() }
             }
         };
-        State { panels: film.panels.iter().map(|one| panel(&one.shows)).collect() }
+        State { panels: film.panels.iter().map(|one| panel(&one.content)).collect() }
     }
 
-    /// Applies a frame.
+    /// Applies the changes of a frame.
     pub fn apply(&mut self, frame: &Frame) {
         for panel in &mut self.panels {
             panel.pages.iter_mut().for_each(|page| page.is_new = false);
@@ -81,12 +81,12 @@ impl State {
             Op::Write { panel, block, page, cell } => {
                 let panel = &mut self.panels[*panel];
                 panel.written[usize::from(cell.cause)] += 1;
-                let (life, cell) = (Life::Live, cell.clone());
-                *panel.page(*block, *page) = Page { life, stale: false, is_new: true, cell };
+                let (life, cell) = (PageStatus::Valid, cell.clone());
+                *panel.page(*block, *page) = Page { status: life, stale: false, is_new: true, cell };
             }
-            Op::Die { panel, block, page } => {
+            Op::Invalidate { panel, block, page } => {
                 let page = self.panels[*panel].page(*block, *page);
-                (page.life, page.stale, page.is_new) = (Life::Dead, false, true);
+                (page.status, page.stale, page.is_new) = (PageStatus::Invalid, false, true);
             }
             Op::Stale { panel, block, page, stale } => self.panels[*panel].page(*block, *page).stale = *stale,
             Op::Erase { panel, block, .. } => {
@@ -113,12 +113,13 @@ impl PanelState {
         self.pages.chunks(self.pages_per_block.max(1) as usize)
     }
 
-    /// Describes writes and erases in words.
-    pub fn tally(&self) -> String {
+    /// Describes the numbers of writes and erases in words.
+    pub fn counts_text(&self) -> String {
         if self.pages_per_block == 0 {
             return String::new();
         }
-        let free = self.blocks().filter(|pages| pages.iter().all(|page| page.life == Life::Free)).count();
+        let free =
+            self.blocks().filter(|pages| pages.iter().all(|page| page.status == PageStatus::Free)).count();
         let [host, cleaning] = [Cause::Host, Cause::Cleaning].map(|cause| self.written[cause as usize]);
         let all: u64 = self.written.iter().sum();
         let mut words = format!("written {host}");

@@ -5,26 +5,26 @@ use crate::compact::compact;
 use plotters::coord::Shift;
 use plotters::prelude::*;
 
-/// Point of a series with the half-width of its interval.
+/// Point of a series with the half-width of its confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point {
-    /// Position on the x axis.
+    /// Value on the x axis.
     pub x: f64,
-    /// Position on the y axis.
+    /// Value on the y axis.
     pub y: f64,
-    /// Half-width of its interval; drawn if finite and above 0.
+    /// Half-width of the confidence interval; drawn if finite and above 0.
     pub half_width: f64,
 }
 
 /// Points of one colour.
 #[derive(Clone, Debug)]
 pub struct Series {
-    /// Name in the legend.
+    /// Name of the series in the legend.
     pub name: String,
     /// Points, in order.
     pub points: Vec<Point>,
     /// True if a line joins the points.
-    pub joined: bool,
+    pub has_line: bool,
 }
 
 /// Line or point chart.
@@ -40,8 +40,8 @@ pub struct Chart<'a> {
 
 const SIZE: (u32, u32) = (860, 520);
 
-/// Width of the legend beside the chart.
-const LEGEND: u32 = 200;
+/// Width of the legend at the right of the chart.
+const LEGEND_WIDTH: u32 = 200;
 
 impl Chart<'_> {
     /// Draws the series with their intervals as SVG.
@@ -57,13 +57,16 @@ impl Chart<'_> {
 
     fn draw_on(&self, root: DrawingArea<SVGBackend, Shift>, series: &[Series]) -> Result<(), Failure> {
         let points = || series.iter().flat_map(|series| &series.points);
-        let (left, right) = span(points().map(|point| point.x));
-        let (low, high) = span(points().flat_map(|point| [point.y - reach(point), point.y + reach(point)]));
+        let (left, right) = padded_range(points().map(|point| point.x));
+        let (low, high) =
+            padded_range(points().flat_map(|point| {
+                [point.y - interval_half_width(point), point.y + interval_half_width(point)]
+            }));
         root.fill(&WHITE)?;
         let mut chart = ChartBuilder::on(&root)
             .caption(self.title, ("sans-serif", 18))
             .margin(12)
-            .margin_right(LEGEND + 12)
+            .margin_right(LEGEND_WIDTH + 12)
             .x_label_area_size(44)
             .y_label_area_size(60)
             .build_cartesian_2d(left..right, low..high)?;
@@ -71,11 +74,14 @@ impl Chart<'_> {
         for (number, series) in series.iter().enumerate() {
             let colour = Palette99::pick(number).to_rgba();
             let at = |point: &Point| (point.x, point.y);
-            if series.joined {
+            if series.has_line {
                 chart.draw_series(LineSeries::new(series.points.iter().map(at), colour))?;
             }
             let bar = |point: &Point| {
-                let ends = [(point.x, point.y - reach(point)), (point.x, point.y + reach(point))];
+                let ends = [
+                    (point.x, point.y - interval_half_width(point)),
+                    (point.x, point.y + interval_half_width(point)),
+                ];
                 PathElement::new(ends, colour)
             };
             chart.draw_series(series.points.iter().map(bar))?;
@@ -85,10 +91,10 @@ impl Chart<'_> {
                 .label(&series.name)
                 .legend(move |(x, y)| Circle::new((x + 8, y), 4, colour.filled()));
         }
-        let beside = chart.plotting_area().dim_in_pixel().0 as i32 + 4;
+        let legend_x = chart.plotting_area().dim_in_pixel().0 as i32 + 4;
         chart
             .configure_series_labels()
-            .position(SeriesLabelPosition::Coordinate(beside, 0))
+            .position(SeriesLabelPosition::Coordinate(legend_x, 0))
             .background_style(WHITE.mix(0.8))
             .border_style(BLACK.mix(0.3))
             .draw()?;
@@ -97,17 +103,18 @@ impl Chart<'_> {
     }
 }
 
-fn reach(point: &Point) -> f64 {
-    drawn(point.half_width)
+fn interval_half_width(point: &Point) -> f64 {
+    drawable(point.half_width)
 }
 
 /// Returns the half-width to draw; 0 if it is not finite.
-pub(crate) fn drawn(half_width: f64) -> f64 {
+pub(crate) fn drawable(half_width: f64) -> f64 {
     if half_width.is_finite() { half_width } else { 0.0 }
 }
 
-/// Returns the range of values with a margin that is large enough for floating point to distinguish the ticks.
-fn span(values: impl Iterator<Item = f64>) -> (f64, f64) {
+/// Returns the range of the values with a margin, which is large enough for floating-point numbers to distinguish the
+/// ticks.
+fn padded_range(values: impl Iterator<Item = f64>) -> (f64, f64) {
     let (low, high) =
         values.fold((f64::MAX, f64::MIN), |(low, high), value| (low.min(value), high.max(value)));
     if low > high {
@@ -127,7 +134,7 @@ mod tests {
         for points in points {
             let chart = Chart { title: "title", x: "x", y: "y" };
             let points = points.into_iter().map(|(x, y)| Point { x, y, half_width: 0.0 }).collect();
-            let svg = chart.svg(&[Series { name: "<one>".to_owned(), points, joined: true }]).unwrap();
+            let svg = chart.svg(&[Series { name: "<one>".to_owned(), points, has_line: true }]).unwrap();
             assert!(svg.contains("&lt;one&gt;"));
         }
     }

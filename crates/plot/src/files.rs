@@ -1,14 +1,14 @@
-//! Conversion of SVG to PDF, which remains vector graphics, and to PNG.
+//! Conversion of SVG to PDF, which keeps vector graphics, and to PNG.
 
 use crate::Failure;
 use resvg::tiny_skia::{IntSize, Pixmap, Transform};
 use resvg::usvg::{Options, Tree};
 
-/// Pixels of a PNG per unit of the figure: sharp at the width of a page.
-const SCALE: f32 = 3.0;
+/// Number of pixels of a PNG per unit of the figure, with which a figure at the width of a page is sharp.
+const PNG_SCALE: f32 = 3.0;
 
 /// Renderer of figures with the fonts of this machine, which are loaded once.
-pub struct Painter {
+pub struct Renderer {
     options: Options<'static>,
 }
 
@@ -23,17 +23,17 @@ pub struct Pixels {
     pub rgba: Vec<u8>,
 }
 
-impl Painter {
+impl Renderer {
     /// Loads the fonts of this machine.
     ///
     /// # Errors
     ///
-    /// Returns an error without fonts.
-    pub fn new() -> Result<Painter, Failure> {
+    /// Returns an error if this machine has no font.
+    pub fn new() -> Result<Renderer, Failure> {
         let mut options = Options::default();
         let fonts = options.fontdb_mut();
         fonts.load_system_fonts();
-        // Without a font, text would be omitted silently.
+        // Without a font, text would be missing from figures without any error.
         let family = fonts.faces().next().map(|face| face.families.first().map(|(name, _)| name.clone()));
         let Some(Some(first)) = family else {
             return Err("there is no font on this machine to write labels with; SVG needs none".into());
@@ -43,7 +43,7 @@ impl Painter {
             |name: &&str| fonts.faces().any(|face| face.families.iter().any(|(own, _)| own == name));
         let chosen = known.into_iter().find(is_there).map_or(first, str::to_owned);
         fonts.set_sans_serif_family(chosen);
-        Ok(Painter { options })
+        Ok(Renderer { options })
     }
 
     fn tree(&self, svg: &str) -> Result<Tree, Failure> {
@@ -62,7 +62,7 @@ impl Painter {
     ///
     /// # Errors
     ///
-    /// Returns an error for invalid SVG, and for a figure without size.
+    /// Returns an error for invalid SVG, and for a figure of size zero.
     pub fn pixels(&self, svg: &str, scale: f32) -> Result<Pixels, Failure> {
         let pixels = self.pixmap(svg, scale)?;
         Ok(Pixels { width: pixels.width(), height: pixels.height(), rgba: pixels.take() })
@@ -74,7 +74,7 @@ impl Pixels {
     ///
     /// # Errors
     ///
-    /// Returns an error if there are fewer bytes than pixels.
+    /// Returns an error if there are fewer bytes than the pixels need.
     pub fn png(self) -> Result<Vec<u8>, Failure> {
         let size = IntSize::from_wh(self.width, self.height).ok_or("a picture of no size")?;
         Ok(Pixmap::from_vec(self.rgba, size).ok_or("fewer bytes than points")?.encode_png()?)
@@ -85,20 +85,20 @@ impl Pixels {
 ///
 /// # Errors
 ///
-/// Returns an error without fonts or memory.
+/// Returns an error if there is no font or not enough memory.
 pub fn png(svg: &str) -> Result<Vec<u8>, Failure> {
-    Ok(Painter::new()?.pixmap(svg, SCALE)?.encode_png()?)
+    Ok(Renderer::new()?.pixmap(svg, PNG_SCALE)?.encode_png()?)
 }
 
-/// Converts a figure to PDF with embedded fonts. The appearance is reproducible, but the order of parts in the file is
-/// not.
+/// Converts a figure to PDF with embedded fonts. The appearance is reproducible, but the order of the parts in the
+/// file is not.
 ///
 /// # Errors
 ///
-/// Returns an error without fonts.
+/// Returns an error if this machine has no font.
 pub fn pdf(svg: &str) -> Result<Vec<u8>, Failure> {
     let options = svg2pdf::ConversionOptions::default();
-    svg2pdf::to_pdf(&Painter::new()?.tree(svg)?, options, svg2pdf::PageOptions::default())
+    svg2pdf::to_pdf(&Renderer::new()?.tree(svg)?, options, svg2pdf::PageOptions::default())
         .map_err(|error| error.to_string().into())
 }
 
@@ -111,7 +111,7 @@ mod tests {
     fn charts_convert_to_pdf_and_reproducible_png() {
         let points = vec![Point { x: 1.0, y: 2.0, half_width: 0.5 }];
         let svg = Chart { title: "t", x: "x", y: "y" }
-            .svg(&[Series { name: "one".into(), points, joined: false }])
+            .svg(&[Series { name: "one".into(), points, has_line: false }])
             .unwrap();
         match (png(&svg), pdf(&svg)) {
             (Ok(png_once), Ok(pdf_once)) => {

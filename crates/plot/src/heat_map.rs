@@ -6,7 +6,7 @@ use plotters::coord::Shift;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
-/// Number that determines the colour of a cell, and the text on the cell.
+/// Number that determines the colour of a cell, and the text drawn on the cell.
 pub type Cell = (f64, String);
 
 /// Heat map; the first row is at the bottom.
@@ -18,14 +18,14 @@ pub struct HeatMap<'a> {
     pub x: (&'a str, Vec<String>),
     /// Label of the y axis, and names of the rows.
     pub y: (&'a str, Vec<String>),
-    /// Cells, row by row.
+    /// Cells, one row after the other.
     pub cells: Vec<Cell>,
 }
 
 const CELL: (i32, i32) = (64, 36);
-/// Minimum space left of the map; long row names need more.
+/// Minimum width of the space at the left of the map; long row names need more.
 const LEFT: i32 = 90;
-const LETTER: i32 = 7;
+const CHAR_WIDTH: i32 = 7;
 const TOP: i32 = 50;
 const BOTTOM: i32 = 60;
 
@@ -45,19 +45,19 @@ impl HeatMap<'_> {
     }
 
     /// Returns the width of the longest row name, in pixels.
-    fn names(&self) -> i32 {
-        LETTER * self.y.1.iter().map(String::len).max().unwrap_or(0) as i32
+    fn names_width(&self) -> i32 {
+        CHAR_WIDTH * self.y.1.iter().map(String::len).max().unwrap_or(0) as i32
     }
 
-    /// Returns the space left of the map, in pixels.
+    /// Returns the width of the space at the left of the map, in pixels.
     fn left(&self) -> i32 {
-        LEFT.max(self.names() + 50)
+        LEFT.max(self.names_width() + 50)
     }
 
     fn draw_on(&self, root: DrawingArea<SVGBackend, Shift>) -> Result<(), Failure> {
         let (columns, rows) = (self.x.1.len() as i32, self.y.1.len() as i32);
         let (width, height) = (columns * CELL.0, rows * CELL.1);
-        let (left, names) = (self.left(), self.names());
+        let (left, names) = (self.left(), self.names_width());
         root.fill(&WHITE)?;
         let style = |size: u32, colour: &RGBColor| {
             let centred = Pos::new(HPos::Center, VPos::Center);
@@ -73,9 +73,9 @@ impl HeatMap<'_> {
         for (at, (value, text)) in self.cells.iter().enumerate() {
             let (column, row) = (at as i32 % columns, at as i32 / columns);
             let corner = (left + column * CELL.0, TOP + (rows - 1 - row) * CELL.1);
-            let other = (corner.0 + CELL.0, corner.1 + CELL.1);
+            let opposite = (corner.0 + CELL.0, corner.1 + CELL.1);
             let share = (value - low) / (high - low).max(1e-9);
-            root.draw(&Rectangle::new([corner, other], colour(share).filled()))?;
+            root.draw(&Rectangle::new([corner, opposite], colour(share).filled()))?;
             let ink = if share > 0.55 { &WHITE } else { &BLACK };
             write(text, 14, ink, (corner.0 + CELL.0 / 2, corner.1 + CELL.1 / 2))?;
         }
@@ -96,6 +96,6 @@ impl HeatMap<'_> {
 
 /// Returns a colour from near white to dark blue.
 fn colour(share: f64) -> RGBColor {
-    let between = |from: f64, to: f64| (from + share * (to - from)).round() as u8;
-    RGBColor(between(240.0, 10.0), between(245.0, 50.0), between(252.0, 110.0))
+    let interpolate = |from: f64, to: f64| (from + share * (to - from)).round() as u8;
+    RGBColor(interpolate(240.0, 10.0), interpolate(245.0, 50.0), interpolate(252.0, 110.0))
 }

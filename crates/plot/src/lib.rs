@@ -10,10 +10,10 @@ pub mod figures;
 mod files;
 mod heat_map;
 
-pub use bars::{Bar, Bars, Level};
+pub use bars::{Bar, Bars, ReferenceLine};
 pub use chart::{Chart, Point, Series};
 #[cfg(feature = "files")]
-pub use files::{Painter, Pixels, pdf, png};
+pub use files::{Pixels, Renderer, pdf, png};
 pub use heat_map::{Cell, HeatMap};
 
 /// Error of plotters or of a conversion.

@@ -1,42 +1,32 @@
 //! Advice on a stack, with progress and Ctrl-C for Python.
 
 use crate::errors::{self, ScenarioError};
-use crate::store::ResultStore;
-use crate::study;
+use crate::study::{self, StudyArgs};
 use pyo3::prelude::*;
-use serde_json::json;
+use serde_json::{Value, json};
 use wearwell_study::advise::{self as core, Advice, AdviseError, AdviseOptions};
 
 /// Tries changes to a scenario and returns the advice as JSON.
 #[pyfunction]
-#[pyo3(signature = (scenario, *, only, replicas, depth, quick, threads=None, progress=None, store=None, executor=None))]
-#[expect(clippy::too_many_arguments, reason = "Python names them")]
+#[pyo3(signature = (args, *, only, replicas, depth))]
 pub fn advise(
     py: Python<'_>,
-    scenario: &str,
+    args: StudyArgs,
     only: Vec<String>,
     replicas: u32,
     depth: u32,
-    quick: bool,
-    threads: Option<usize>,
-    progress: Option<Py<PyAny>>,
-    store: Option<Py<ResultStore>>,
-    executor: Option<Py<PyAny>>,
 ) -> PyResult<String> {
-    let draft = study::draft(scenario, quick)?;
-    let advice = study::watched(py, progress, executor, move |executor, watch| {
-        let sweep = study::options(threads, store.as_ref(), executor);
-        core::advise(&draft, &AdviseOptions { only, replicas, depth, sweep }, watch)
+    let outcome = args.run(py, move |draft, sweep, watch| {
+        core::advise(draft, &AdviseOptions { only, replicas, depth, sweep }, watch)
     })?;
-    Ok(as_json(&advice.map_err(from_advise)?))
+    let advice = outcome.map_err(from_advise)?;
+    Ok(study::as_json(&advice.rows(), &json!(advice), Some(settings(&advice))))
 }
 
-/// Returns the columns with their rows, the settings of each row, skipped changes, and the complete advice.
-fn as_json(advice: &Advice) -> String {
-    let (columns, rows) = study::table(&advice.rows());
-    let tried = advice.changes.iter().chain(&advice.combinations);
-    let settings: Vec<_> = tried.map(|tried| &tried.change.settings).collect();
-    json!({"columns": columns, "rows": rows, "settings": settings, "skipped": advice.skipped, "advice": advice}).to_string()
+/// Returns the settings of each change, in the order of the rows.
+fn settings(advice: &Advice) -> Value {
+    let trials = advice.changes.iter().chain(&advice.combinations);
+    trials.map(|trial| json!(trial.change.settings)).collect()
 }
 
 fn from_advise(error: AdviseError) -> PyErr {

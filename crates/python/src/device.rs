@@ -13,7 +13,7 @@ use wearwell_engine::layer::{Bytes, LayerError, Reports};
 use wearwell_stack::{Scenario, Stack};
 
 /// A stack of any page size.
-trait Store: Send {
+trait DeviceStore: Send {
     fn write(&mut self, first: u32, data: &[u8]) -> Result<(), LayerError>;
     fn read(&mut self, first: u32, count: u32) -> Result<Vec<u8>, LayerError>;
     fn trim(&mut self, first: u32, count: u32) -> Result<(), LayerError>;
@@ -26,7 +26,7 @@ fn pages(first: u32, count: u32) -> Vec<Lpn> {
     (first..first + count).map(Lpn).collect()
 }
 
-impl<const N: usize> Store for Stack<Bytes<N>> {
+impl<const N: usize> DeviceStore for Stack<Bytes<N>> {
     fn write(&mut self, first: u32, data: &[u8]) -> Result<(), LayerError> {
         let (contents, _) = data.as_chunks::<N>();
         let contents: Vec<_> = contents.iter().map(|&page| Bytes(page)).collect();
@@ -59,7 +59,7 @@ impl<const N: usize> Store for Stack<Bytes<N>> {
 /// A stack in memory that holds data.
 #[pyclass(frozen, module = "wearwell._core")]
 pub struct LiveDevice {
-    store: Mutex<Box<dyn Store>>,
+    store: Mutex<Box<dyn DeviceStore>>,
     names: Vec<String>,
     logical_pages: u32,
     page_bytes: u32,
@@ -80,13 +80,13 @@ fn build<const N: usize>(scenario: &Scenario) -> PyResult<LiveDevice> {
 }
 
 impl LiveDevice {
-    fn with<T: Send>(
+    fn with_store<T: Send>(
         &self,
         py: Python<'_>,
-        work: impl FnOnce(&mut dyn Store) -> Result<T, LayerError> + Send,
+        work: impl FnOnce(&mut dyn DeviceStore) -> Result<T, LayerError> + Send,
     ) -> PyResult<T> {
         let done = py.detach(|| {
-            // Between two calls the store is consistent, even if a thread that used it panicked.
+            // The store is consistent between two calls, even if a thread that used it panicked.
             work(&mut **self.store.lock().unwrap_or_else(PoisonError::into_inner))
         });
         done.map_err(|error| RunError::new_err(error.to_string()))
@@ -112,7 +112,7 @@ impl LiveDevice {
     fn new(py: Python<'_>, scenario: &str, max_bytes: u64) -> PyResult<Self> {
         let scenario = scenario::parse(scenario)?;
         py.detach(|| {
-            // A stack without data gives the sizes before memory is allocated for data.
+            // A stack without data is built first; it gives the sizes before memory is allocated for data.
             let counting =
                 wearwell_stack::build::<()>(&mut scenario.clone()).map_err(|error| errors::from_config(&error))?;
             if counting.targets.len() > 1 {
@@ -169,28 +169,28 @@ impl LiveDevice {
             )));
         }
         let (first, _) = self.check_range(page, (data.len() / page_bytes) as i64)?;
-        self.with(py, |store| store.write(first, data))
+        self.with_store(py, |store| store.write(first, data))
     }
 
     #[pyo3(signature = (page, count=1))]
     fn read<'py>(&self, py: Python<'py>, page: i64, count: i64) -> PyResult<Bound<'py, PyBytes>> {
         let (first, count) = self.check_range(page, count)?;
-        let data = self.with(py, |store| store.read(first, count))?;
+        let data = self.with_store(py, |store| store.read(first, count))?;
         Ok(PyBytes::new(py, &data))
     }
 
     #[pyo3(signature = (page, count=1))]
     fn trim(&self, py: Python<'_>, page: i64, count: i64) -> PyResult<()> {
         let (first, count) = self.check_range(page, count)?;
-        self.with(py, |store| store.trim(first, count))
+        self.with_store(py, |store| store.trim(first, count))
     }
 
     fn flush(&self, py: Python<'_>) -> PyResult<()> {
-        self.with(py, |store| store.flush())
+        self.with_store(py, |store| store.flush())
     }
 
     fn counters(&self, py: Python<'_>) -> PyResult<String> {
-        let reports = self.with(py, |store| Ok(store.reports()))?;
+        let reports = self.with_store(py, |store| Ok(store.reports()))?;
         let layers = self.names.iter().zip(&reports.layers);
         let layers: Vec<Value> = layers.map(|(name, layer)| layer_counters(name, &layer.counters)).collect();
         let nand = reports.nand.unwrap_or_default();
@@ -199,7 +199,7 @@ impl LiveDevice {
     }
 
     fn check(&self, py: Python<'_>) -> PyResult<()> {
-        self.with(py, |store| Ok(store.check()))?.map_err(RunError::new_err)
+        self.with_store(py, |store| Ok(store.check()))?.map_err(RunError::new_err)
     }
 }
 

@@ -11,11 +11,11 @@ use wearwell_study::drive::{self as core, DataSheet, DriveError, SmartReport};
 #[pyfunction]
 pub fn drive_sheet(py: Python<'_>, sheet: &str) -> PyResult<String> {
     let sheet = parse(sheet)?.resolve().map_err(from_sheet)?;
-    let found = py.detach(|| core::summary(&sheet));
+    let found = py.detach(|| core::summarize(&sheet));
     as_json(&found.map_err(from_drive)?)
 }
 
-/// Evaluates one SMART report, or two of the same drive; each is a pair of name and text. Returns JSON.
+/// Evaluates one SMART report, or two reports of the same drive, each given as a pair of name and text. Returns JSON.
 #[pyfunction]
 #[pyo3(signature = (sheet, later, earlier=None, days=None))]
 pub fn drive_smart(
@@ -30,20 +30,21 @@ pub fn drive_smart(
     let later = read(&later)?;
     let earlier = earlier.as_ref().map(read).transpose()?;
     if let Some(days) = days.filter(|days| !(*days > 0.0 && days.is_finite())) {
-        return Err(errors::wrong("days", &format!("is {days}; it must be a number above 0")));
+        return Err(errors::invalid_parameter("days", &format!("is {days}; it must be a number above 0")));
     }
-    let found = py.detach(|| core::field(&sheet, earlier.as_ref(), &later, days));
+    let found = py.detach(|| core::evaluate_reports(&sheet, earlier.as_ref(), &later, days));
     as_json(&found.map_err(from_drive)?)
 }
 
-/// Returns a scenario of the drive as TOML; with `scaled_to` (a size as JSON), one of that capacity.
+/// Returns a scenario of the drive as TOML; if `scaled_to` (a size as JSON) is given, of a drive with that capacity.
 #[pyfunction]
 #[pyo3(signature = (sheet, scaled_to=None))]
 pub fn drive_scenario(sheet: &str, scaled_to: Option<&str>) -> PyResult<String> {
     let shown: Option<ByteSize> = match scaled_to {
-        Some(size) => {
-            Some(serde_json::from_str(size).map_err(|error| errors::wrong("scaled_to", &error.to_string()))?)
-        }
+        Some(size) => Some(
+            serde_json::from_str(size)
+                .map_err(|error| errors::invalid_parameter("scaled_to", &error.to_string()))?,
+        ),
         None => None,
     };
     let sheet = parse(sheet)?.resolve().map_err(from_sheet)?;
@@ -59,8 +60,8 @@ fn parse(sheet: &str) -> PyResult<DataSheet> {
     })
 }
 
-fn as_json(found: &impl Serialize) -> PyResult<String> {
-    Ok(serde_json::to_string(found).expect("plain data"))
+fn as_json(evaluation: &impl Serialize) -> PyResult<String> {
+    Ok(serde_json::to_string(evaluation).expect("plain data"))
 }
 
 fn from_sheet(error: ConfigError) -> PyErr {

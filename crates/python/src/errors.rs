@@ -30,24 +30,24 @@ pub fn from_run(error: &wearwell_stack::RunError) -> PyErr {
 }
 
 /// Returns the error for an unknown name of a parameter; `names` are the valid names.
-pub fn no_such(parameter: &'static str, name: &str, names: &[&str]) -> PyErr {
-    wrong(parameter, &format!("there is no {name:?}; there are {}", names.join(", ")))
+pub fn unknown_name(parameter: &'static str, name: &str, names: &[&str]) -> PyErr {
+    invalid_parameter(parameter, &format!("there is no {name:?}; there are {}", names.join(", ")))
 }
 
 /// Returns the error for a parameter with a problem.
-pub fn wrong(parameter: &'static str, problem: &str) -> PyErr {
+pub fn invalid_parameter(parameter: &'static str, problem: &str) -> PyErr {
     ParameterError::new_err((format!("{parameter}: {problem}"), parameter))
 }
 
-/// Advice in messages of the core with names from Rust, and the replacement with names from Python.
-const ADVICE: (&str, &str) =
+/// Advice in a message of the core that uses names from Rust, and its replacement with names from Python.
+const MESSAGE_REPLACEMENT: (&str, &str) =
     ("merge classes (Classes::merged) or extrapolate (ManyClasses)", "see wearwell.theory.many_classes");
 
-/// Converts an error of the theory; `index` is the row of the question, or the position of a class in its list.
+/// Converts an error of the theory; `index` is the row of the query, or the position of a class in its list.
 pub fn from_theory(error: &wearwell_theory::TheoryError, index: Option<usize>) -> PyErr {
     match error {
         wearwell_theory::TheoryError::Parameter { parameter, problem } => {
-            let problem = problem.replace(ADVICE.0, ADVICE.1);
+            let problem = problem.replace(MESSAGE_REPLACEMENT.0, MESSAGE_REPLACEMENT.1);
             ParameterError::new_err((format!("{parameter}: {problem}"), *parameter, index))
         }
         wearwell_theory::TheoryError::NotConverged { .. } => {
@@ -58,12 +58,12 @@ pub fn from_theory(error: &wearwell_theory::TheoryError, index: Option<usize>) -
 
 /// First exception raised by a part written in Python.
 ///
-/// Parts of the engine cannot fail. A part that fails therefore stores its exception here and continues with
-/// harmless values until the run's observer is called and stops the run.
+/// Parts of the engine cannot fail. A part that fails therefore stores its exception here, and continues with
+/// harmless values until the observer of the run is called and stops the run.
 #[derive(Clone, Default)]
-pub struct Failure(Arc<OnceLock<PyErr>>);
+pub struct FirstException(Arc<OnceLock<PyErr>>);
 
-impl Failure {
+impl FirstException {
     pub fn record(&self, error: PyErr) {
         // A later exception is a consequence of the first.
         let _ = self.0.set(error);

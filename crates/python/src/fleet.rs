@@ -8,7 +8,8 @@ use wearwell_stack::Draft;
 use wearwell_study::SweepOptions;
 use wearwell_study::fleet::{self as core, CheckOptions, FleetError, FleetOptions};
 
-/// Predicts the fleet in a file or, without a file, in a JSON text whose paths are relative to the current folder; returns JSON.
+/// Predicts the fleet that a file describes or, without a file, a JSON text whose paths are relative to the current
+/// folder. Returns JSON.
 #[pyfunction]
 #[pyo3(signature = (path, text, *, check=None, check_blocks, tolerance, threads=None, progress=None))]
 #[expect(clippy::too_many_arguments, reason = "Python names them")]
@@ -25,8 +26,8 @@ pub fn fleet(
     let plan = match path {
         Some(path) => core::from_file(&path),
         None => {
-            let value =
-                serde_json::from_str(text).map_err(|error| errors::wrong("fleet", &error.to_string()))?;
+            let value = serde_json::from_str(text)
+                .map_err(|error| errors::invalid_parameter("fleet", &error.to_string()))?;
             core::of_draft(&Draft::from_value(value), &PathBuf::new())
         }
     };
@@ -34,8 +35,8 @@ pub fn fleet(
     let check = check.map(|drives| CheckOptions { drives, blocks: check_blocks, tolerance });
     let sweep = SweepOptions { threads, ..SweepOptions::default() };
     let options = FleetOptions { check, sweep };
-    let found = study::watched(py, progress, None, move |_, watch| {
-        core::foresee(&plan, &options, watch).map_err(Box::new)
+    let found = study::run_with_progress(py, progress, None, move |_, watch| {
+        core::evaluate(&plan, &options, watch).map_err(Box::new)
     })?;
     Ok(serde_json::to_string(&found.map_err(|error| from_fleet(*error))?).expect("plain data"))
 }

@@ -1,7 +1,7 @@
-//! The compiled half of the Python package: `wearwell._core`.
+//! The compiled part of the Python package: `wearwell._core`.
 //!
-//! Scenarios, results and listings are passed as JSON, so that Rust's checks and names apply on both sides; pages,
-//! requests and parameters of the theory are passed as NumPy arrays. `_core.pyi` documents the functions.
+//! Scenarios, results and listings are passed as JSON, so that the checks and names of Rust apply on both sides.
+//! Pages, requests and parameters of the theory are passed as NumPy arrays. `_core.pyi` documents the functions.
 
 mod advise;
 mod device;
@@ -9,11 +9,11 @@ mod drive;
 mod errors;
 mod executor;
 mod fleet;
+mod interruptible;
 mod limit;
 mod listing;
 mod page;
 mod part;
-mod patience;
 mod placement;
 mod policy;
 mod run;

@@ -84,9 +84,9 @@ fn preset(preset: &Preset) -> Value {
         "channel_mb_per_s": preset.channel_mb_per_s,
         "over_provisioning": preset.over_provisioning,
         "gc_watermark": preset.gc_watermark,
-        "product": preset.front().map(|front| front.product),
-        "host_mb_per_s": preset.front().map(|front| front.host_mb_per_s),
-        "controller_read_us": preset.front().map(|front| front.controller_read_us),
-        "controller_write_us": preset.front().map(|front| front.controller_write_us),
+        "product": preset.front_end().map(|front| front.product),
+        "host_mb_per_s": preset.front_end().map(|front| front.host_mb_per_s),
+        "controller_read_us": preset.front_end().map(|front| front.controller_read_us),
+        "controller_write_us": preset.front_end().map(|front| front.controller_write_us),
     })
 }

@@ -4,7 +4,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use wearwell_report::Document;
 
-/// Returns an HTML page of named JSON documents.
+/// Returns an HTML page of JSON documents, each given with its name.
 #[pyfunction]
 pub fn page(py: Python<'_>, title: &str, documents: Vec<(String, String)>) -> PyResult<String> {
     let page = py.detach(|| {

@@ -1,18 +1,18 @@
-//! Common code for all parts of a run that are written in Python.
+//! Code that all parts of a run written in Python share.
 
-use crate::errors::Failure;
+use crate::errors::FirstException;
 use pyo3::call::PyCallArgs;
 use pyo3::exceptions::{PyException, PyTypeError};
 use pyo3::prelude::*;
 
-/// Sizes of the store that a policy is built for.
+/// Sizes of the store for which a policy is built.
 #[pyclass(frozen, get_all, module = "wearwell._core")]
 pub struct Store {
-    /// Erase blocks.
+    /// Number of erase blocks.
     blocks: u32,
-    /// Pages per erase block.
+    /// Number of pages per erase block.
     pages_per_block: u32,
-    /// Logical pages that the store offers.
+    /// Number of logical pages that the store offers.
     logical_pages: u32,
     /// Seed of the run, for generators of random numbers.
     seed: u64,
@@ -34,49 +34,50 @@ impl Store {
     }
 }
 
-/// Formats a returned value for an error message, shortened to one line.
-pub fn shown(value: &Bound<'_, PyAny>) -> PyResult<String> {
-    const MOST: usize = 60;
+/// Formats a returned value for an error message, as one short line.
+pub fn shortened_repr(value: &Bound<'_, PyAny>) -> PyResult<String> {
+    const MAX_CHARS: usize = 60;
     let text = value.repr()?.to_string();
-    let line: String = text.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(MOST + 1).collect();
-    let cut = line.char_indices().nth(MOST).map(|(at, _)| at);
+    let line: String =
+        text.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(MAX_CHARS + 1).collect();
+    let cut = line.char_indices().nth(MAX_CHARS).map(|(at, _)| at);
     Ok(match cut {
         Some(at) => format!("{} ... (a {})", &line[..at], value.get_type().name()?),
         None => line,
     })
 }
 
-/// A Python object used as a part of a run.
-pub struct Part {
-    /// Name of its class, or of the function itself, for error messages.
+/// A Python object that is used as a part of a run.
+pub struct PythonPart {
+    /// Name of the object's class, or of the function if the object is one, for error messages.
     class: String,
     /// Role of the part in the run, such as `victim policy`.
     role: &'static str,
-    failure: Failure,
+    failure: FirstException,
 }
 
-/// A method of such an object.
+/// A method of the Python object.
 pub struct Method {
     name: &'static str,
     bound: Py<PyAny>,
 }
 
-impl Part {
-    pub fn new(object: &Bound<'_, PyAny>, role: &'static str, failure: Failure) -> PyResult<Self> {
+impl PythonPart {
+    pub fn new(object: &Bound<'_, PyAny>, role: &'static str, failure: FirstException) -> PyResult<Self> {
         let has_name = object.is_callable() && object.hasattr("__name__")?;
         let class = match has_name {
             true => object.getattr("__name__")?.str()?.to_string(),
             false => object.get_type().name()?.to_string(),
         };
-        Ok(Part { class, role, failure })
+        Ok(PythonPart { class, role, failure })
     }
 
-    /// Returns the name of its class, or of the function itself.
+    /// Returns the name of the object's class, or of the function if the object is one.
     pub fn class(&self) -> &str {
         &self.class
     }
 
-    /// Returns an optional method of the object.
+    /// Returns a method of the object, if it has one with this name.
     pub fn optional(&self, object: &Bound<'_, PyAny>, name: &'static str) -> PyResult<Option<Method>> {
         let Some(method) = object.getattr_opt(name)? else { return Ok(None) };
         if !method.is_callable() {
@@ -87,7 +88,7 @@ impl Part {
         Ok(Some(Method { name, bound: method.unbind() }))
     }
 
-    /// Returns a required method of the object.
+    /// Returns a method that the object must have.
     pub fn required(
         &self,
         object: &Bound<'_, PyAny>,
@@ -107,7 +108,7 @@ impl Part {
         format!("{}.{}", self.class, method.name)
     }
 
-    /// Calls the method; adds a note with its name to an exception.
+    /// Calls the method; to an exception, adds a note with the name of the method.
     pub fn call<'py, A: PyCallArgs<'py>>(
         &self,
         py: Python<'py>,
@@ -115,15 +116,15 @@ impl Part {
         arguments: A,
     ) -> PyResult<Bound<'py, PyAny>> {
         let called = method.bound.bind(py).call1(arguments);
-        called.map_err(|error| self.blame(py, &self.name(method), error))
+        called.map_err(|error| self.add_origin(py, &self.name(method), error))
     }
 
-    /// Adds a note with the origin to an exception.
-    pub fn blame(&self, py: Python<'_>, place: &str, error: PyErr) -> PyErr {
-        // Ctrl-C is not caused by the part.
+    /// Adds a note about the origin to an exception.
+    pub fn add_origin(&self, py: Python<'_>, origin: &str, error: PyErr) -> PyErr {
+        // The part does not cause Ctrl-C.
         if error.is_instance_of::<PyException>(py) {
-            let note = format!("in {place}, the {} of this run", self.role);
-            // If the exception takes no notes, raise it without one.
+            let note = format!("in {origin}, the {} of this run", self.role);
+            // If the exception accepts no notes, it is raised without one.
             let _ = error.value(py).call_method1("add_note", (note,));
         }
         error
@@ -135,7 +136,7 @@ impl Part {
     }
 
     /// Calls the method, if the object has it.
-    pub fn tell<A: for<'py> PyCallArgs<'py>>(&self, method: &Option<Method>, arguments: A) {
+    pub fn notify<A: for<'py> PyCallArgs<'py>>(&self, method: &Option<Method>, arguments: A) {
         let Some(method) = method else { return };
         self.attempt(|py| self.call(py, method, arguments).map(drop));
     }

@@ -1,6 +1,6 @@
 //! Execution of a scenario, with progress and Ctrl-C for Python.
 
-use crate::errors::{self, Failure};
+use crate::errors::{self, FirstException};
 use crate::placement::PythonPlacement;
 use crate::policy::PythonPolicy;
 use crate::scenario;
@@ -10,8 +10,8 @@ use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use wearwell_engine::victim::VictimPolicy;
 use wearwell_nvmfs::top;
-use wearwell_stack::{Observer, Parts, Phase, Progress};
-use wearwell_study::beside;
+use wearwell_stack::{CustomParts, Observer, Phase, Progress};
+use wearwell_study::add_prediction;
 use wearwell_workload::Workload;
 
 /// Runs a scenario and returns the result as JSON.
@@ -27,27 +27,30 @@ pub fn run(
     windows: bool,
 ) -> PyResult<String> {
     let scenario = scenario::parse(scenario)?;
-    let failure = Failure::default();
-    // Theory has no model of the caller's own parts.
+    let failure = FirstException::default();
+    // Theory has no model of parts that the caller wrote.
     let has_own_parts = victim.is_some() || placement.is_some() || workload.is_some();
     let victim =
         victim.map(|policy| PythonPolicy::new(policy, scenario.seed, failure.clone())).transpose()?;
     let workload = workload.map(|source| PythonWorkload::new(source, failure.clone())).transpose()?;
-    let parts = Parts {
+    let parts = CustomParts {
         victim: victim.map(|policy| Box::new(policy) as Box<dyn VictimPolicy>),
         placement: placement
-            .map(|object| PythonPlacement::own(object, scenario.seed, failure.clone()))
+            .map(|object| PythonPlacement::custom(object, scenario.seed, failure.clone()))
             .transpose()?,
         workload: workload.map(|workload| {
-            let make = move |logical_pages| Box::new(workload.on(logical_pages)) as Box<dyn Workload>;
-            Box::new(make) as wearwell_stack::MakeWorkload
+            let build_workload =
+                move |logical_pages| Box::new(workload.for_logical_pages(logical_pages)) as Box<dyn Workload>;
+            Box::new(build_workload) as wearwell_stack::WorkloadFactory
         }),
     };
-    let watch = Arc::new(Watch::new(progress, failure.clone()));
+    let watch = Arc::new(ProgressReporter::new(progress, failure.clone()));
     let waiting = watch.clone();
     let result = py.detach(|| {
-        let goes_on = move || waiting.goes_on();
-        wearwell_trace::while_waiting(goes_on, || top::run_with(&scenario, parts, &mut Watcher(watch)))
+        let may_continue = move || waiting.may_continue();
+        wearwell_trace::with_wait_callback(may_continue, || {
+            top::run_with(&scenario, parts, &mut RunObserver(watch))
+        })
     });
     // An exception in Python has priority: the error of the run is its consequence.
     if let Some(error) = failure.get(py) {
@@ -55,27 +58,31 @@ pub fn run(
     }
     let mut result = result.map_err(|error| errors::from_run(&error))?;
     if !windows {
-        result.forget_series();
+        result.drop_series();
     }
     if !has_own_parts {
-        py.detach(|| beside(&mut result));
+        py.detach(|| add_prediction(&mut result));
     }
     Ok(serde_json::to_string(&result).expect("results are plain data"))
 }
 
-/// Passes progress on, and stops the run on Ctrl-C or after an exception in Python.
-struct Watch {
+/// Reports progress to Python, and stops the run on Ctrl-C or after an exception in Python.
+struct ProgressReporter {
     progress: Option<Py<PyAny>>,
-    failure: Failure,
-    /// Progress that was passed on last.
+    failure: FirstException,
+    /// Progress that was last reported.
     last: Mutex<Progress>,
 }
 
-impl Watch {
-    fn new(progress: Option<Py<PyAny>>, failure: Failure) -> Self {
-        let begin =
-            Progress { phase: Phase::ReadTrace, done: 0.0, drive_writes: 0.0, write_amplification: None };
-        Watch { progress, failure, last: Mutex::new(begin) }
+impl ProgressReporter {
+    fn new(progress: Option<Py<PyAny>>, failure: FirstException) -> Self {
+        let begin = Progress {
+            phase: Phase::ReadTrace,
+            fraction_done: 0.0,
+            drive_writes: 0.0,
+            write_amplification: None,
+        };
+        ProgressReporter { progress, failure, last: Mutex::new(begin) }
     }
 
     fn last(&self) -> MutexGuard<'_, Progress> {
@@ -83,13 +90,14 @@ impl Watch {
         self.last.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns true if the run may continue; called while the run waits. There is no new progress, but the callback may end the run.
-    fn goes_on(&self) -> bool {
+    /// Returns true if the run may continue. Called while the run waits; there is no new progress, but the callback
+    /// may end the run.
+    fn may_continue(&self) -> bool {
         let last = *self.last();
-        self.failure.attempt(|py| self.tell(py, &last)).is_some()
+        self.failure.attempt(|py| self.report(py, &last)).is_some()
     }
 
-    fn tell(&self, py: Python<'_>, progress: &Progress) -> PyResult<()> {
+    fn report(&self, py: Python<'_>, progress: &Progress) -> PyResult<()> {
         py.check_signals()?;
         if let Some(callback) = &self.progress {
             let phase = match progress.phase {
@@ -99,19 +107,20 @@ impl Watch {
                 Phase::WarmUp => "warm_up",
                 Phase::Measure => "measure",
             };
-            let arguments = (phase, progress.done, progress.drive_writes, progress.write_amplification);
+            let arguments =
+                (phase, progress.fraction_done, progress.drive_writes, progress.write_amplification);
             callback.call1(py, arguments)?;
         }
         Ok(())
     }
 }
 
-struct Watcher(Arc<Watch>);
+struct RunObserver(Arc<ProgressReporter>);
 
-impl Observer for Watcher {
+impl Observer for RunObserver {
     fn progress(&mut self, progress: &Progress) -> ControlFlow<()> {
         *self.0.last() = *progress;
-        match Python::attach(|py| self.0.tell(py, progress)) {
+        match Python::attach(|py| self.0.report(py, progress)) {
             Ok(()) => ControlFlow::Continue(()),
             Err(error) => {
                 self.0.failure.record(error);
@@ -120,7 +129,7 @@ impl Observer for Watcher {
         }
     }
 
-    fn keep_going(&mut self) -> ControlFlow<()> {
+    fn should_continue(&mut self) -> ControlFlow<()> {
         if self.0.failure.is_set() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 }

@@ -1,8 +1,8 @@
-//! Common code for studies of many runs.
+//! Code that studies of many runs share.
 
-use crate::errors::{self, Failure, ScenarioError};
+use crate::errors::{self, FirstException, ScenarioError};
 use crate::executor::PythonExecutor;
-use crate::patience::gently;
+use crate::interruptible::run_stopping;
 use crate::scenario;
 use crate::store::ResultStore;
 use pyo3::prelude::*;
@@ -10,59 +10,77 @@ use serde_json::{Value, json};
 use std::ops::ControlFlow;
 use wearwell_nvmfs::top;
 use wearwell_stack::{Draft, DraftError, Progress};
-use wearwell_study::advise::shortened;
+use wearwell_study::advise::short_run_settings;
 use wearwell_study::{Executor, Row, SweepError, SweepObserver, SweepOptions};
 
+/// Arguments that all studies have: attributes of the package's `StudyArgs`.
+#[derive(FromPyObject)]
+pub struct StudyArgs {
+    scenario: String,
+    quick: bool,
+    threads: Option<usize>,
+    progress: Option<Py<PyAny>>,
+    store: Option<Py<ResultStore>>,
+    executor: Option<Py<PyAny>>,
+}
+
+impl StudyArgs {
+    /// Runs a study of the scenario with progress and Ctrl-C.
+    pub fn run<T: Send + 'static>(
+        self,
+        py: Python<'_>,
+        study: impl FnOnce(&Draft, SweepOptions<'_>, &StudyObserver) -> T + Send + 'static,
+    ) -> PyResult<T> {
+        let StudyArgs { scenario, quick, threads, progress, store, executor } = self;
+        let draft = draft(&scenario, quick)?;
+        run_with_progress(py, progress, executor, move |executor, watch| {
+            let sweep = SweepOptions {
+                threads,
+                store: store.as_ref().map(|store| store.get().as_store()),
+                executor: executor.map(|executor| executor as &dyn Executor),
+                run: Some(top::run),
+                ..SweepOptions::default()
+            };
+            study(&draft, sweep, watch)
+        })
+    }
+}
+
 /// Returns the draft of a study's scenario, with shorter runs if `quick`.
-pub fn draft(scenario: &str, quick: bool) -> PyResult<Draft> {
+fn draft(scenario: &str, quick: bool) -> PyResult<Draft> {
     scenario::parse(scenario)?;
     let mut draft = Draft::from_value(serde_json::from_str(scenario).expect("parsed before"));
     if quick {
-        let shortened = shortened(&draft).map_err(|error| from_draft(&error))?;
+        let shortened = short_run_settings(&draft).map_err(|error| from_draft(&error))?;
         let applied = shortened.iter().try_for_each(|setting| setting.apply(&mut draft));
         applied.map_err(|error| from_draft(&error))?;
     }
     Ok(draft)
 }
 
-/// Returns the options of a study: number of threads, store of finished runs, executor.
-pub fn options<'a>(
-    threads: Option<usize>,
-    store: Option<&'a Py<ResultStore>>,
-    executor: Option<&'a PythonExecutor>,
-) -> SweepOptions<'a> {
-    SweepOptions {
-        threads,
-        store: store.map(|store| store.get().as_store()),
-        executor: executor.map(|executor| executor as &dyn Executor),
-        run: Some(top::run),
-        ..SweepOptions::default()
-    }
-}
-
-/// Runs a study with progress, and with the runs made by `executor`, if there is one. An exception in Python has
+/// Runs a study with progress reports; `executor` executes the runs, if there is one. An exception in Python has
 /// priority over the result.
-pub fn watched<T: Send + 'static>(
+pub fn run_with_progress<T: Send + 'static>(
     py: Python<'_>,
     progress: Option<Py<PyAny>>,
     executor: Option<Py<PyAny>>,
-    study: impl FnOnce(Option<&PythonExecutor>, &Watch) -> T + Send + 'static,
+    study: impl FnOnce(Option<&PythonExecutor>, &StudyObserver) -> T + Send + 'static,
 ) -> PyResult<T> {
-    let failure = Failure::default();
-    let executor = executor.map(|make| PythonExecutor::new(make, failure.clone()));
-    let watch = Watch::new(progress, failure.clone());
-    let found = gently(py, &failure, move || study(executor.as_ref(), &watch))?;
+    let failure = FirstException::default();
+    let executor = executor.map(|submit| PythonExecutor::new(submit, failure.clone()));
+    let watch = StudyObserver::new(progress, failure.clone());
+    let found = run_stopping(py, &failure, move || study(executor.as_ref(), &watch))?;
     match failure.get(py) {
         Some(error) => Err(error),
         None => Ok(found),
     }
 }
 
-/// Returns the columns of a table with their rows.
-pub fn table(rows: &[Row]) -> (Value, Value) {
+/// Returns the columns with their rows, the document of the page, and the settings of each row if there are any.
+pub fn as_json(rows: &[Row], document: &Value, settings: Option<Value>) -> String {
     let columns: Vec<&str> = rows[0].iter().map(|(name, _)| name.as_str()).collect();
     let values: Vec<Vec<_>> = rows.iter().map(|row| row.iter().map(|(_, value)| value).collect()).collect();
-    (json!(columns), json!(values))
+    json!({ "columns": columns, "rows": values, "document": document, "settings": settings }).to_string()
 }
 
 /// Converts an error in a scenario, with its key.
@@ -79,34 +97,34 @@ pub fn from_sweep(error: &SweepError) -> PyErr {
     }
 }
 
-/// Passes on the number of finished runs, and stops after an exception in Python.
-pub struct Watch {
+/// Reports the number of finished runs to Python, and stops the study after an exception there.
+pub struct StudyObserver {
     progress: Option<Py<PyAny>>,
-    failure: Failure,
+    failure: FirstException,
 }
 
-impl Watch {
-    /// Calls `progress` with the numbers of finished and of all runs; an exception is recorded in `failure`.
-    pub fn new(progress: Option<Py<PyAny>>, failure: Failure) -> Self {
-        Watch { progress, failure }
+impl StudyObserver {
+    /// Calls `progress` with the number of finished runs and of all runs; an exception is recorded in `failure`.
+    pub fn new(progress: Option<Py<PyAny>>, failure: FirstException) -> Self {
+        StudyObserver { progress, failure }
     }
 
-    fn flow(&self) -> ControlFlow<()> {
+    fn stop_on_failure(&self) -> ControlFlow<()> {
         if self.failure.is_set() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 }
 
-impl SweepObserver for Watch {
+impl SweepObserver for StudyObserver {
     fn begin(&self, _: usize) -> ControlFlow<()> {
-        self.flow()
+        self.stop_on_failure()
     }
 
     fn progress(&self, _: usize, _: &Progress) -> ControlFlow<()> {
-        self.flow()
+        self.stop_on_failure()
     }
 
     fn keep_going(&self) -> ControlFlow<()> {
-        self.flow()
+        self.stop_on_failure()
     }
 
     fn finished(&self, finished: usize, points: usize) {

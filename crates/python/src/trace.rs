@@ -1,7 +1,7 @@
-//! Traces, batch by batch.
+//! Traces, which are read in batches.
 
 use crate::errors::{TraceError, from_trace};
-use crate::patience::patiently;
+use crate::interruptible::run_abandoning;
 use numpy::{IntoPyArray, PyArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -22,7 +22,7 @@ const BATCH_REQUESTS: usize = 1 << 16;
 #[pyclass(frozen, module = "wearwell._core")]
 pub struct TraceReader {
     reader: Arc<Mutex<wearwell_trace::TraceReader>>,
-    /// True if a thread that was abandoned on Ctrl-C may still hold the reader.
+    /// True if a thread that was abandoned on Ctrl-C may still use the reader.
     interrupted: AtomicBool,
     batch_requests: usize,
 }
@@ -35,21 +35,21 @@ impl TraceReader {
         Ok(())
     }
 
-    fn with<T>(&self, look: impl FnOnce(&mut wearwell_trace::TraceReader) -> T) -> PyResult<T> {
+    fn with_reader<T>(&self, access: impl FnOnce(&mut wearwell_trace::TraceReader) -> T) -> PyResult<T> {
         self.check()?;
         // The reader is usable after a panic elsewhere.
-        Ok(look(&mut self.reader.lock().unwrap_or_else(PoisonError::into_inner)))
+        Ok(access(&mut self.reader.lock().unwrap_or_else(PoisonError::into_inner)))
     }
 
-    /// Runs work on the reader that may have to wait for the file.
+    /// Runs work on the reader, which may have to wait for the file.
     fn read<T: Send + 'static>(
         &self,
         py: Python<'_>,
-        look: impl FnOnce(&mut wearwell_trace::TraceReader) -> T + Send + 'static,
+        access: impl FnOnce(&mut wearwell_trace::TraceReader) -> T + Send + 'static,
     ) -> PyResult<T> {
         self.check()?;
         let reader = self.reader.clone();
-        patiently(py, move || look(&mut reader.lock().unwrap_or_else(PoisonError::into_inner)))
+        run_abandoning(py, move || access(&mut reader.lock().unwrap_or_else(PoisonError::into_inner)))
             .inspect_err(|_| self.interrupted.store(true, Ordering::Relaxed))
     }
 }
@@ -71,7 +71,7 @@ impl TraceReader {
             return Err(PyValueError::new_err("batch_requests is 0; a batch holds at least one request"));
         }
         let options = ReadOptions { format, skip_bad, volumes, options };
-        let reader = patiently(py, move || wearwell_trace::open(path, &options))?;
+        let reader = run_abandoning(py, move || wearwell_trace::open(path, &options))?;
         let reader = reader.map_err(|error| from_trace(&error))?;
         Ok(TraceReader {
             reader: Arc::new(Mutex::new(reader)),
@@ -99,40 +99,40 @@ impl TraceReader {
 
     #[getter]
     fn format(&self) -> PyResult<&'static str> {
-        self.with(|reader| reader.format().name)
+        self.with_reader(|reader| reader.format().name)
     }
 
     #[getter]
     fn bytes_read(&self) -> PyResult<u64> {
-        self.with(|reader| reader.bytes_read())
+        self.with_reader(|reader| reader.bytes_read())
     }
 
     #[getter]
     fn total_bytes(&self) -> PyResult<Option<u64>> {
-        self.with(|reader| reader.total_bytes())
+        self.with_reader(|reader| reader.total_bytes())
     }
 
     #[getter]
     fn skipped(&self) -> PyResult<u64> {
-        self.with(|reader| reader.skipped().count)
+        self.with_reader(|reader| reader.skipped().count)
     }
 
     #[getter]
     fn skipped_messages(&self) -> PyResult<Vec<String>> {
-        self.with(|reader| reader.skipped().messages.clone())
+        self.with_reader(|reader| reader.skipped().messages.clone())
     }
 
     #[getter]
     fn volume_names(&self) -> PyResult<Vec<(u32, String)>> {
-        self.with(|reader| reader.volume_names())
+        self.with_reader(|reader| reader.volume_names())
     }
 }
 
-/// Returns the batch's own memory as arrays, without a copy.
+/// Returns the memory of the batch as arrays, without a copy.
 fn columns(py: Python<'_>, batch: RequestBatch) -> PyResult<Bound<'_, PyDict>> {
     let columns = PyDict::new(py);
     columns.set_item("time_ns", batch.time_ns.into_pyarray(py))?;
-    // Collected in place, because an operation is already a byte.
+    // This reuses the memory, because an operation is already a byte.
     let op: Vec<u8> = batch.op.into_iter().map(|op| op as u8).collect();
     columns.set_item("op", op.into_pyarray(py))?;
     columns.set_item("volume", batch.volume.into_pyarray(py))?;
@@ -153,14 +153,14 @@ fn columns(py: Python<'_>, batch: RequestBatch) -> PyResult<Bound<'_, PyDict>> {
 #[pyfunction]
 pub fn trace_columns(py: Python<'_>, path: PathBuf) -> PyResult<String> {
     let name = path.display().to_string();
-    let file = patiently(py, move || std::fs::File::open(&path))?;
+    let file = run_abandoning(py, move || std::fs::File::open(&path))?;
     let file = file.map_err(|error| TraceError::new_err(format!("{name}: {error}")))?;
-    let guess = patiently(py, move || wearwell_trace::guess_columns(&name, file))?;
+    let guess = run_abandoning(py, move || wearwell_trace::guess_columns(&name, file))?;
     let guess = guess.map_err(|error| from_trace(&error))?;
     Ok(serde_json::to_string(&guess).expect("guesses are plain data"))
 }
 
-/// Describes the rest of a trace, as JSON.
+/// Describes the remaining part of a trace, as JSON.
 #[pyfunction]
 #[pyo3(signature = (trace, *, page_bytes=4096, stack_distance=true, sample=None))]
 pub fn describe_trace(
@@ -178,7 +178,7 @@ pub fn describe_trace(
     let mut describer = Describer::new(&DescribeOptions { page_bytes, stack_distance, sample });
     let mut batch = RequestBatch::default();
     loop {
-        // The batch is passed back and forth, so that its memory is allocated once.
+        // The batch is moved back and forth, so that its memory is allocated only once.
         let (read, filled) = trace.read(py, move |reader| {
             let read = reader.read_batch(&mut batch, BATCH_REQUESTS);
             (read, batch)
@@ -200,7 +200,7 @@ pub fn describe_trace(
     Ok(serde_json::to_string(&description).expect("descriptions are plain data"))
 }
 
-/// Writes the rest of a trace, or a part of it, in another format.
+/// Writes the remaining part of a trace, or a selection from it, in another format.
 #[pyfunction]
 #[pyo3(signature = (
     trace, path, format, *, options=vec![], drop_inexpressible=false, requests=None, time_ns=None, bytes=None,
@@ -240,11 +240,11 @@ pub fn convert_trace<'py>(
     let stop = Arc::new(AtomicBool::new(false));
     let stopped = stop.clone();
     let written = trace.read(py, move |reader| {
-        let goes_on = || !stopped.load(Ordering::Relaxed);
+        let keep_going = || !stopped.load(Ordering::Relaxed);
         let mut writer = TraceWriter::create(path, &options)?;
-        wearwell_trace::cut_while(reader, &mut writer, &cut, goes_on)?;
+        wearwell_trace::cut_while(reader, &mut writer, &cut, keep_going)?;
         // An unfinished file is removed.
-        if goes_on() { writer.finish().map(Some) } else { Ok(None) }
+        if keep_going() { writer.finish().map(Some) } else { Ok(None) }
     });
     let written = written.inspect_err(|_| stop.store(true, Ordering::Relaxed))?;
     let written =

@@ -1,7 +1,7 @@
 //! Workloads written in Python.
 
-use crate::errors::{Failure, RunError};
-use crate::part::{Part, shown};
+use crate::errors::{FirstException, RunError};
+use crate::part::{PythonPart, shortened_repr};
 use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray1};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -10,37 +10,37 @@ use wearwell_base::units::Lpn;
 use wearwell_trace::Op;
 use wearwell_workload::{PageBatch, Workload};
 
-/// Pages of one item that Python yielded, and the position of the next one.
-struct Piece {
+/// Pages of an item that Python yielded, and the position of the next page.
+struct YieldedItem {
     op: Op,
     hint: u16,
     pages: Vec<Lpn>,
     next: usize,
 }
 
-/// Limit of successive items without pages, such as flushes.
-const MOST_EMPTY: u32 = 100_000;
+/// Maximum number of successive items without pages, such as flushes.
+const MAX_EMPTY_ITEMS: u32 = 100_000;
 
-/// A workload that takes its pages from a Python iterable, or from a function that returns one.
+/// A workload whose pages come from a Python iterable, or from a function that returns one.
 pub struct PythonWorkload {
-    part: Part,
-    failure: Failure,
+    part: PythonPart,
+    failure: FirstException,
     source: Py<PyAny>,
     logical_pages: u32,
     iterator: Option<Py<PyIterator>>,
     /// True if the current pass through the source yielded any request.
-    gave: bool,
-    /// Number of items without a page since the last item with pages.
+    has_yielded: bool,
+    /// Number of items without pages since the last item with pages.
     empty: u32,
-    piece: Option<Piece>,
+    current: Option<YieldedItem>,
 }
 
 impl PythonWorkload {
-    pub fn new(source: &Bound<'_, PyAny>, failure: Failure) -> PyResult<Self> {
-        let part = Part::new(source, "workload", failure.clone())?;
+    pub fn new(source: &Bound<'_, PyAny>, failure: FirstException) -> PyResult<Self> {
+        let part = PythonPart::new(source, "workload", failure.clone())?;
         if !source.is_callable() {
-            // A full check follows when the run uses the source.
-            iterated(source)?;
+            // This is only a first check; the full check follows when the run uses the source.
+            iterator_of(source)?;
         }
         Ok(PythonWorkload {
             part,
@@ -48,14 +48,14 @@ impl PythonWorkload {
             source: source.clone().unbind(),
             logical_pages: 0,
             iterator: None,
-            gave: false,
+            has_yielded: false,
             empty: 0,
-            piece: None,
+            current: None,
         })
     }
 
     /// Returns the workload for a stack of `logical_pages` pages.
-    pub fn on(mut self, logical_pages: u32) -> Self {
+    pub fn for_logical_pages(mut self, logical_pages: u32) -> Self {
         self.logical_pages = logical_pages;
         self
     }
@@ -63,34 +63,34 @@ impl PythonWorkload {
     /// Begins another pass through the source.
     fn begin<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyIterator>> {
         let source = self.source.bind(py);
-        let again = self.iterator.is_some();
+        let is_repeat = self.iterator.is_some();
         let iterable =
             if source.is_callable() { source.call1((self.logical_pages,))? } else { source.clone() };
-        let iterator = iterated(&iterable)?;
-        if again && iterator.is(source) {
+        let iterator = iterator_of(&iterable)?;
+        if is_repeat && iterator.is(source) {
             return Err(RunError::new_err(
                 "the workload ended before the run did; pass a function that makes the iterator, to have it called \
                  again, or let the iterator go on for ever",
             ));
         }
-        if again && !self.gave {
+        if is_repeat && !self.has_yielded {
             return Err(RunError::new_err(format!("the workload {} yields nothing", self.part.class())));
         }
-        self.gave = false;
+        self.has_yielded = false;
         self.iterator = Some(iterator.clone().unbind());
         Ok(iterator)
     }
 
-    /// Returns the next piece, unless there was an error.
-    fn another(&mut self) -> Option<Piece> {
+    /// Returns the next item, unless there was an error.
+    fn next_or_failure(&mut self) -> Option<YieldedItem> {
         let failure = self.failure.clone();
         failure.attempt(|py| {
-            let piece = self.next_piece(py);
-            piece.map_err(|error| self.part.blame(py, self.part.class(), error))
+            let item = self.next_item(py);
+            item.map_err(|error| self.part.add_origin(py, self.part.class(), error))
         })
     }
 
-    fn next_piece(&mut self, py: Python<'_>) -> PyResult<Piece> {
+    fn next_item(&mut self, py: Python<'_>) -> PyResult<YieldedItem> {
         let mut iterator = match &self.iterator {
             Some(iterator) => iterator.bind(py).clone(),
             None => self.begin(py)?,
@@ -100,27 +100,26 @@ impl PythonWorkload {
                 iterator = self.begin(py)?;
                 continue;
             };
-            let piece = self.read(&item?)?;
-            let has_pages = !piece.pages.is_empty();
+            let yielded = self.read(&item?)?;
+            let has_pages = !yielded.pages.is_empty();
             self.empty = if has_pages { 0 } else { self.empty + 1 };
-            if self.empty > MOST_EMPTY {
+            if self.empty > MAX_EMPTY_ITEMS {
                 let name = self.part.class();
                 let problem =
-                    format!("the workload {name} yielded {MOST_EMPTY} items in a row without a page");
+                    format!("the workload {name} yielded {MAX_EMPTY_ITEMS} items in a row without a page");
                 return Err(RunError::new_err(problem));
             }
-            if has_pages || piece.op == Op::Flush {
-                self.gave = true;
-                return Ok(piece);
+            if has_pages || yielded.op == Op::Flush {
+                self.has_yielded = true;
+                return Ok(yielded);
             }
         }
     }
 
-    /// Reads an item: an array of page numbers to write, or a tuple of operation, pages and
-    /// optionally a hint.
-    fn read(&self, item: &Bound<'_, PyAny>) -> PyResult<Piece> {
+    /// Reads an item: an array of page numbers to write, or a tuple of an operation, pages and optionally a hint.
+    fn read(&self, item: &Bound<'_, PyAny>) -> PyResult<YieldedItem> {
         let Ok(tuple) = item.cast::<PyTuple>() else {
-            return Ok(Piece { op: Op::Write, hint: 0, pages: self.pages(item)?, next: 0 });
+            return Ok(YieldedItem { op: Op::Write, hint: 0, pages: self.pages(item)?, next: 0 });
         };
         if !(2..=3).contains(&tuple.len()) {
             return Err(PyTypeError::new_err(format!(
@@ -130,7 +129,7 @@ impl PythonWorkload {
         }
         let op = operation(&tuple.get_item(0)?)?;
         let hint = if tuple.len() == 3 { hint(&tuple.get_item(2)?)? } else { 0 };
-        Ok(Piece { op, hint, pages: self.pages(&tuple.get_item(1)?)?, next: 0 })
+        Ok(YieldedItem { op, hint, pages: self.pages(&tuple.get_item(1)?)?, next: 0 })
     }
 
     fn pages(&self, pages: &Bound<'_, PyAny>) -> PyResult<Vec<Lpn>> {
@@ -153,7 +152,7 @@ impl PythonWorkload {
             let problem = format!("page numbers of a workload must be integers, not {dtype}");
             return Err(PyTypeError::new_err(problem));
         }
-        // Reject negative numbers by their sign, all other numbers by their value.
+        // Negative numbers are rejected by their sign, all other numbers by their value.
         match kind == "u" {
             true => self.checked::<u64>(&numpy.call_method1("ascontiguousarray", (array, "uint64"))?),
             false => self.checked::<i64>(&numpy.call_method1("ascontiguousarray", (array, "int64"))?),
@@ -179,7 +178,7 @@ impl PythonWorkload {
 }
 
 /// Returns the iterator of a workload's source.
-fn iterated<'py>(iterable: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyIterator>> {
+fn iterator_of<'py>(iterable: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyIterator>> {
     iterable.try_iter().map_err(|error| {
         if !error.is_instance_of::<PyTypeError>(iterable.py()) {
             return error;
@@ -192,7 +191,7 @@ fn iterated<'py>(iterable: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyIterator
 }
 
 fn hint(item: &Bound<'_, PyAny>) -> PyResult<u16> {
-    item.extract().map_err(|_| match shown(item) {
+    item.extract().map_err(|_| match shortened_repr(item) {
         Ok(item) => {
             PyValueError::new_err(format!("the hint of a workload must be 0 to {}, not {item}", u16::MAX))
         }
@@ -216,7 +215,7 @@ fn operation(item: &Bound<'_, PyAny>) -> PyResult<Op> {
     }
     Err(PyValueError::new_err(format!(
         "{} is no operation; one of read, write, trim, flush, or their numbers 0 to 3 in a trace",
-        shown(item)?
+        shortened_repr(item)?
     )))
 }
 
@@ -224,23 +223,23 @@ impl Workload for PythonWorkload {
     fn fill(&mut self, batch: &mut PageBatch, pages: usize) {
         let until = batch.pages.len() + pages;
         while batch.pages.len() < until {
-            let Some(piece) = &mut self.piece else {
-                self.piece = self.another();
-                if self.piece.is_none() {
+            let Some(current) = &mut self.current else {
+                self.current = self.next_or_failure();
+                if self.current.is_none() {
                     return;
                 }
                 continue;
             };
-            if piece.op == Op::Flush {
-                batch.push_request(Op::Flush, piece.hint, Lpn(0), 0);
-                self.piece = None;
+            if current.op == Op::Flush {
+                batch.push_request(Op::Flush, current.hint, Lpn(0), 0);
+                self.current = None;
                 continue;
             }
-            let end = piece.pages.len().min(piece.next + until - batch.pages.len());
-            batch.extend_single(piece.op, piece.hint, piece.pages[piece.next..end].iter().copied());
-            piece.next = end;
-            if end == piece.pages.len() {
-                self.piece = None;
+            let end = current.pages.len().min(current.next + until - batch.pages.len());
+            batch.extend_single(current.op, current.hint, current.pages[current.next..end].iter().copied());
+            current.next = end;
+            if end == current.pages.len() {
+                self.current = None;
             }
         }
     }

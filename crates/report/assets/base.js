@@ -4,11 +4,12 @@ const CAUSES = {
   host: "host", cleaning: "cleaning", translation: "translation table", validity: "page validity", log_metadata: "metadata of the log",
   wear_levelling: "wear levelling", dedup: "deduplication",
 };
-// Okabe and Ito's colours, distinguishable with colour blindness; the lighter ones are for dark pages.
+// Colours of Okabe and Ito, which people with colour blindness can distinguish; the lighter ones are for dark pages.
 const COLOURS = { light: ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#B8860B", "#56B4E9", "#444444"],
   dark: ["#56B4E9", "#E69F00", "#2BC79A", "#E39CC4", "#F0E442", "#7FA8D9", "#C8C8C8"] };
 const charts = [];
-// Functions that draw documents, by kind: `section` draws one document, `together` all documents of the kind.
+// Functions that draw documents, by kind: `section` draws one document, and `together` draws all documents of the
+// kind.
 const KINDS = {};
 
 const isDark = () => document.documentElement.classList.contains("dark");
@@ -16,7 +17,7 @@ const colours = () => (isDark() ? COLOURS.dark : COLOURS.light);
 const colourOf = (cause) => colours()[Object.keys(CAUSES).indexOf(cause)];
 const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
-// Four significant digits, with thousands separators.
+// Formats a number with four significant digits and thousands separators.
 function amount(value) {
   if (value === null || value === undefined || !Number.isFinite(value)) return "–";
   if (value !== 0 && (Math.abs(value) >= 1e15 || Math.abs(value) < 1e-4)) return value.toExponential(3);
@@ -49,7 +50,7 @@ function encode(text) {
   return element("i", {}, String(text)).innerHTML;
 }
 
-// Verdict at the top of a section: reliability of the results.
+// Statement at the top of a section about the reliability of the results.
 function verdict(good, words) {
   return element("p", { class: `verdict ${good ? "good" : "bad"}` }, words);
 }
@@ -58,7 +59,7 @@ function warningList(texts) {
   return texts.length ? element("ul", { class: "warnings" }, ...texts.map((text) => element("li", {}, text))) : null;
 }
 
-// Key numbers: name, value and remark; numbers without a value are omitted.
+// Key numbers, each with a name, a value and a remark; a number without a value is omitted.
 function numbers(list) {
   const shown = list.filter(([, value]) => value !== null && value !== undefined);
   return element("dl", { class: "numbers" }, ...shown.map(([name, value, small]) => element("div", {}, element("dt", {}, name), element("dd", {}, value, element("small", {}, small || "")))));
@@ -72,19 +73,20 @@ function settings(scenario, title = "The scenario, with every default filled in"
   return scenario ? folded(title, element("pre", { tabindex: "0" }, JSON.stringify(scenario, null, 2))) : null;
 }
 
-// Text for pasting elsewhere, with a button that copies it.
+// Text that users paste elsewhere, with a button that copies it.
 function pasted(text) {
   const pre = element("pre", { tabindex: "0" }, text);
   const button = element("button", { type: "button", class: "copy" }, "Copy");
   button.addEventListener("click", () => {
     getSelection().selectAllChildren(pre);
-    // Pages opened from a file have no other access to the clipboard.
+    // A page that was opened from a file has no other access to the clipboard.
     button.textContent = document.execCommand("copy") ? "Copied" : "Selected";
   });
   return element("div", { class: "pasted" }, pre, button);
 }
 
-// Whiskers: a line from end to end at each point, along the axis `along`. Points without an interval have none.
+// Whiskers, which are lines along the axis `along` from end to end of a point's interval. A point without an interval
+// has none.
 function whiskers(points, colour, along = "y") {
   const ends = ({ x, y, half }) => (along === "y" ? [[x, y - half], [x, y + half]] : [[x - half, y], [x + half, y]]);
   const data = points.filter(({ half }) => half > 0).flatMap((point) => [...ends(point), [null, null]]);
@@ -115,7 +117,7 @@ function axis(name, more = {}) {
   };
 }
 
-// Figure: title, description, chart, and data as a table. `option` is called again when colours change.
+// Figure with a title, a description, a chart, and its data as a table. `option` is called again when colours change.
 function figure({ title, text, option, columns, rows, height }) {
   const place = element("div", { class: "chart", role: "img", "aria-label": `${title}. ${text}` });
   if (height) place.style.height = height;
@@ -128,7 +130,7 @@ function figure({ title, text, option, columns, rows, height }) {
   return frame;
 }
 
-// Figure with alternatives: `choices` are pairs of name and label, and `make` creates the figure for a name.
+// Figure with alternatives. `choices` are pairs of a name and a label, and `make` creates the figure for a name.
 function choosable(label, choices, make) {
   if (choices.length < 2) return make(choices[0]?.[0]);
   const select = element("select", {}, ...choices.map(([value, text]) => element("option", { value }, text)));
@@ -168,7 +170,7 @@ function follow() {
   button.addEventListener("click", () => dress(!isDark()));
   wish.addEventListener("change", (event) => dress(event.matches));
   addEventListener("resize", () => charts.forEach(({ chart }) => chart?.resize()));
-  // Printed pages are always light.
+  // A page is always printed in light colours.
   addEventListener("beforeprint", () => { const was = isDark(); dress(false); addEventListener("afterprint", () => dress(was), { once: true }); });
   dress(wish.matches);
 }

@@ -1,4 +1,4 @@
-// Page: a comparison for each kind with several comparable documents, then a section for each document.
+// Page: for each kind with several comparable documents a comparison, then a section for each document.
 
 const { documents } = JSON.parse(document.getElementById("data").textContent);
 

@@ -1,4 +1,4 @@
-//! Documents of a page: named JSON of a known kind.
+//! Documents of a page: JSON values with a name and of a known kind.
 
 use crate::kinds::{KINDS, Kind, run};
 use serde_json::{Value, json};
@@ -16,26 +16,26 @@ pub struct Document {
 impl Document {
     /// Returns the document of a run's result.
     pub fn run(name: &str, result: &RunResult) -> Document {
-        Document { kind: &run::KIND, name: name.to_owned(), data: run::shown(result) }
+        Document { kind: &run::KIND, name: name.to_owned(), data: run::page_data(result) }
     }
 
-    /// Recognises the JSON output of any command.
+    /// Recognises the JSON output of any command, and returns its document.
     ///
     /// # Errors
     ///
-    /// Returns an error for JSON that no command prints, for damaged JSON, and for output of another version that this
-    /// version cannot read.
+    /// Returns an error for JSON that no command prints, for damaged JSON, and for output of another version of the
+    /// program that this version cannot read.
     pub fn read(name: &str, value: Value) -> Result<Document, String> {
-        let Some(kind) = KINDS.iter().find(|kind| (kind.is_it)(&value)) else {
-            let known: Vec<&str> = KINDS.iter().map(|kind| kind.made_by).collect();
+        let Some(kind) = KINDS.iter().find(|kind| (kind.matches)(&value)) else {
+            let commands: Vec<&str> = KINDS.iter().map(|kind| kind.command).collect();
             return Err(format!(
                 "this is nothing that a page shows, which is the JSON of {}",
-                known.join(", ")
+                commands.join(", ")
             ));
         };
         let version = version(&value).map(str::to_owned);
-        let data = (kind.shown)(value).map_err(|problem| {
-            let problem = format!("this is no whole {} as {} gives it: {problem}", kind.what, kind.made_by);
+        let data = (kind.page_data)(value).map_err(|problem| {
+            let problem = format!("this is no whole {} as {} gives it: {problem}", kind.title, kind.command);
             match version.filter(|version| version != env!("CARGO_PKG_VERSION")) {
                 Some(version) => {
                     format!(
@@ -49,26 +49,26 @@ impl Document {
         Ok(Document { kind, name: name.to_owned(), data })
     }
 
-    /// Returns the document of reproduced items, whose folders are below `folder` or `folder` itself.
+    /// Returns the document of reproduced items. Their folders are below `folder`, or `folder` itself is one.
     ///
     /// # Errors
     ///
     /// Returns an error for a folder without items, and for unreadable files.
-    pub fn reproduced(name: &str, folder: &Path) -> Result<Document, String> {
+    pub fn of_reproduction(name: &str, folder: &Path) -> Result<Document, String> {
         Document::read(name, crate::kinds::reproduction::in_folder(folder)?)
     }
 
     /// Returns the JSON for the page's script.
-    pub(crate) fn on_page(&self) -> Value {
+    pub(crate) fn page_data(&self) -> Value {
         json!({ "kind": self.kind.name, "name": self.name, "data": self.data })
     }
 }
 
-/// Returns the version that made the document; in tables, each row states it.
+/// Returns the version of the program that wrote the document; in a table, each row states it.
 fn version(value: &Value) -> Option<&str> {
     let list = value.as_array().or_else(|| value["rows"].as_array());
-    let holder = list.and_then(|rows| rows.first()).unwrap_or(value);
-    holder["version"].as_str()
+    let first_row = list.and_then(|rows| rows.first()).unwrap_or(value);
+    first_row["version"].as_str()
 }
 
 #[cfg(test)]

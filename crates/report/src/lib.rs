@@ -1,18 +1,18 @@
 //! Results as one self-contained page: interactive figures, usable with mouse and keyboard, each with its data as a
 //! table. Nothing is loaded from other hosts.
 //!
-//! A page shows [`Document`]s of different kinds. `kinds/` has one file per kind, which recognises it and selects the
-//! data for the page. `assets/kinds/` has a script of the same name that draws its figures. `assets/base.js` has the
-//! common parts of all figures, and `page.js` arranges the documents. `charts.min.js.gz` is built from ECharts by
-//! `charts/`; a page contains its code uncompressed.
+//! A page shows [`Document`]s of different kinds. `kinds/` has one file per kind, which recognises documents of the
+//! kind and selects their data for the page. `assets/kinds/` has a script of the same name that draws its figures.
+//! `assets/base.js` has the common parts of all figures, and `page.js` arranges the documents. `charts.min.js.gz`
+//! is built from ECharts by `charts/`; a page contains its code uncompressed.
 
 mod document;
-mod gather;
 mod kinds;
+mod windows;
 
 pub use document::Document;
-pub use kinds::reproduction::gathered as reproduction;
-pub use kinds::sweep::guessed as axes;
+pub use kinds::reproduction::with_plots_and_tables as reproduction;
+pub use kinds::sweep::guess_axes as axes;
 
 use flate2::read::GzDecoder;
 use serde_json::{Value, json};
@@ -24,45 +24,52 @@ const CHARTS: &[u8] = include_bytes!("../assets/charts.min.js.gz");
 const BASE: &str = include_str!("../assets/base.js");
 const ORDER: &str = include_str!("../assets/page.js");
 
-/// Maximum size of the data of a kind in bytes, so that a page stays below 2 MB.
-const MOST_BYTES: usize = 1_000_000;
+/// Maximum size in bytes of the data of one kind, so that a page stays below 2 MB.
+const MAX_KIND_BYTES: usize = 1_000_000;
 
-/// Returns a page that shows documents under their names. Kinds with several comparable documents also get a
-/// comparison, which comes first.
+/// Returns a page that shows documents under their names. For a kind with several comparable documents, the page
+/// begins with a comparison.
 pub fn page(title: &str, documents: &[Document]) -> String {
-    let documents: Vec<Value> = documents.iter().map(Document::on_page).collect();
+    let documents: Vec<Value> = documents.iter().map(Document::page_data).collect();
     let data = json!({ "documents": documents });
-    framed(&Frame { title, data: &data, style: "", script: &scripts(), asks: false, charts: true })
+    render(&PageParts {
+        title,
+        data: &data,
+        style: "",
+        script: &scripts(),
+        has_server: false,
+        has_charts: true,
+    })
 }
 
-/// Parts of a page besides those that all pages share: style and chart code.
-pub struct Frame<'a> {
+/// Parts of a page, in addition to the style and chart code that all pages share.
+pub struct PageParts<'a> {
     /// Title of the page.
     pub title: &'a str,
     /// Data for the scripts, in the element `data`.
     pub data: &'a Value,
-    /// Additional style.
+    /// Style sheet in addition to the common one.
     pub style: &'a str,
     /// Script that runs after the common script.
     pub script: &'a str,
-    /// True if the page sends requests to its server, which a file cannot.
-    pub asks: bool,
+    /// True if the page sends requests to its server; a page in a file cannot do so.
+    pub has_server: bool,
     /// True if the page has charts.
-    pub charts: bool,
+    pub has_charts: bool,
 }
 
 /// Returns a self-contained page.
-pub fn framed(frame: &Frame<'_>) -> String {
+pub fn render(frame: &PageParts<'_>) -> String {
     let parts = [
-        ("TITLE", escaped(frame.title)),
-        ("VERSION", escaped(env!("CARGO_PKG_VERSION"))),
-        ("MAY_ASK", if frame.asks { "; connect-src 'self'".to_owned() } else { String::new() }),
+        ("TITLE", escape_html(frame.title)),
+        ("VERSION", escape_html(env!("CARGO_PKG_VERSION"))),
+        ("MAY_ASK", if frame.has_server { "; connect-src 'self'".to_owned() } else { String::new() }),
         ("STYLE", [STYLE, frame.style].concat()),
-        ("CHARTS", if frame.charts { charts() } else { String::new() }),
+        ("CHARTS", if frame.has_charts { charts() } else { String::new() }),
         ("SCRIPT", [BASE, frame.script].concat()),
-        ("DATA", in_script(&frame.data.to_string())),
+        ("DATA", escape_for_script(&frame.data.to_string())),
     ];
-    filled(PAGE, &parts)
+    fill_template(PAGE, &parts)
 }
 
 /// Returns the code of the charts.
@@ -72,21 +79,22 @@ fn charts() -> String {
     code
 }
 
-/// Script that draws the figures of one run, for pages that compute results themselves.
+/// Script that draws the figures of a run, for pages that compute their results.
 pub const RUN_FIGURES: &str = include_str!("../assets/kinds/run_figures.js");
 
-/// Returns the scripts that draw documents: all kinds, which may use each other's figures, then the page.
+/// Returns the scripts that draw documents: those of all kinds, which may use each other's figures, then that of the
+/// page.
 fn scripts() -> String {
     let kinds = kinds::KINDS.iter().flat_map(|kind| kind.scripts).copied();
     kinds.chain([ORDER]).collect()
 }
 
-/// Replaces the marks `{{NAME}}` of a template. Inserted text is not scanned for marks.
-fn filled(template: &str, parts: &[(&str, String)]) -> String {
-    let mut pieces = template.split("{{");
-    let mut page = pieces.next().unwrap_or_default().to_owned();
-    for piece in pieces {
-        let (name, rest) = piece.split_once("}}").expect("a mark ends");
+/// Replaces the placeholders `{{NAME}}` of a template. Inserted text is not searched for placeholders.
+fn fill_template(template: &str, parts: &[(&str, String)]) -> String {
+    let mut parts_of_template = template.split("{{");
+    let mut page = parts_of_template.next().unwrap_or_default().to_owned();
+    for part in parts_of_template {
+        let (name, rest) = part.split_once("}}").expect("a mark ends");
         let (_, text) = parts.iter().find(|(known, _)| *known == name).expect("a mark that is known");
         page.push_str(text);
         page.push_str(rest);
@@ -95,11 +103,11 @@ fn filled(template: &str, parts: &[(&str, String)]) -> String {
 }
 
 /// Escapes JSON so that no text in it can end its script element.
-fn in_script(json: &str) -> String {
+fn escape_for_script(json: &str) -> String {
     json.replace('<', "\\u003c").replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029")
 }
 
-fn escaped(text: &str) -> String {
+fn escape_html(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
@@ -108,22 +116,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn marks_in_inserted_text_are_not_replaced() {
+    fn placeholders_in_inserted_text_are_not_replaced() {
         let parts = [("A", "{{B}}".to_owned()), ("B", "b".to_owned())];
-        assert_eq!(filled("<{{A}}|{{B}}>", &parts), "<{{B}}|b>");
+        assert_eq!(fill_template("<{{A}}|{{B}}>", &parts), "<{{B}}|b>");
     }
 
     #[test]
     fn text_cannot_end_its_script_element() {
-        let text = in_script(&json!({ "name": "</script><script>alert(1)</script>" }).to_string());
+        let text = escape_for_script(&json!({ "name": "</script><script>alert(1)</script>" }).to_string());
         assert!(!text.contains('<'));
         let back: Value = serde_json::from_str(&text).unwrap();
         assert_eq!(back["name"], "</script><script>alert(1)</script>");
-        assert_eq!(escaped("a<b>&\"c\""), "a&lt;b&gt;&amp;&quot;c&quot;");
+        assert_eq!(escape_html("a<b>&\"c\""), "a&lt;b&gt;&amp;&quot;c&quot;");
     }
 
     #[test]
-    fn page_loads_nothing() {
+    fn page_loads_no_external_resource() {
         let scripts = [BASE, &scripts()].concat();
         assert!(
             !scripts.contains("</script") && !scripts.contains("http") && !scripts.contains("innerHTML =")

@@ -1,4 +1,5 @@
-//! Storage for the contents of a drive's pages: bytes in slots, indexed by the content IDs that the simulated flash stores.
+//! Storage for the content of a drive's pages: bytes in slots, found by the content IDs that the simulated flash
+//! stores.
 
 use crate::flash::FlashImage;
 use hashbrown::HashMap;
@@ -7,14 +8,14 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use twox_hash::XxHash3_64;
 
-/// Slots of memory allocated at a time.
+/// Number of slots of memory that are allocated at a time.
 const SLOTS_IN_CHUNK: usize = 64;
 
-/// Number of released file slots that triggers a sync. A released slot is reused only after the requests that released it are on
-/// disk.
-const MOST_RELEASED: usize = 1 << 16;
+/// Number of released slots of a file that triggers a sync. A released slot is reused only after the requests that
+/// released it are on disk.
+const MAX_RELEASED: usize = 1 << 16;
 
-/// Storage of the slots' bytes.
+/// Storage of the bytes.
 enum Slots {
     /// In memory, allocated in chunks as needed.
     Memory { chunks: Vec<Box<[u8]>>, most_bytes: u64 },
@@ -32,14 +33,14 @@ pub struct StoredContent {
     /// Checksum by [`checksum`], or 0 if no checksum is stored.
     pub sum: u64,
     /// Number of logical pages with this content.
-    users: u32,
+    references: u32,
 }
 
-/// Contents of all pages that were written and not yet overwritten or trimmed.
+/// Content of all pages that were written and not overwritten or trimmed since.
 ///
-/// If equal contents share an ID, the ID is their checksum, which a deduplicating drive also uses as the fingerprint. If
-/// another content already has that ID, the next free number is used. Without sharing, each written page gets an ID of its
-/// own.
+/// If pages with equal content share an ID, the ID is the checksum of the content, which a deduplicating drive also
+/// uses as the fingerprint. If a page with different content already has that ID, the next free number is used.
+/// Without sharing, each written page gets a separate ID.
 pub struct Contents {
     page_bytes: usize,
     slots: Slots,
@@ -50,8 +51,8 @@ pub struct Contents {
     released: Vec<u32>,
     by_id: HashMap<u64, StoredContent, foldhash::fast::FixedState>,
     next_id: u64,
-    shares: bool,
-    compared: Vec<u8>,
+    deduplicates: bool,
+    comparison_buffer: Vec<u8>,
 }
 
 /// Returns the checksum of a page: 64-bit XXH3 with seed 0.
@@ -60,22 +61,22 @@ pub fn checksum(page: &[u8]) -> u64 {
 }
 
 impl Contents {
-    /// Creates a store in memory of at most `most_bytes`.
-    pub fn in_memory(page_bytes: usize, shares: bool, most_bytes: u64) -> Self {
-        Contents::new(page_bytes, shares, Slots::Memory { chunks: Vec::new(), most_bytes })
+    /// Creates a store in memory for at most `max_bytes` of content.
+    pub fn in_memory(page_bytes: usize, deduplicates: bool, max_bytes: u64) -> Self {
+        Contents::new(page_bytes, deduplicates, Slots::Memory { chunks: Vec::new(), most_bytes: max_bytes })
     }
 
     /// Creates a store in a file.
-    pub fn in_file(page_bytes: usize, shares: bool, file: File) -> Self {
-        Contents::new(page_bytes, shares, Slots::File(file))
+    pub fn in_file(page_bytes: usize, deduplicates: bool, file: File) -> Self {
+        Contents::new(page_bytes, deduplicates, Slots::File(file))
     }
 
     /// Creates a store in the pages of a flash image.
-    pub fn in_flash(page_bytes: usize, shares: bool, flash: FlashImage) -> Self {
-        Contents::new(page_bytes, shares, Slots::Flash(flash))
+    pub fn in_flash(page_bytes: usize, deduplicates: bool, flash: FlashImage) -> Self {
+        Contents::new(page_bytes, deduplicates, Slots::Flash(flash))
     }
 
-    fn new(page_bytes: usize, shares: bool, slots: Slots) -> Self {
+    fn new(page_bytes: usize, deduplicates: bool, slots: Slots) -> Self {
         Contents {
             page_bytes,
             slots,
@@ -84,8 +85,8 @@ impl Contents {
             released: Vec::new(),
             by_id: HashMap::default(),
             next_id: 1,
-            shares,
-            compared: vec![0; page_bytes],
+            deduplicates,
+            comparison_buffer: vec![0; page_bytes],
         }
     }
 
@@ -97,21 +98,21 @@ impl Contents {
         self.by_id.len() as u64 * self.page_bytes as u64
     }
 
-    /// Begins a write: its pages follow in calls of [`Contents::store`].
+    /// Begins a write, whose pages follow in calls of [`Contents::store`].
     pub fn begin_write(&mut self) {
         if let Slots::Flash(flash) = &self.slots {
             flash.medium().begin_write();
         }
     }
 
-    /// Stages a page for the flash, which stores its bytes, and returns its ID.
+    /// Stages a page, whose bytes are stored when the flash programs it, and returns its ID.
     fn stage(&mut self, flash: &FlashImage, page: &[u8]) -> io::Result<(u64, StoredContent)> {
         let mut medium = flash.medium();
-        let sum = if self.shares { checksum(page) } else { 0 };
-        let mut content_id = if self.shares { sum.max(1) } else { medium.next_id() };
-        let stored = StoredContent { slot: 0, sum, users: 0 };
+        let sum = if self.deduplicates { checksum(page) } else { 0 };
+        let mut content_id = if self.deduplicates { sum.max(1) } else { medium.next_id() };
+        let stored = StoredContent { slot: 0, sum, references: 0 };
         while medium.has(content_id) {
-            if medium.read(content_id, &mut self.compared)? && self.compared == page {
+            if medium.read(content_id, &mut self.comparison_buffer)? && self.comparison_buffer == page {
                 return Ok((content_id, stored));
             }
             content_id = content_id.wrapping_add(1).max(1);
@@ -120,22 +121,22 @@ impl Contents {
         Ok((content_id, stored))
     }
 
-    /// Stores the content of one more logical page and returns its ID.
+    /// Stores the content of another logical page and returns its ID.
     ///
     /// # Errors
-    /// Fails if there is no room or the file cannot be written.
+    /// Fails if there is no free space, or the file cannot be written.
     pub fn store(&mut self, page: &[u8]) -> io::Result<(u64, StoredContent)> {
         if let Slots::Flash(flash) = &self.slots {
             return self.stage(&flash.clone(), page);
         }
-        let sum = if self.shares || matches!(self.slots, Slots::File(_)) { checksum(page) } else { 0 };
-        let mut content_id = if self.shares { sum.max(1) } else { self.next_id };
+        let sum = if self.deduplicates || matches!(self.slots, Slots::File(_)) { checksum(page) } else { 0 };
+        let mut content_id = if self.deduplicates { sum.max(1) } else { self.next_id };
         while let Some(&stored) = self.by_id.get(&content_id) {
-            let mut compared = std::mem::take(&mut self.compared);
+            let mut compared = std::mem::take(&mut self.comparison_buffer);
             let same = self.read_slot(stored.slot, &mut compared).map(|()| compared == page);
-            self.compared = compared;
+            self.comparison_buffer = compared;
             if same? {
-                self.by_id.entry(content_id).and_modify(|stored| stored.users += 1);
+                self.by_id.entry(content_id).and_modify(|stored| stored.references += 1);
                 return Ok((content_id, stored));
             }
             content_id = content_id.wrapping_add(1).max(1);
@@ -145,8 +146,8 @@ impl Contents {
             self.free.push(slot);
             return Err(error);
         }
-        self.next_id += u64::from(!self.shares);
-        let stored = StoredContent { slot, sum, users: 1 };
+        self.next_id += u64::from(!self.deduplicates);
+        let stored = StoredContent { slot, sum, references: 1 };
         self.by_id.insert(content_id, stored);
         Ok((content_id, stored))
     }
@@ -154,20 +155,20 @@ impl Contents {
     /// Releases the content `content_id` for one logical page.
     pub fn release(&mut self, content_id: u64) {
         let Some(stored) = self.by_id.get_mut(&content_id) else { return };
-        stored.users -= 1;
-        if stored.users == 0 {
+        stored.references -= 1;
+        if stored.references == 0 {
             let slot = stored.slot;
             self.by_id.remove(&content_id);
             match self.slots {
                 Slots::Memory { .. } => self.free.push(slot),
                 Slots::File(_) => self.released.push(slot),
-                // Content without users stays in flash until its block is erased.
+                // Content without references stays in flash until its block is erased.
                 Slots::Flash(_) => {}
             }
         }
     }
 
-    /// Reads the content `content_id` into `out`. Returns false if there is none.
+    /// Reads the content `content_id` into `out`. Returns false if there is no such content.
     ///
     /// # Errors
     /// Fails if the file cannot be read.
@@ -181,12 +182,12 @@ impl Contents {
         }
     }
 
-    /// True if enough slots were released that [`Contents::sync`] should be called first.
-    pub fn wants_sync(&self) -> bool {
-        self.released.len() >= MOST_RELEASED
+    /// True if so many slots are released that [`Contents::sync`] should be called before the next write.
+    pub fn needs_sync(&self) -> bool {
+        self.released.len() >= MAX_RELEASED
     }
 
-    /// Makes all bytes in files survive a power cut of the host machine.
+    /// Makes all bytes in files durable, so that they survive a power cut of the host machine.
     ///
     /// # Errors
     /// Fails if the file cannot be written.
@@ -198,30 +199,31 @@ impl Contents {
         }
     }
 
-    /// Makes released slots reusable. Must follow a [`Contents::sync`] and a sync of the journal, so that no request on disk
-    /// needs them.
-    pub fn reuse(&mut self) {
+    /// Makes released slots reusable. Must be called after a [`Contents::sync`] and a sync of the journal, so that no
+    /// request on disk needs these slots.
+    pub fn reuse_released(&mut self) {
         self.free.append(&mut self.released);
     }
 
-    /// Counts one more logical page with a content that a journal names.
+    /// Adds a reference to a content for a logical page, as an entry of the journal says.
     ///
     /// # Errors
-    /// Fails if the entry contradicts an earlier entry, or has ID 0.
+    /// Fails if the entry contradicts an earlier one, or has ID 0.
     pub fn restore(&mut self, content_id: u64, slot: u32, sum: u64) -> Result<(), &'static str> {
         if content_id == 0 {
             return Err("a page that holds nothing");
         }
-        let stored = self.by_id.entry(content_id).or_insert(StoredContent { slot, sum, users: 0 });
+        let stored = self.by_id.entry(content_id).or_insert(StoredContent { slot, sum, references: 0 });
         if (stored.slot, stored.sum) != (slot, sum) {
             return Err("one content in two places");
         }
-        stored.users += 1;
+        stored.references += 1;
         self.next_id = self.next_id.max(content_id.saturating_add(1));
         Ok(())
     }
 
-    /// Completes a series of [`Contents::restore`]: finds the free slots and verifies the checksum of every content.
+    /// Completes a series of [`Contents::restore`] calls: finds the free slots and verifies the checksum of every
+    /// content.
     ///
     /// # Errors
     /// Fails if two contents share a slot, a slot is missing, or a checksum differs.
@@ -320,11 +322,11 @@ mod tests {
     fn contents_with_equal_checksums_get_different_ids() {
         let mut contents = Contents::in_memory(8, true, 1 << 20);
         let content_id = checksum(&[1; 8]);
-        // Simulates another content with the same checksum.
+        // This simulates a different content with the same checksum.
         contents.restore(content_id, 0, content_id).unwrap();
         assert_eq!(contents.take_slot().unwrap(), 0);
-        let (given, _) = contents.store(&[1; 8]).unwrap();
-        assert_eq!(given, content_id + 1);
+        let (first_id, _) = contents.store(&[1; 8]).unwrap();
+        assert_eq!(first_id, content_id + 1);
     }
 
     #[test]

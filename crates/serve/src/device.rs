@@ -1,5 +1,6 @@
 //! Block device: maps byte ranges to the pages of a simulated stack.
 
+mod journaled;
 mod paced;
 mod recorded;
 mod zeroes;
@@ -9,7 +10,7 @@ pub use zoned::Zones;
 
 use crate::contents::Contents;
 use crate::error::{DeviceError, OpenError};
-use crate::flash::KeptDrive;
+use crate::flash::StoredDrive;
 use crate::image::{Image, JournalEntry, ReplayCounts};
 use crate::pacing::{CompletedRequest, Pacing, Speed};
 use crate::recording::Recording;
@@ -23,35 +24,36 @@ use std::time::Instant;
 use wearwell_base::config::ConfigError;
 use wearwell_base::memory::available_bytes;
 use wearwell_base::request::Op;
-use wearwell_engine::layer::{Content, LayerError};
-use wearwell_stack::{Live, RunError, RunResult, Scenario};
+use wearwell_engine::layer::{ContentId, LayerError};
+use wearwell_stack::{LiveStack, RunError, RunResult, Scenario};
 
-/// Maximum number of pages in one trim (or long range of zeroes) sent to the stack.
-const PAGES_AT_ONCE: u32 = 1 << 16;
+/// Maximum number of pages per trim, or per long range of zeroes, sent to the stack.
+const PAGES_PER_PIECE: u32 = 1 << 16;
 
 /// A simulated stack that stores real bytes.
 ///
-/// The simulated flash stores a content ID for each page. The ID that a read returns selects the bytes, so data follows the path
-/// of the engine, and overwritten content takes no memory. A range that is not whole pages is read, modified and written.
+/// The simulated flash stores a content ID for each page. The ID that a read returns selects the bytes. So data takes
+/// the same path as the pages of the engine, and overwritten content takes no memory. A request that does not cover
+/// whole pages is read, modified and written.
 pub struct Device {
-    pub(crate) live: Live,
+    pub(crate) stack: LiveStack,
     pub(crate) table: Table,
     pub(crate) contents: Contents,
     image: Option<Image>,
     /// Flash image, if the drive's flash is kept in files.
-    pub(crate) kept: Option<KeptDrive>,
+    pub(crate) stored: Option<StoredDrive>,
     recording: Option<Recording>,
     pacing: Option<Pacing>,
     requests: Requests,
     opened: Instant,
     /// Time at which the caller began to wait for the device; cleared when the request is counted.
-    wait_began: Option<Instant>,
+    wait_started: Option<Instant>,
     /// Stream hint of the current request.
     hint: u16,
     page_bytes: u32,
     zones: Option<Zones>,
-    found: Vec<Content>,
-    content_ids: Vec<Content>,
+    found: Vec<ContentId>,
+    content_ids: Vec<ContentId>,
 }
 
 impl Device {
@@ -63,59 +65,60 @@ impl Device {
         Device::in_memory_at(scenario, Speed::Full)
     }
 
-    /// Like [`Device::in_memory`], at a given speed.
+    /// Does what [`Device::in_memory`] does, at a given speed.
     ///
     /// # Errors
-    /// As [`Device::in_memory`]; also if a timed device has no timing model.
+    /// The errors of [`Device::in_memory`]; also fails if a timed device has no timing model.
     pub fn in_memory_at(scenario: &Scenario, speed: Speed) -> Result<Self, ConfigError> {
-        let live = speed.live(scenario)?;
+        let live = speed.build_stack(scenario)?;
         // An eighth of the memory is left to the system.
         let most_bytes = available_bytes().map_or(u64::MAX, |bytes| bytes / 8 * 7);
         let contents = Contents::in_memory(live.page_bytes() as usize, live.shares_contents(), most_bytes);
-        Ok(Device::of(live, contents, None).at(speed))
+        Ok(Device::from_stack(live, contents, None).with_speed(speed))
     }
 
-    /// Opens the device of `scenario` that is stored in the folder `at` as a journal of all requests, or creates the journal.
+    /// Opens the device of `scenario` that is stored as a journal of all requests in the folder `at`, or creates it.
     /// Also returns the counts of the replay.
     ///
     /// # Errors
-    /// As [`Device::in_memory_at`]; also if the image is damaged, in use, or of another scenario.
+    /// The errors of [`Device::in_memory_at`]; also fails if the image is damaged, in use, or belongs to another
+    /// scenario.
     pub fn in_journal(
         scenario: &Scenario,
         at: &Path,
         speed: Speed,
     ) -> Result<(Self, ReplayCounts), OpenError> {
-        let live = speed.live(scenario)?;
-        // Timing does not affect the contents, so it is not part of the journal's scenario.
-        let kept = Scenario { timing: None, ..live.scenario().clone() };
-        let (image, pages) = Image::open(at, &kept, live.page_bytes())?;
+        let live = speed.build_stack(scenario)?;
+        // Timing does not affect the content, so it is not part of the journal's scenario.
+        let untimed = Scenario { timing: None, ..live.scenario().clone() };
+        let (image, pages) = Image::open(at, &untimed, live.page_bytes())?;
         let contents = Contents::in_file(live.page_bytes() as usize, live.shares_contents(), pages);
-        let mut device = Device::of(live, contents, None);
-        let (image, counts) = image.replay(|entry| device.repeat(entry))?;
+        let mut device = Device::from_stack(live, contents, None);
+        let (image, counts) = image.replay(|entry| device.replay(entry))?;
         let bytes = image.page_file_bytes()?;
         let checked = device.contents.check_restored(bytes).map_err(|error| image.failed(error))?;
         checked.map_err(|problem| image.damaged(problem))?;
-        device.live.check().map_err(|problem| image.damaged(problem))?;
+        device.stack.check().map_err(|problem| image.damaged(problem))?;
         device.image = Some(image);
         device.hint = 0;
-        Ok((device.at(speed), counts))
+        Ok((device.with_speed(speed), counts))
     }
 
-    pub(crate) fn of(live: Live, contents: Contents, image: Option<Image>) -> Self {
+    pub(crate) fn from_stack(stack: LiveStack, contents: Contents, image: Option<Image>) -> Self {
         Device {
-            table: Table::new(live.logical_pages()),
-            page_bytes: live.page_bytes(),
-            zones: Zones::of(&live),
+            table: Table::new(stack.logical_pages()),
+            page_bytes: stack.page_bytes(),
+            zones: Zones::of_stack(&stack),
             requests: Requests::default(),
             opened: Instant::now(),
-            wait_began: None,
+            wait_started: None,
             hint: 0,
             found: Vec::new(),
             content_ids: Vec::new(),
-            live,
+            stack,
             contents,
             image,
-            kept: None,
+            stored: None,
             recording: None,
             pacing: None,
         }
@@ -123,10 +126,10 @@ impl Device {
 
     /// Returns the size of the device in bytes.
     pub fn bytes(&self) -> u64 {
-        u64::from(self.live.logical_pages()) * u64::from(self.page_bytes)
+        u64::from(self.stack.logical_pages()) * u64::from(self.page_bytes)
     }
 
-    /// Returns the page size in bytes. Writes aligned to it need no read.
+    /// Returns the page size in bytes. Writes aligned to pages need no read.
     pub fn page_bytes(&self) -> u32 {
         self.page_bytes
     }
@@ -138,53 +141,54 @@ impl Device {
 
     /// Returns the number of placement handles (stream hints 0 and up) that the drive separates, or 0 if it ignores hints.
     pub fn placement_handles(&self) -> u16 {
-        self.live.placement_handles()
+        self.stack.placement_handles()
     }
 
-    /// Begins a request by a caller that has waited for the device since `at`. The latency of the request is measured from then
-    /// on. Writes until the next call carry this stream hint.
+    /// Begins a request of a caller that has waited for the device since `at`, from which the latency of the request
+    /// is measured. Writes until the next call carry the stream hint `hint`.
     pub(crate) fn begin_request(&mut self, at: Instant, hint: u16) {
-        (self.wait_began, self.hint) = (Some(at), hint);
+        (self.wait_started, self.hint) = (Some(at), hint);
         if let Some(pacing) = &mut self.pacing {
-            pacing.begin_request(&mut self.live);
+            pacing.begin_request(&mut self.stack);
         }
     }
 
     /// Returns the counts and the state of the device.
     pub fn status(&self) -> Status {
         Status {
-            name: self.live.scenario().name.clone(),
-            look: self.live.look(),
+            name: self.stack.scenario().name.clone(),
+            snapshot: self.stack.snapshot(),
             requests: self.requests.clone(),
             seconds: self.opened.elapsed().as_secs_f64(),
             bytes: self.bytes(),
             content_bytes: self.contents.bytes(),
-            died: self.live.end_of_life().map(ToString::to_string),
+            failure: self.stack.end_of_life().map(ToString::to_string),
         }
     }
 
-    /// Performs a request and records its latency, measured from when the caller began to wait for the device.
+    /// Performs a request and records its latency, measured from the time at which the caller began to wait for the
+    /// device.
     fn timed<T>(&mut self, operation: Operation, bytes: u64, work: impl FnOnce(&mut Self) -> T) -> T {
-        let began = self.wait_began.take().unwrap_or_else(Instant::now);
+        let started = self.wait_started.take().unwrap_or_else(Instant::now);
         let done = work(self);
         match &mut self.pacing {
-            Some(pacing) => pacing.add(CompletedRequest { operation, bytes, began }),
-            None => self.requests.add(operation, bytes, began.elapsed()),
+            Some(pacing) => pacing.add(CompletedRequest { operation, bytes, started }),
+            None => self.requests.add(operation, bytes, started.elapsed()),
         }
         done
     }
 
-    /// Recounts all counters. An error is a defect of Wearwell.
+    /// Recounts all counters. An error is a bug in Wearwell.
     pub fn check(&self) -> Result<(), String> {
-        self.live.check()
+        self.stack.check()
     }
 
-    /// Returns the result of all requests since the drive was new, in the form of a simulation run.
+    /// Returns the result for all requests since the drive was new, in the form of the result of a simulation.
     ///
     /// # Errors
-    /// Fails if counts disagree, which is a defect of Wearwell.
+    /// Fails if counts disagree, which is a bug in Wearwell.
     pub fn result(self) -> Result<RunResult, RunError> {
-        self.live.result()
+        self.stack.result()
     }
 
     /// Returns the pages that overlap the range. Fails if the range ends beyond the device.
@@ -207,7 +211,7 @@ impl Device {
     /// Fills `out` with the bytes from `offset` on. Unwritten and trimmed pages read as zeroes.
     ///
     /// # Errors
-    /// Fails if the range is beyond the end, or the device fails.
+    /// Fails if the range ends beyond the device, or the device fails.
     pub fn read(&mut self, offset: u64, out: &mut [u8]) -> Result<(), DeviceError> {
         let pages = self.pages(offset, out.len() as u64)?;
         self.timed(Operation::Read, out.len() as u64, |device| device.read_range(pages, offset, out))
@@ -228,7 +232,7 @@ impl Device {
         Ok(())
     }
 
-    /// Reads whole pages through the stack; the content IDs that it returns select the bytes.
+    /// Reads whole pages through the stack. The content IDs that the stack returns select the bytes.
     fn read_pages(&mut self, pages: Range<u32>, out: &mut [u8]) -> Result<(), DeviceError> {
         if let Some(image) = &mut self.image {
             image.record_read(pages.clone());
@@ -236,22 +240,27 @@ impl Device {
         self.record_request(Op::Read, pages.clone(), &[]);
         let mut found = std::mem::take(&mut self.found);
         found.clear();
-        let done = self.live.read(pages.clone(), &mut found);
+        let done = self.stack.read(pages.clone(), &mut found);
         let filled = done
             .map_err(|error| self.convert_error(error))
-            .and_then(|()| self.fill(pages.start, &found, out));
+            .and_then(|()| self.fill_from_contents(pages.start, &found, out));
         self.found = found;
         filled
     }
 
-    fn fill(&mut self, first: u32, found: &[Content], out: &mut [u8]) -> Result<(), DeviceError> {
+    fn fill_from_contents(
+        &mut self,
+        first: u32,
+        found: &[ContentId],
+        out: &mut [u8],
+    ) -> Result<(), DeviceError> {
         for ((page, content), out) in (first..).zip(found).zip(out.chunks_exact_mut(self.page_bytes as usize))
         {
             if self.table.get(page) == UNKNOWN {
                 self.table.set(page, content.0);
             }
-            // If the drive died in the middle of a write, it may have stored a part of that write.
-            if content.0 != self.table.get(page) && self.live.end_of_life().is_none() {
+            // If the drive reached its end of life during a write, it may have stored a part of that write.
+            if content.0 != self.table.get(page) && self.stack.end_of_life().is_none() {
                 return Err(DeviceError::Astray { page });
             }
             if content.0 == 0 {
@@ -266,8 +275,8 @@ impl Device {
     /// Writes `data` at `offset` as one request.
     ///
     /// # Errors
-    /// Fails if the range is beyond the end, there is no room for the content, the drive is dead, or its zone does not allow the
-    /// write.
+    /// Fails if the range ends beyond the device, there is no free space for the content, the drive is at its end of
+    /// life, or the zone does not allow the write.
     pub fn write(&mut self, offset: u64, data: &[u8]) -> Result<(), DeviceError> {
         let pages = self.pages(offset, data.len() as u64)?;
         self.check_written(offset, data.len() as u64)?;
@@ -296,9 +305,9 @@ impl Device {
         self.write_pages(pages.start, &whole)
     }
 
-    /// Writes whole pages: first the bytes, then the journal entry, then the simulated flash.
+    /// Writes whole pages: first the bytes, then the journal entry, then the pages of the simulated flash.
     fn write_pages(&mut self, first: u32, data: &[u8]) -> Result<(), DeviceError> {
-        if self.contents.wants_sync() {
+        if self.contents.needs_sync() {
             self.sync()?;
         }
         let mut content_ids = std::mem::take(&mut self.content_ids);
@@ -320,14 +329,14 @@ impl Device {
         done
     }
 
-    fn store_all(&mut self, data: &[u8], content_ids: &mut Vec<Content>) -> io::Result<()> {
+    fn store_all(&mut self, data: &[u8], content_ids: &mut Vec<ContentId>) -> io::Result<()> {
         if let Some(image) = &mut self.image {
             image.begin_write();
         }
         self.contents.begin_write();
         for page in data.chunks_exact(self.page_bytes as usize) {
             let (content_id, stored) = self.contents.store(page)?;
-            content_ids.push(Content(content_id));
+            content_ids.push(ContentId(content_id));
             if let Some(image) = &mut self.image {
                 image.add_page(content_id, &stored);
             }
@@ -335,37 +344,39 @@ impl Device {
         Ok(())
     }
 
-    /// Writes pages whose contents are stored already.
-    fn write_contents(&mut self, first: u32, content_ids: &[Content]) -> Result<(), LayerError> {
+    /// Writes pages whose content is already stored.
+    fn write_contents(&mut self, first: u32, content_ids: &[ContentId]) -> Result<(), LayerError> {
         let pages = first..first + content_ids.len() as u32;
         self.record_request(Op::Write, pages.clone(), content_ids);
-        let was_dead = self.live.end_of_life().is_some();
-        if let Err(error) = self.live.write(first, content_ids, self.hint) {
+        let was_dead = self.stack.end_of_life().is_some();
+        if let Err(error) = self.stack.write(first, content_ids, self.hint) {
             let (taken, refused) = content_ids.split_at(self.written_in_part(pages).len());
             self.set_contents(first, taken);
-            // A drive that dies in the middle of a write may have stored a part of it, which must be readable.
+            // A drive that reaches its end of life during a write may have stored a part of the write, which must be
+            // readable.
             if was_dead || self.zones().is_some() || !error.is_end_of_life() {
                 refused.iter().for_each(|content_id| self.contents.release(content_id.0));
             }
             return Err(error);
         }
         self.set_contents(first, content_ids);
-        self.note_written(pages);
+        self.record_written(pages);
         Ok(())
     }
 
-    /// Replaces the contents of the pages from `first` on.
-    fn set_contents(&mut self, first: u32, content_ids: &[Content]) {
+    /// Replaces the content IDs of the pages from `first` on.
+    fn set_contents(&mut self, first: u32, content_ids: &[ContentId]) {
         for (page, content_id) in (first..).zip(content_ids) {
             let before = self.table.set(page, content_id.0);
             self.contents.release(before);
         }
     }
 
-    /// Discards the contents of the whole pages in the range.
+    /// Discards the content of the whole pages in the range.
     ///
     /// # Errors
-    /// Fails if the range is beyond the end, the drive is dead, or the range covers a part of a zone.
+    /// Fails if the range ends beyond the device, the drive is at its end of life, or the range covers a part of a
+    /// zone.
     pub fn trim(&mut self, offset: u64, length: u64) -> Result<(), DeviceError> {
         self.pages(offset, length)?;
         self.check_trimmed(offset, length)?;
@@ -378,11 +389,11 @@ impl Device {
     }
 
     fn trim_in_pieces(&mut self, pages: Range<u32>) -> Result<(), DeviceError> {
-        // Zones are reset one by one. Some stacks need undivided requests.
+        // Zones are reset one by one. Other stacks may need undivided requests.
         let at_once = match self.zones {
             Some(zones) => (zones.bytes / u64::from(self.page_bytes)) as u32,
-            None if self.live.wants_requests() => u32::MAX,
-            None => PAGES_AT_ONCE,
+            None if self.stack.wants_requests() => u32::MAX,
+            None => PAGES_PER_PIECE,
         };
         let mut first = pages.start;
         while first < pages.end {
@@ -390,16 +401,16 @@ impl Device {
             if let Some(image) = &mut self.image {
                 image.record(JournalEntry::Trim(first..end))?;
             }
-            self.note_trim(first..end)?;
-            self.forget(first..end).map_err(|error| self.convert_error(error))?;
+            self.record_trim(first..end)?;
+            self.discard(first..end).map_err(|error| self.convert_error(error))?;
             first = end;
         }
         Ok(())
     }
 
-    pub(crate) fn forget(&mut self, pages: Range<u32>) -> Result<(), LayerError> {
+    pub(crate) fn discard(&mut self, pages: Range<u32>) -> Result<(), LayerError> {
         self.record_request(Op::Trim, pages.clone(), &[]);
-        self.live.trim(pages.clone())?;
+        self.stack.trim(pages.clone())?;
         for page in pages {
             let before = self.table.set(page, 0);
             self.contents.release(before);
@@ -407,7 +418,8 @@ impl Device {
         Ok(())
     }
 
-    /// Makes all completed writes survive a power cut of the simulated drive; with an image, also of the host machine.
+    /// Makes all completed writes durable, so that they survive a power cut of the simulated drive and, with an
+    /// image, of the host machine.
     ///
     /// # Errors
     /// Fails if the device fails.
@@ -420,81 +432,40 @@ impl Device {
             image.record(JournalEntry::Flush)?;
         }
         self.record_request(Op::Flush, 0..0, &[]);
-        let flushed = self.live.flush().map_err(|error| self.convert_error(error));
+        let flushed = self.stack.flush().map_err(|error| self.convert_error(error));
         self.sync()?;
         flushed
     }
 
-    /// Makes the current image survive a power cut of the host machine. Does nothing without an image.
+    /// Makes the current image durable, so that it survives a power cut of the host machine. Does nothing without an
+    /// image.
     ///
     /// # Errors
     /// Fails if the disk fails.
     pub fn sync(&mut self) -> io::Result<()> {
-        if let Some(kept) = &self.kept {
+        if let Some(kept) = &self.stored {
             return kept.sync().and_then(|()| self.contents.sync());
         }
         let Some(image) = &mut self.image else { return Ok(()) };
         self.contents.sync()?;
         image.sync()?;
-        self.contents.reuse();
+        self.contents.reuse_released();
         Ok(())
     }
 
-    /// Returns at most `most` extents of the range, each as its end and whether its pages hold content. The last extent may end
-    /// before the range does.
+    /// Returns at most `max` extents of the range, each with its end and a flag that tells if its pages hold content.
+    /// The last extent may end before the range does.
     ///
     /// # Errors
-    /// Fails if the range is beyond the end.
-    pub fn extents(&self, offset: u64, length: u64, most: usize) -> Result<Vec<(u64, bool)>, DeviceError> {
+    /// Fails if the range ends beyond the device.
+    pub fn extents(&self, offset: u64, length: u64, max: usize) -> Result<Vec<(u64, bool)>, DeviceError> {
         let pages = self.pages(offset, length)?;
         let (mut at, mut extents) = (pages.start, Vec::new());
-        while at < pages.end && extents.len() < most {
+        while at < pages.end && extents.len() < max {
             let holds = self.table.get(at) != 0;
             at = self.table.end_of_run(at, pages.end);
             extents.push(((u64::from(at) * u64::from(self.page_bytes)).min(offset + length), holds));
         }
         Ok(extents)
-    }
-
-    /// Repeats a request from the journal. Errors are texts about the damage.
-    fn repeat(&mut self, entry: JournalEntry<'_>) -> Result<(), String> {
-        let (pages, page) = (self.live.logical_pages(), u64::from(self.page_bytes));
-        let within = |range: &Range<u32>| match range.end <= pages && range.start <= range.end {
-            true => Ok(()),
-            false => Err(format!("pages {} to {} of a drive of {pages}", range.start, range.end)),
-        };
-        let done = match entry {
-            JournalEntry::Write(first, hint, written) => {
-                self.hint = hint;
-                within(&(first..first.saturating_add(written.len() as u32)))?;
-                let [offset, length] = [first, written.len() as u32].map(|pages| u64::from(pages) * page);
-                self.check_written(offset, length).map_err(|error| error.to_string())?;
-                let mut content_ids = Vec::with_capacity(written.len());
-                for page in written {
-                    self.contents.restore(page.content_id, page.slot, page.sum)?;
-                    content_ids.push(Content(page.content_id));
-                }
-                self.write_contents(first, &content_ids)
-            }
-            JournalEntry::Read(range) => {
-                within(&range)?;
-                self.found.clear();
-                self.live.read(range, &mut self.found)
-            }
-            JournalEntry::Trim(range) => within(&range).map(|()| self.forget(range))?,
-            JournalEntry::Flush => self.live.flush(),
-            JournalEntry::Finish(range) => {
-                within(&range)?;
-                match range.is_empty() || self.zones.is_none() {
-                    true => return Err("the end of a zone that there is not".into()),
-                    false => self.live.finish_zone(range.start).map(drop),
-                }
-            }
-        };
-        match done {
-            // A request that fails because the drive is dead failed in the same way originally.
-            Err(error) if !error.is_end_of_life() => Err(error.to_string()),
-            _ => Ok(()),
-        }
     }
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use wearwell_base::config::ConfigError;
 use wearwell_engine::layer::LayerError;
 
-/// Problem with an image that prevents its use.
+/// Problem that prevents the use of an image.
 #[derive(Debug, thiserror::Error)]
 #[error("{path}: {problem}")]
 pub struct ImageError {
@@ -33,22 +33,22 @@ pub enum DeviceError {
         /// Size of the device in bytes.
         bytes: u64,
     },
-    /// The stack refused the request because the drive is dead.
+    /// The stack refused the request, because the drive is at its end of life or because of the rules for zones.
     #[error(transparent)]
     Layer(#[from] LayerError),
     /// The storage of the contents failed.
     #[error(transparent)]
     Content(#[from] io::Error),
-    /// Power was lost during the request. The drive is back and accepts requests again.
+    /// Power was cut during the request. The drive has recovered and accepts requests again.
     #[error("power was lost before this was done")]
     PowerLost,
     /// The device cannot simulate a power cut.
     #[error("the drive has no flash to come back from: serve it with an image of its flash")]
     NoFlash,
-    /// The image could not be read or written, or its drive did not come back after a power cut.
+    /// The image could not be read or written, or its drive did not recover after a power cut.
     #[error(transparent)]
     Image(#[from] ImageError),
-    /// The stack returned another content for a page than was written, which is a defect of Wearwell.
+    /// The stack returned a different content for a page than was written, which is a bug in Wearwell.
     #[error(
         "page {page} came back from the flash as another content than was written; this is a defect, please report it"
     )]
@@ -62,7 +62,7 @@ pub enum DeviceError {
 }
 
 impl DeviceError {
-    /// True if there is no room for the content to be written.
+    /// True if there is no free space for the content of a write.
     pub fn is_full(&self) -> bool {
         matches!(self, DeviceError::Content(error) if error.kind() == io::ErrorKind::StorageFull)
     }

@@ -1,8 +1,8 @@
-//! A drive that outlives its process: a folder with the contents of its pages and a journal of all requests.
+//! A drive that outlives its process: a folder with the content of its pages and a journal of all requests.
 //!
-//! A stack is a function of its scenario and its requests, so the journal is the complete state. Opening an image replays all
-//! requests and reproduces the same tables, the same wear and the same next victim. The file `pages` has the contents in slots.
-//! The file `requests` has a head and then entries, each with its checksum:
+//! A stack is a function of its scenario and its requests, so the journal is the complete state. Opening an image
+//! replays all requests and reproduces the same tables, the same wear and the same next victim. The file `pages` has
+//! the content of pages in slots. The file `requests` has a head and then entries, each with its checksum:
 //!
 //! ```text
 //! head   magic 8 · version u32 · bytes of a page u32 · length of the scenario u32 · scenario, JSON · CRC-32 of all that
@@ -10,9 +10,9 @@
 //!        for a write, per page: name u64 · slot u32 · checksum u64; and the CRC-32 of the pages
 //! ```
 //!
-//! Numbers are little endian. An entry is written before the request reaches the simulated flash, and after the bytes, which go to
-//! unused slots. So `kill -9` at any instruction leaves at most one incomplete entry, at the end, of a request that was not
-//! acknowledged.
+//! Numbers are little endian. The bytes of a write go to unused slots first; then its entry is written, before the
+//! request reaches the simulated flash. So `kill -9` at any instruction leaves at most one incomplete entry at the
+//! end, which belongs to a request that was not acknowledged.
 
 use crate::contents::StoredContent;
 use crate::error::ImageError;
@@ -24,19 +24,19 @@ use std::path::{Path, PathBuf};
 use wearwell_stack::Scenario;
 
 const MAGIC: [u8; 8] = *b"WEARWELL";
-/// Version of the format and of the engine's behaviour. Must be increased if the format changes, or if the same requests lead to
-/// another state.
+/// Version of the format and of the engine's behaviour. It must be increased if the format changes, or if the same
+/// requests lead to another state.
 const VERSION: u32 = 1;
-/// Bytes of an entry without the pages of a write.
+/// Bytes of an entry, not including the pages of a write.
 const ENTRY_BYTES: usize = 16;
-/// Bytes of a page in the entry of a write.
+/// Bytes for each page in the entry of a write.
 const PAGE_BYTES: usize = 20;
-/// Maximum size of buffered read entries in bytes. Other entries are written at once.
-const MOST_BUFFERED: usize = 1 << 16;
+/// Maximum size of buffered read entries in bytes. Other entries are written immediately.
+const MAX_BUFFERED: usize = 1 << 16;
 /// Length limit of the scenario in bytes.
-const LONGEST_SCENARIO: u32 = 1 << 24;
+const MAX_SCENARIO_BYTES: u32 = 1 << 24;
 
-/// Position of the stream hint in the first number of an entry.
+/// Bit position of the stream hint in the first number of an entry.
 const HINT_SHIFT: u32 = 16;
 
 const WRITE: u32 = 1;
@@ -48,7 +48,7 @@ const FINISH: u32 = 5;
 /// Page of a write in the journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WrittenPage {
-    /// Content ID of the page in the flash.
+    /// ID under which the flash stores the content of the page.
     pub content_id: u64,
     /// Slot that holds the bytes.
     pub slot: u32,
@@ -67,16 +67,16 @@ pub enum JournalEntry<'a> {
     Trim(Range<u32>),
     /// Flush.
     Flush,
-    /// Finish of the zone with these pages.
+    /// Finish of the zone that consists of these pages.
     Finish(Range<u32>),
 }
 
 /// Counts of the replay when an image is opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReplayCounts {
-    /// Requests that were replayed.
+    /// Number of requests that were replayed.
     pub requests: u64,
-    /// Bytes of an incomplete entry at the end.
+    /// Bytes of an incomplete entry at the end of the journal.
     pub torn_bytes: u64,
 }
 
@@ -90,33 +90,33 @@ pub struct Image {
     buffered: Vec<u8>,
     /// Pages of the current write, encoded.
     current_write: Vec<u8>,
-    /// True if the journal could neither be written nor cut back to its old length.
-    broken: bool,
+    /// True if the journal could neither be written nor truncated to its old length.
+    is_broken: bool,
 }
 
-/// Counts of the entries in a journal.
+/// Counts of the entries of a journal.
 #[derive(Clone, Debug)]
-pub struct JournalCensus {
+pub struct JournalCounts {
     /// Scenario of the drive.
     pub scenario: Scenario,
-    /// Notes of writes, reads, trims, flushes and finished zones.
+    /// Number of entries for writes, reads, trims, flushes and finished zones.
     pub entries: [u64; 5],
-    /// Pages written.
+    /// Number of pages written.
     pub written_pages: u64,
-    /// Bytes of an incomplete entry at the end.
+    /// Bytes of an incomplete entry at the end of the journal.
     pub torn_bytes: u64,
     /// Bytes of the journal and of the file of pages.
     pub bytes: [u64; 2],
 }
 
-/// Reads the journal in the folder `at` without changing it, and calls `visit` with every entry.
+/// Reads the journal in the folder `at` without changing it, and calls `visit` for every entry.
 ///
 /// # Errors
-/// Fails if the journal is missing, in use or damaged. Errors of `visit` are passed on.
+/// Fails if the journal is missing, in use or damaged. Errors of `visit` are returned.
 pub fn read_journal<E: From<ImageError>>(
     at: &Path,
     mut visit: impl FnMut(&JournalEntry<'_>) -> Result<(), E>,
-) -> Result<JournalCensus, E> {
+) -> Result<JournalCounts, E> {
     let failed = |problem: String| ImageError::new(&at.join("requests"), problem);
     let io = |error: io::Error| failed(error.to_string());
     let mut file = File::open(at.join("requests")).map_err(io)?;
@@ -128,16 +128,16 @@ pub fn read_journal<E: From<ImageError>>(
     let bytes = file.metadata().map_err(io)?.len();
     let pages = std::fs::metadata(at.join("pages")).map_err(io)?.len();
     let mut census =
-        JournalCensus { scenario, entries: [0; 5], written_pages: 0, torn_bytes: 0, bytes: [bytes, pages] };
+        JournalCounts { scenario, entries: [0; 5], written_pages: 0, torn_bytes: 0, bytes: [bytes, pages] };
     let mut reader = EntryReader { source: BufReader::with_capacity(1 << 20, file), pages: Vec::new() };
-    let mut left = bytes - head.len() as u64;
-    while left > 0 {
+    let mut remaining = bytes - head.len() as u64;
+    while remaining > 0 {
         let number = census.entries.iter().sum::<u64>() + 1;
-        let read = reader.next(left).map_err(io)?;
+        let read = reader.next(remaining).map_err(io)?;
         let Some((entry, length)) =
             read.map_err(|problem| failed(format!("is damaged: note {number}: {problem}")))?
         else {
-            census.torn_bytes = left;
+            census.torn_bytes = remaining;
             break;
         };
         let kind = match &entry {
@@ -152,24 +152,26 @@ pub fn read_journal<E: From<ImageError>>(
         };
         census.entries[kind] += 1;
         visit(&entry)?;
-        left -= length;
+        remaining -= length;
     }
     Ok(census)
 }
 
-/// Image whose journal was not yet replayed.
+/// Image whose journal was not replayed yet.
 pub struct UnreplayedImage(Image);
 
 impl Image {
     /// True if the folder has a journal.
-    pub fn is_there(folder: &Path) -> bool {
+    pub fn exists(folder: &Path) -> bool {
         folder.join("requests").exists()
     }
 
-    /// Opens the image in the folder `at` for a drive of `scenario`, or creates it. Also returns the file of its pages.
+    /// Opens the image for a drive of `scenario` in the folder `at`, or creates it. Also returns the file with its
+    /// pages.
     ///
     /// # Errors
-    /// Fails if the folder has other contents, or the image is of another scenario or version, in use, or damaged.
+    /// Fails if the folder contains other files, or if the image belongs to another scenario or version, is in use,
+    /// or is damaged.
     pub fn open(
         at: &Path,
         scenario: &Scenario,
@@ -177,7 +179,7 @@ impl Image {
     ) -> Result<(UnreplayedImage, File), ImageError> {
         let failed = |name: &str, problem: String| ImageError::new(&at.join(name), problem);
         let io = |name: &'static str| move |error: io::Error| failed(name, error.to_string());
-        let is_new = !Image::is_there(at);
+        let is_new = !Image::exists(at);
         if is_new {
             std::fs::create_dir_all(at).map_err(io(""))?;
             if std::fs::read_dir(at).map_err(io(""))?.next().is_some() {
@@ -207,7 +209,7 @@ impl Image {
             length: head.len() as u64,
             buffered: Vec::new(),
             current_write: Vec::new(),
-            broken: false,
+            is_broken: false,
         };
         Ok((UnreplayedImage(image), pages))
     }
@@ -222,7 +224,7 @@ impl Image {
         ImageError::new(&self.folder, format!("is damaged: {problem}"))
     }
 
-    /// Returns the length of the file of pages in bytes.
+    /// Returns the length in bytes of the file with the pages.
     ///
     /// # Errors
     /// Fails if the file's metadata cannot be read.
@@ -230,7 +232,7 @@ impl Image {
         self.pages.metadata().map(|of| of.len()).map_err(|error| self.failed(error))
     }
 
-    /// Begins a write: its pages follow in calls of [`Image::add_page`].
+    /// Begins a write, whose pages follow in calls of [`Image::add_page`].
     pub fn begin_write(&mut self) {
         self.current_write.clear();
     }
@@ -242,7 +244,7 @@ impl Image {
         self.current_write.extend(stored.sum.to_le_bytes());
     }
 
-    /// Records the write of the added pages to `first` and the pages after it, with a stream hint.
+    /// Records the write of the added pages to the logical pages from `first` on, with a stream hint.
     ///
     /// # Errors
     /// Fails if the journal cannot be written.
@@ -254,10 +256,11 @@ impl Image {
         self.write_buffered()
     }
 
-    /// Records a read. Reads only affect statistics, so their entries are buffered until the next other entry.
+    /// Records a read. Reads affect only statistics, so their entries are buffered until an entry of another type is
+    /// written.
     pub fn record_read(&mut self, pages: Range<u32>) {
         self.buffered.extend(encode_entry(READ, pages.start, pages.end - pages.start));
-        if self.buffered.len() >= MOST_BUFFERED {
+        if self.buffered.len() >= MAX_BUFFERED {
             // Recording a read may fail silently: the next write reports the error.
             let _ = self.write_buffered();
         }
@@ -282,9 +285,9 @@ impl Image {
         self.write_buffered()
     }
 
-    /// Writes the buffered entries: all or none.
+    /// Writes either all buffered entries or none.
     fn write_buffered(&mut self) -> io::Result<()> {
-        if self.broken {
+        if self.is_broken {
             return Err(io::Error::other("the journal of the image could not be written before"));
         }
         let written = self.requests.write_all(&self.buffered);
@@ -292,15 +295,15 @@ impl Image {
             Ok(()) => self.length += self.buffered.len() as u64,
             Err(_) => {
                 let cut = self.requests.set_len(self.length);
-                let back = self.requests.seek(SeekFrom::Start(self.length));
-                self.broken = cut.is_err() || back.is_err();
+                let restored = self.requests.seek(SeekFrom::Start(self.length));
+                self.is_broken = cut.is_err() || restored.is_err();
             }
         }
         self.buffered.clear();
         written
     }
 
-    /// Makes the journal survive a power cut of the host machine.
+    /// Makes the journal durable, so that it survives a power cut of the host machine.
     ///
     /// # Errors
     /// Fails if the journal cannot be written.
@@ -313,7 +316,7 @@ impl Image {
 }
 
 impl UnreplayedImage {
-    /// Replays the journal, entry by entry.
+    /// Fails if the journal is damaged, or if `repeat` refuses an entry.
     ///
     /// # Errors
     /// Fails if the journal is damaged or `repeat` refuses an entry.
@@ -330,8 +333,8 @@ impl UnreplayedImage {
             image.damaged(format!("note {} of `requests`: {problem}", counts.requests + 1))
         };
         while image.length < bytes {
-            let left = bytes - image.length;
-            let read = reader.next(left).map_err(|error| image.failed(error))?;
+            let remaining = bytes - image.length;
+            let read = reader.next(remaining).map_err(|error| image.failed(error))?;
             match read.map_err(|problem| at(&image, &counts, problem.into()))? {
                 Some((entry, length)) => {
                     repeat(entry).map_err(|problem| at(&image, &counts, problem))?;
@@ -339,7 +342,7 @@ impl UnreplayedImage {
                     counts.requests += 1;
                 }
                 None => {
-                    counts.torn_bytes = left;
+                    counts.torn_bytes = remaining;
                     image.requests.set_len(image.length).map_err(|error| image.failed(error))?;
                     break;
                 }
@@ -357,9 +360,9 @@ struct EntryReader<R> {
 }
 
 impl<R: Read> EntryReader<R> {
-    /// Returns the next entry and its length in bytes, or `None` if the `left` remaining bytes are an incomplete entry.
-    fn next(&mut self, left: u64) -> io::Result<Result<Option<(JournalEntry<'_>, u64)>, &'static str>> {
-        if left < ENTRY_BYTES as u64 {
+    /// Returns the next entry and its length in bytes; `None` if the last `remaining` bytes are an incomplete entry.
+    fn next(&mut self, remaining: u64) -> io::Result<Result<Option<(JournalEntry<'_>, u64)>, &'static str>> {
+        if remaining < ENTRY_BYTES as u64 {
             return Ok(Ok(None));
         }
         let mut head = [0; ENTRY_BYTES];
@@ -378,7 +381,7 @@ impl<R: Read> EntryReader<R> {
             FINISH => JournalEntry::Finish(first..end),
             WRITE => {
                 let body = u64::from(count) * PAGE_BYTES as u64 + 4;
-                if left < ENTRY_BYTES as u64 + body {
+                if remaining < ENTRY_BYTES as u64 + body {
                     return Ok(Ok(None));
                 }
                 if !self.read_pages(count)? {
@@ -439,7 +442,7 @@ fn head(scenario: &Scenario, page_bytes: u32) -> Vec<u8> {
     head
 }
 
-/// Creates a journal without entries. It gets its name only when it is complete.
+/// Creates a journal without entries. The file gets its name only after it is complete.
 fn begin(folder: &Path, head: &[u8]) -> io::Result<()> {
     let mut file = tempfile::NamedTempFile::new_in(folder)?;
     file.write_all(head)?;
@@ -462,7 +465,7 @@ fn read_head(requests: &mut File) -> Result<Vec<u8>, String> {
     if version != VERSION {
         return Err(format!("is of version {version}; this program knows version {VERSION}"));
     }
-    if length > LONGEST_SCENARIO {
+    if length > MAX_SCENARIO_BYTES {
         return Err("is damaged: its scenario is too long".into());
     }
     head.resize(20 + length as usize + 4, 0);
@@ -475,8 +478,8 @@ fn read_head(requests: &mut File) -> Result<Vec<u8>, String> {
 }
 
 /// Reads the head of a journal and compares it with the expected head.
-fn check_head(requests: &mut File, wanted: &[u8]) -> Result<(), String> {
-    if read_head(requests)? != wanted {
+fn check_head(requests: &mut File, expected: &[u8]) -> Result<(), String> {
+    if read_head(requests)? != expected {
         return Err("is of another scenario; name the one that it was made with, or another folder".into());
     }
     Ok(())

@@ -1,8 +1,9 @@
 //! Live block devices backed by simulated stacks.
 //!
 //! A [`Device`] is the engine of the simulations plus real bytes for its pages. Clients reach it by the transports in
-//! [`TRANSPORTS`]: [`nbd`] (Network Block Device protocol), [`fuse`] (a file) and [`vhost_user`] (a device of a virtual machine).
-//! A device lives as long as the process, or is kept as its [`flash`] in files, or as an [`image`] with a journal.
+//! [`TRANSPORTS`]: [`nbd`] (Network Block Device protocol), [`fuse`] (a file) and [`vhost_user`] (a device of a
+//! virtual machine). A device exists as long as the process, or is kept: as the bytes of its [`flash`] in files, or
+//! as an [`image`] with a journal.
 
 mod contents;
 pub mod device;
@@ -31,5 +32,5 @@ pub use error::{DeviceError, ImageError, OpenError};
 pub use pacing::Speed;
 pub use requests::{Operation, RequestStats, Requests};
 pub use shared::SharedDevice;
-pub use status::{FORM, LatencyPercentile, Reading, RequestReading, Status};
+pub use status::{FORMAT_VERSION, LatencyPercentile, Reading, RequestReading, Status};
 pub use transports::TRANSPORTS;

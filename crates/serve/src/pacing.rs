@@ -1,12 +1,12 @@
-//! Pacing: delays answers until the timing model says that the request is complete.
+//! Pacing: a reply is delayed until the request is complete according to the timing model.
 
 use crate::requests::Operation;
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 use wearwell_base::config::ConfigError;
-use wearwell_stack::{Live, Scenario};
+use wearwell_stack::{LiveStack, Scenario};
 
-/// Longest interval between two checks of a request whose end is not yet known.
+/// Maximum interval between two checks of a request whose end is not known yet.
 const RECHECK_INTERVAL: Duration = Duration::from_millis(5);
 
 /// Speed at which a device answers.
@@ -14,105 +14,105 @@ const RECHECK_INTERVAL: Duration = Duration::from_millis(5);
 pub enum Speed {
     /// As fast as possible.
     Full,
-    /// As the scenario's timing model says, for callers of a [`SharedDevice`](crate::SharedDevice).
+    /// The speed of the scenario's timing model, for callers of a [`SharedDevice`](crate::SharedDevice).
     Timed,
 }
 
 impl Speed {
     /// Creates the stack for this speed.
-    pub(crate) fn live(self, scenario: &Scenario) -> Result<Live, ConfigError> {
+    pub(crate) fn build_stack(self, scenario: &Scenario) -> Result<LiveStack, ConfigError> {
         match self {
-            Speed::Full => Live::new(scenario),
-            Speed::Timed => Live::timed(scenario),
+            Speed::Full => LiveStack::new(scenario),
+            Speed::Timed => LiveStack::timed(scenario),
         }
     }
 }
 
 /// Pacing state of a device.
 pub struct Pacing {
-    began: Instant,
-    /// Requests that callers wait for, and the time at which each ends, if known.
+    started: Instant,
+    /// Stack requests for which callers wait, each with its end if it is known.
     awaited: HashMap<u64, Option<u64>>,
-    /// Number of the first stack request of the current device request.
+    /// Number of the first stack request that belongs to the current device request.
     first: u64,
-    /// Requests done since then; they are counted when their time is over.
-    uncounted: Vec<CompletedRequest>,
+    /// Requests executed since then, which are counted when their simulated time is over.
+    completed: Vec<CompletedRequest>,
     ended: Vec<(u64, u64)>,
 }
 
-/// A request that was done, with the time at which its caller began to wait.
+/// A request that the device has executed, with the time at which its caller began to wait.
 pub struct CompletedRequest {
     pub operation: Operation,
     pub bytes: u64,
-    pub began: Instant,
+    pub started: Instant,
 }
 
-/// Completion that a caller must wait for. It is the end of the last stack request that the caller's request caused.
+/// Completion for which a caller must wait: the end of the last stack request that the caller's request caused.
 pub struct Completion {
-    /// Number of the stack request, or `None` if nothing reached the stack.
+    /// Number of the stack request; `None` if nothing reached the stack.
     number: Option<u64>,
-    pub served: Vec<CompletedRequest>,
+    pub requests: Vec<CompletedRequest>,
 }
 
-/// Remaining wait.
+/// Remaining time to wait for a completion.
 pub enum Wait {
     /// The wait is over.
     Over,
     /// The wait ends at this time.
     Until(Instant),
-    /// The end is not known; check again at this time.
+    /// The end is not known yet; it should be checked again at this time.
     Recheck(Instant),
 }
 
 impl Pacing {
-    /// Starts the clock now.
-    pub fn begin(live: &mut Live) -> Self {
-        live.start_clock();
+    /// Starts the clock at the current time.
+    pub fn begin(stack: &mut LiveStack) -> Self {
+        stack.start_clock();
         Pacing {
-            began: Instant::now(),
+            started: Instant::now(),
             awaited: HashMap::new(),
             first: 0,
-            uncounted: Vec::new(),
+            completed: Vec::new(),
             ended: Vec::new(),
         }
     }
 
-    /// Begins a request by a caller that now holds the device.
-    pub fn begin_request(&mut self, live: &mut Live) {
-        self.advance_clock(live);
-        self.first = live.next_number().unwrap_or(0);
+    /// Begins a request of a caller that now has the lock of the device.
+    pub fn begin_request(&mut self, stack: &mut LiveStack) {
+        self.advance_clock(stack);
+        self.first = stack.next_number().unwrap_or(0);
     }
 
-    /// Advances the stack to the current time.
-    fn advance_clock(&self, live: &mut Live) {
-        live.set_now(nanoseconds(self.began.elapsed()));
+    /// Advances the clock of the stack to the current time.
+    fn advance_clock(&self, stack: &mut LiveStack) {
+        stack.set_now(nanoseconds(self.started.elapsed()));
     }
 
-    /// Adds a request that must be waited for.
-    pub fn add(&mut self, served: CompletedRequest) {
-        self.uncounted.push(served);
+    /// Adds an executed request whose simulated completion the caller must wait for.
+    pub fn add(&mut self, completed: CompletedRequest) {
+        self.completed.push(completed);
     }
 
-    /// Returns the completion of the requests done since the last call, or `None` if there are none.
-    pub fn take_completion(&mut self, live: &Live) -> Option<Completion> {
-        if self.uncounted.is_empty() {
+    /// Returns the completion of the requests executed since the last call; `None` if there are none.
+    pub fn take_completion(&mut self, stack: &LiveStack) -> Option<Completion> {
+        if self.completed.is_empty() {
             return None;
         }
-        let number = live.next_number().filter(|&next| next > self.first).map(|next| next - 1);
+        let number = stack.next_number().filter(|&next| next > self.first).map(|next| next - 1);
         self.awaited.extend(number.map(|number| (number, None)));
-        Some(Completion { number, served: std::mem::take(&mut self.uncounted) })
+        Some(Completion { number, requests: std::mem::take(&mut self.completed) })
     }
 
-    /// Returns the remaining wait of a completion, as far as it is known.
-    pub fn wait(&mut self, live: &mut Live, completion: &Completion) -> Wait {
-        self.advance_clock(live);
-        let next_ns = live.settle(&mut self.ended);
+    /// Returns the remaining time to wait for a completion, as far as it is known.
+    pub fn wait(&mut self, stack: &mut LiveStack, completion: &Completion) -> Wait {
+        self.advance_clock(stack);
+        let next_ns = stack.collect_completed(&mut self.ended);
         for (number, end_ns) in self.ended.drain(..) {
             if let Some(end) = self.awaited.get_mut(&number) {
                 *end = Some(end_ns);
             }
         }
-        let at = |ns: u64| self.began + Duration::from_nanos(ns);
+        let at = |ns: u64| self.started + Duration::from_nanos(ns);
         match completion.number.and_then(|number| self.awaited.get(&number)) {
             Some(Some(end_ns)) if at(*end_ns) > Instant::now() => Wait::Until(at(*end_ns)),
             Some(None) => {
@@ -123,7 +123,7 @@ impl Pacing {
         }
     }
 
-    /// Forgets a completion that is no longer waited for.
+    /// Forgets a completion for which no caller waits.
     pub fn forget(&mut self, completion: &Completion) {
         if let Some(number) = completion.number {
             self.awaited.remove(&number);

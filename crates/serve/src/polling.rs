@@ -1,18 +1,19 @@
 //! Adaptive busy-polling before a thread blocks.
 //!
-//! Waking a thread takes longer than most requests, most of all in a virtual machine with idle processors. Polling pays off if
-//! the next request comes soon; otherwise it wastes a processor. So a thread begins to poll after a sleep that was shorter than
-//! the polling limit, and stops after a poll that finds nothing. At most half of the processors are used for polling.
+//! Waking a thread takes longer than most requests, most of all in a virtual machine with idle processors. Polling
+//! pays off if the next request comes soon; otherwise it wastes a processor. Therefore a thread begins to poll after
+//! a sleep that was shorter than the maximum poll, and stops after a poll that finds nothing. At most half of the
+//! processors are used for polling.
 
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-/// Longest poll: a few times the cost of waking a thread.
-const LONGEST: Duration = Duration::from_micros(50);
-/// Spin-loop iterations between two checks.
+/// Maximum duration of a poll, a few times the cost of waking a thread.
+const MAX_POLL: Duration = Duration::from_micros(50);
+/// Number of spin-loop iterations between two checks.
 const SPINS_PER_CHECK: u32 = 16;
-/// Number of further threads of this process that may poll now.
+/// Number of further threads of this process that are allowed to poll now.
 static PERMITS: LazyLock<AtomicUsize> = LazyLock::new(|| {
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     AtomicUsize::new(processors / 2)
@@ -21,15 +22,15 @@ static PERMITS: LazyLock<AtomicUsize> = LazyLock::new(|| {
 /// Polling state of one thread.
 #[derive(Debug, Default)]
 pub struct Polling {
-    pays: bool,
-    sleep_began: Option<Instant>,
+    is_worthwhile: bool,
+    sleep_started: Option<Instant>,
 }
 
 impl Polling {
-    /// Polls `find` for a short time if polling pays off. Returns the first result.
+    /// Calls `find` repeatedly for a short time, if polling pays off, until it returns a result.
     pub fn poll<T>(&self, mut find: impl FnMut() -> Option<T>) -> Option<T> {
-        let _permit = if self.pays { PollPermit::take()? } else { return None };
-        let until = Instant::now() + LONGEST;
+        let _permit = if self.is_worthwhile { PollPermit::take()? } else { return None };
+        let until = Instant::now() + MAX_POLL;
         loop {
             let found = find();
             if found.is_some() || Instant::now() >= until {
@@ -41,14 +42,14 @@ impl Polling {
 
     /// Records that the thread is about to sleep.
     pub fn before_sleep(&mut self, now: Instant) {
-        self.pays = false;
-        self.sleep_began = Some(now);
+        self.is_worthwhile = false;
+        self.sleep_started = Some(now);
     }
 
     /// Records that the thread was woken.
     pub fn after_sleep(&mut self, now: Instant) {
-        if let Some(sleep_began) = self.sleep_began.take() {
-            self.pays = now.saturating_duration_since(sleep_began) < LONGEST;
+        if let Some(sleep_began) = self.sleep_started.take() {
+            self.is_worthwhile = now.saturating_duration_since(sleep_began) < MAX_POLL;
         }
     }
 }
@@ -79,27 +80,27 @@ mod tests {
         let at = |microseconds: u64| start + Duration::from_micros(microseconds);
         let mut polling = Polling::default();
         polling.after_sleep(at(0));
-        assert!(!polling.pays, "nothing is known yet");
+        assert!(!polling.is_worthwhile, "nothing is known yet");
         polling.before_sleep(at(2));
         polling.after_sleep(at(51));
-        assert!(polling.pays);
+        assert!(polling.is_worthwhile);
         polling.after_sleep(at(170));
-        assert!(polling.pays, "it had not slept");
+        assert!(polling.is_worthwhile, "it had not slept");
         polling.before_sleep(at(230));
-        assert!(!polling.pays);
+        assert!(!polling.is_worthwhile);
         polling.after_sleep(at(280));
-        assert!(!polling.pays, "that was too long");
+        assert!(!polling.is_worthwhile, "that was too long");
     }
 
     #[test]
     fn poll_ends_with_a_result_or_after_time_limit() {
-        let polling = Polling { pays: true, sleep_began: None };
+        let polling = Polling { is_worthwhile: true, sleep_started: None };
         let mut polls = 0;
         let found = polling.poll(|| {
             polls += 1;
             (polls == 3).then_some(polls)
         });
-        // With one processor no thread may poll, and other threads may hold all permits.
+        // With one processor, no thread may poll. With more, other threads may hold all permits.
         assert!(found == Some(3) || polls == 0);
         assert_eq!(polling.poll(|| None::<()>), None);
         assert_eq!(Polling::default().poll(|| Some(())), None, "it does not pay");

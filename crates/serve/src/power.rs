@@ -1,9 +1,9 @@
-//! Drives that can lose power: when their process ends, or by a command.
+//! Drives whose power can be cut: by the end of their process, or by a command.
 
 use crate::contents::Contents;
 use crate::device::Device;
 use crate::error::{DeviceError, ImageError, OpenError};
-use crate::flash::{KeptDrive, OpenReport, PowerCut, is_flash};
+use crate::flash::{OpenReport, PowerCut, StoredDrive, is_flash};
 use crate::image::{Image, ReplayCounts};
 use crate::pacing::Speed;
 use crate::table::Table;
@@ -12,31 +12,33 @@ use std::ops::Range;
 use std::path::Path;
 use wearwell_base::config::ConfigError;
 use wearwell_engine::layer::LayerError;
-use wearwell_stack::{KeptPlan, Live, Scenario};
+use wearwell_stack::{LiveStack, Scenario, StoredFlashPlan};
 
 impl Device {
-    /// Opens the device of `scenario` that is kept in the folder `at`, or creates it. Also returns the counts of the replay if
-    /// the image is a journal. A new image keeps the bytes of the flash if the drive can recover from them, and a journal
-    /// otherwise.
+    /// Opens the device of `scenario` that is kept in the folder `at`, or creates it. If the image is a journal, also
+    /// returns the counts of the replay. A new image keeps the bytes of the flash if the drive can recover from
+    /// these, and a journal otherwise.
     ///
     /// # Errors
-    /// As [`Device::in_memory`]; also if the folder has other contents, or the image is of another scenario, in use, or damaged.
+    /// The errors of [`Device::in_memory`]; also fails if the folder contains other files, or if the image belongs to
+    /// another scenario, is in use, or is damaged.
     pub fn in_image(scenario: &Scenario, at: &Path) -> Result<(Self, ReplayCounts), OpenError> {
         Device::in_image_at(scenario, at, Speed::Full)
     }
 
-    /// Like [`Device::in_image`], at a given speed, which may differ from earlier speeds. A timed device is kept as a journal.
+    /// Does what [`Device::in_image`] does, at a given speed, which may differ from the speed at an earlier opening.
+    /// A timed device is kept as a journal.
     ///
     /// # Errors
-    /// As [`Device::in_image`]; also if a timed device has no timing model.
+    /// The errors of [`Device::in_image`]; also fails if a timed device has no timing model.
     pub fn in_image_at(
         scenario: &Scenario,
         at: &Path,
         speed: Speed,
     ) -> Result<(Self, ReplayCounts), OpenError> {
         if speed == Speed::Full {
-            let plan = Live::kept_plan(scenario)?;
-            if is_flash(at) || !Image::is_there(at) && plan.refusal.is_none() {
+            let plan = LiveStack::stored_flash_plan(scenario)?;
+            if is_flash(at) || !Image::exists(at) && plan.no_recovery_reason.is_none() {
                 return Ok((Device::in_flash(plan, at)?, ReplayCounts::default()));
             }
         } else if is_flash(at) {
@@ -50,18 +52,18 @@ impl Device {
     /// Opens the device of `plan` whose flash is kept in the folder `at`, or creates it.
     ///
     /// # Errors
-    /// As [`Device::in_image`].
-    pub fn in_flash(plan: KeptPlan, at: &Path) -> Result<Self, OpenError> {
-        if let Some(refusal) = plan.refusal {
+    /// The errors of [`Device::in_image`].
+    pub fn in_flash(plan: StoredFlashPlan, at: &Path) -> Result<Self, OpenError> {
+        if let Some(refusal) = plan.no_recovery_reason {
             let problem = format!("does not come back from its flash: {refusal}");
             return Err(OpenError::Scenario(ConfigError::new("ftl", problem)));
         }
         let (page_bytes, shares) = (plan.page_bytes as usize, plan.shares_contents);
-        let (kept, live) = KeptDrive::open(plan, at)?;
-        let contents = Contents::in_flash(page_bytes, shares, kept.image.clone());
-        let is_new = kept.image.opened().is_new;
-        let mut device = Device::of(live, contents, None);
-        device.kept = Some(kept);
+        let (stored, live) = StoredDrive::open(plan, at)?;
+        let contents = Contents::in_flash(page_bytes, shares, stored.image.clone());
+        let is_new = stored.image.open_report().is_new;
+        let mut device = Device::from_stack(live, contents, None);
+        device.stored = Some(stored);
         if !is_new {
             device.mark_unknown().map_err(|error| match error {
                 DeviceError::Image(error) => OpenError::Image(error),
@@ -72,34 +74,34 @@ impl Device {
     }
 
     /// Returns the results of the last opening of the flash, if it is kept in files.
-    pub fn opened(&self) -> Option<OpenReport> {
-        Some(self.kept.as_ref()?.image.opened())
+    pub fn open_report(&self) -> Option<OpenReport> {
+        Some(self.stored.as_ref()?.image.open_report())
     }
 
-    /// Returns the number of power losses and recoveries while the device was served.
+    /// Returns the number of power cuts after which the drive recovered while it was served.
     pub fn power_cuts(&self) -> u64 {
-        self.kept.as_ref().map_or(0, |kept| kept.power_cuts)
+        self.stored.as_ref().map_or(0, |kept| kept.power_cuts)
     }
 
-    /// Cuts the power. An immediate cut restarts the drive and returns the results of the recovery. A later cut happens at the
-    /// given operation; the request of that operation fails with [`DeviceError::PowerLost`].
+    /// Cuts the power. An immediate cut restarts the drive and returns the results of the recovery. A scheduled cut
+    /// happens at the given operation; the request that causes this operation fails with [`DeviceError::PowerLost`].
     ///
     /// # Errors
     /// Fails if the flash is not kept in files or the drive does not recover.
     pub fn cut_power(&mut self, cut: PowerCut) -> Result<Option<OpenReport>, DeviceError> {
-        let Some(kept) = &self.kept else { return Err(DeviceError::NoFlash) };
+        let Some(kept) = &self.stored else { return Err(DeviceError::NoFlash) };
         if cut.after > 0 || cut.torn {
-            kept.image.cut(Some(cut));
+            kept.image.schedule_cut(Some(cut));
             return Ok(None);
         }
         kept.image.turn_off();
         self.restart()?;
-        Ok(self.opened())
+        Ok(self.open_report())
     }
 
-    /// Converts an error of the stack. After a power loss it restarts the drive first.
+    /// Converts an error of the stack. If it was caused by a power cut, first restarts the drive.
     pub(crate) fn convert_error(&mut self, error: LayerError) -> DeviceError {
-        let Some(kept) = self.kept.as_ref().filter(|_| error.is_power_loss()) else { return error.into() };
+        let Some(kept) = self.stored.as_ref().filter(|_| error.is_power_loss()) else { return error.into() };
         if let Some(problem) = kept.image.failure() {
             return DeviceError::Content(io::Error::other(problem));
         }
@@ -108,41 +110,41 @@ impl Device {
 
     /// Restores the power: reads the whole state from the files again, as a new process would.
     fn restart(&mut self) -> Result<(), DeviceError> {
-        let kept = self.kept.as_mut().ok_or(DeviceError::NoFlash)?;
-        self.live = kept.recover()?;
+        let stored = self.stored.as_mut().ok_or(DeviceError::NoFlash)?;
+        self.stack = stored.recover()?;
         self.mark_unknown()
     }
 
     /// Marks the content of each page as unknown, and repeats trims that the battery recorded.
     fn mark_unknown(&mut self) -> Result<(), DeviceError> {
-        self.table = Table::unknown(self.live.logical_pages());
-        let Some(kept) = &mut self.kept else { return Ok(()) };
+        self.table = Table::unknown(self.stack.logical_pages());
+        let Some(kept) = &mut self.stored else { return Ok(()) };
         let Some(battery) = kept.battery.as_mut() else { return Ok(()) };
         kept.image.reserve_ids(battery.first_free_id());
         if battery.is_empty() {
             return Ok(());
         }
-        let trimmed = battery.since(&kept.image.newest_ids()?);
+        let trimmed = battery.trimmed_since_write(&kept.image.newest_ids()?);
         let image = kept.image.clone();
-        image.note_trimmed(trimmed.len() as u64);
-        let pages = self.live.logical_pages();
+        image.record_trimmed(trimmed.len() as u64);
+        let pages = self.stack.logical_pages();
         for page in trimmed.into_iter().filter(|page| *page < pages) {
-            self.forget(page..page + 1)?;
+            self.discard(page..page + 1)?;
         }
         Ok(())
     }
 
     /// Records in the battery, if there is one, that pages are about to be trimmed.
-    pub(crate) fn note_trim(&mut self, pages: Range<u32>) -> io::Result<()> {
-        let Some(KeptDrive { battery: Some(battery), image, .. }) = &mut self.kept else { return Ok(()) };
+    pub(crate) fn record_trim(&mut self, pages: Range<u32>) -> io::Result<()> {
+        let Some(StoredDrive { battery: Some(battery), image, .. }) = &mut self.stored else { return Ok(()) };
         let table = &self.table;
         battery.trim(pages.filter(|page| table.get(*page) != 0), image.next_id())
     }
 
     /// Records in the battery, if there is one, that pages were written.
-    pub(crate) fn note_written(&mut self, pages: Range<u32>) {
-        if let Some(KeptDrive { battery: Some(battery), .. }) = &mut self.kept {
-            battery.written(pages);
+    pub(crate) fn record_written(&mut self, pages: Range<u32>) {
+        if let Some(StoredDrive { battery: Some(battery), .. }) = &mut self.stored {
+            battery.forget_written(pages);
         }
     }
 }

@@ -11,7 +11,7 @@ pub enum Operation {
     Read = 0,
     /// Write, including zeroes that are written.
     Write = 1,
-    /// Trim, including zeroes made by trimming.
+    /// Trim, including zeroes that are made by trimming.
     Trim = 2,
     /// Flush.
     Flush = 3,
@@ -27,21 +27,21 @@ impl Operation {
     }
 }
 
-/// Significant digits of recorded latencies: percentiles are accurate to 1 %.
-const DIGITS: u8 = 2;
+/// Number of significant digits of recorded latencies: percentiles are accurate to 1 %.
+const SIGNIFICANT_DIGITS: u8 = 2;
 
 /// Upper limit of recorded latencies in ns: a minute.
-const LONGEST_NS: u64 = 60_000_000_000;
+const MAX_LATENCY_NS: u64 = 60_000_000_000;
 
 /// Statistics of one kind of request.
 #[derive(Clone, Debug)]
 pub struct RequestStats {
-    /// Bytes read, written or trimmed.
+    /// Number of bytes read, written or trimmed.
     pub bytes: u64,
     /// Sum of all latencies.
     pub total: Duration,
-    /// Latencies in ns, from when the caller began to wait for the device until the request was done. Includes waiting for other
-    /// requests, but no transport between client and device.
+    /// Latencies in ns, from the time at which the caller began to wait for the device until the request was
+    /// complete. They include waiting for other requests, but not the transport between client and device.
     pub latencies_ns: Histogram<u64>,
 }
 
@@ -58,7 +58,8 @@ impl RequestStats {
 
 impl Default for Requests {
     fn default() -> Self {
-        let latencies_ns = Histogram::new_with_max(LONGEST_NS, DIGITS).expect("digits that there are");
+        let latencies_ns =
+            Histogram::new_with_max(MAX_LATENCY_NS, SIGNIFICANT_DIGITS).expect("digits that there are");
         Requests(Operation::ALL.map(|_| RequestStats {
             bytes: 0,
             total: Duration::ZERO,
@@ -69,16 +70,16 @@ impl Default for Requests {
 
 impl Requests {
     /// Counts a request.
-    pub fn add(&mut self, operation: Operation, bytes: u64, took: Duration) {
+    pub fn add(&mut self, operation: Operation, bytes: u64, latency: Duration) {
         let stats = &mut self.0[operation as usize];
         stats.bytes += bytes;
-        stats.total += took;
-        // Latencies over a minute are recorded as a minute.
-        stats.latencies_ns.saturating_record(u64::try_from(took.as_nanos()).unwrap_or(u64::MAX));
+        stats.total += latency;
+        // A latency of more than a minute is recorded as a minute.
+        stats.latencies_ns.saturating_record(u64::try_from(latency.as_nanos()).unwrap_or(u64::MAX));
     }
 
     /// Returns the statistics of one kind.
-    pub fn of(&self, operation: Operation) -> &RequestStats {
+    pub fn stats(&self, operation: Operation) -> &RequestStats {
         &self.0[operation as usize]
     }
 }
@@ -94,12 +95,12 @@ mod tests {
             requests.add(Operation::Write, 4096, Duration::from_micros(us));
         }
         requests.add(Operation::Flush, 0, Duration::from_secs(3600));
-        let writes = requests.of(Operation::Write);
+        let writes = requests.stats(Operation::Write);
         assert_eq!((writes.latencies_ns.len(), writes.bytes), (100, 409_600));
         assert_eq!(writes.total, Duration::from_micros(5050));
         let median = writes.latencies_ns.value_at_quantile(0.5) as f64;
         assert!((median / 50_000.0 - 1.0).abs() < 0.01, "{median}");
-        assert_eq!(requests.of(Operation::Read).latencies_ns.len(), 0);
-        assert!(requests.of(Operation::Flush).latencies_ns.max() >= LONGEST_NS / 100 * 99);
+        assert_eq!(requests.stats(Operation::Read).latencies_ns.len(), 0);
+        assert!(requests.stats(Operation::Flush).latencies_ns.max() >= MAX_LATENCY_NS / 100 * 99);
     }
 }

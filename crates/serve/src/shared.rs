@@ -1,4 +1,4 @@
-//! Device shared by several threads.
+//! Device that several threads share.
 
 use crate::device::Device;
 use crate::error::DeviceError;
@@ -7,11 +7,11 @@ use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-/// Device shared by all transports and their clients; it serves one request at a time.
+/// Device that all transports and their clients share; it serves one request at a time.
 #[derive(Clone)]
 pub struct SharedDevice {
     device: Arc<Mutex<Option<Device>>>,
-    /// Stream hint of writes through this handle.
+    /// Stream hint of the writes through this handle.
     hint: u16,
 }
 
@@ -26,11 +26,11 @@ impl SharedDevice {
         SharedDevice { device: self.device.clone(), hint }
     }
 
-    /// Runs `work` with exclusive access to the device. The wait for access counts towards the latency. With a timed device,
-    /// returns when the simulated drive would have answered.
+    /// Runs `work` with exclusive access to the device. The time to wait for access is part of the latency. With a
+    /// timed device, returns when the simulated drive would have answered.
     ///
     /// # Errors
-    /// Errors of `work`, and [`DeviceError::Ended`] after [`SharedDevice::take`].
+    /// The errors of `work`, and [`DeviceError::Ended`] after [`SharedDevice::take`].
     pub fn with<T>(
         &self,
         work: impl FnOnce(&mut Device) -> Result<T, DeviceError>,
@@ -42,16 +42,16 @@ impl SharedDevice {
         done
     }
 
-    /// Runs `work`, and returns the completion to wait for.
+    /// Runs `work`, and returns the completion for which the caller must wait.
     fn run<T>(
         &self,
         work: impl FnOnce(&mut Device) -> Result<T, DeviceError>,
     ) -> Result<(Result<T, DeviceError>, Option<Completion>), DeviceError> {
-        let began = Instant::now();
+        let started = Instant::now();
         // A poisoned lock is harmless: the device is consistent between requests.
         let mut device = self.device.lock().unwrap_or_else(PoisonError::into_inner);
         let device = device.as_mut().ok_or(DeviceError::Ended)?;
-        device.begin_request(began, self.hint);
+        device.begin_request(started, self.hint);
         let done = work(device);
         Ok((done, device.take_completion()))
     }
@@ -72,7 +72,7 @@ impl SharedDevice {
         }
     }
 
-    /// Refuses zoned drives, for transports that cannot express zones.
+    /// Refuses a zoned drive, for transports that cannot express zones.
     pub(crate) fn check_has_no_zones(&self) -> io::Result<()> {
         match self.with(|device| Ok(device.zones())).map_err(io::Error::other)? {
             None => Ok(()),
@@ -83,7 +83,8 @@ impl SharedDevice {
         }
     }
 
-    /// Takes the device when it is free. Later requests fail. Returns `None` if it was taken before.
+    /// Takes the device after the current request. Later requests fail. Returns `None` if the device was taken
+    /// before.
     pub fn take(&self) -> Option<Device> {
         self.device.lock().unwrap_or_else(PoisonError::into_inner).take()
     }

@@ -3,10 +3,10 @@
 use crate::requests::{Operation, RequestStats, Requests};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use wearwell_stack::{Look, SoFar};
+use wearwell_stack::{IntermediateResult, StackSnapshot};
 
 /// Version of the format of a [`Reading`]. New fields keep the number; renamed fields or changed meanings increase it.
-pub const FORM: u32 = 1;
+pub const FORMAT_VERSION: u32 = 1;
 
 /// Percentiles of latencies in a reading.
 const PERCENTS: [f64; 5] = [50.0, 90.0, 99.0, 99.9, 100.0];
@@ -16,7 +16,7 @@ pub struct Status {
     /// Name of the scenario.
     pub name: Option<String>,
     /// Counters of the layers and the flash.
-    pub look: Look,
+    pub snapshot: StackSnapshot,
     /// Statistics of the requests to the device.
     pub requests: Requests,
     /// Seconds since the device was opened.
@@ -25,15 +25,16 @@ pub struct Status {
     pub bytes: u64,
     /// Bytes of stored content.
     pub content_bytes: u64,
-    /// Reason why the drive is dead (accepts no writes), if it is.
-    pub died: Option<String>,
+    /// Reason why the drive accepts no writes, if it is at its end of life.
+    pub failure: Option<String>,
 }
 
 /// Reading of all counters of a device.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Reading {
-    /// Format version, see [`FORM`].
-    pub form: u32,
+    /// Format version, see [`FORMAT_VERSION`].
+    #[serde(rename = "form")]
+    pub format_version: u32,
     /// Version of Wearwell.
     pub version: String,
     /// Name of the scenario, if it has one.
@@ -44,8 +45,9 @@ pub struct Reading {
     pub bytes: u64,
     /// Bytes of stored content.
     pub content_bytes: u64,
-    /// Reason why the drive is dead (accepts no writes), if it is.
-    pub died: Option<String>,
+    /// Reason why the drive accepts no writes, if it is at its end of life.
+    #[serde(rename = "died")]
+    pub failure: Option<String>,
     /// Requests since the device was opened, by operation: `read`, `write`, `trim`, `flush`.
     pub requests: BTreeMap<String, RequestReading>,
     /// Erased blocks (segments, zones, extents) available for writes, by layer.
@@ -54,7 +56,7 @@ pub struct Reading {
     pub endurance_cycles: Option<u32>,
     /// Counters of the stack since the drive was new, in the form of run results.
     #[serde(flatten)]
-    pub so_far: SoFar,
+    pub intermediate_result: IntermediateResult,
 }
 
 /// Statistics of one kind of request.
@@ -84,22 +86,22 @@ pub struct LatencyPercentile {
 impl Status {
     /// Converts the snapshot to a reading for programs.
     pub fn read(&self) -> Reading {
-        let layers = self.look.names().zip(&self.look.reports().layers);
+        let layers = self.snapshot.names().zip(&self.snapshot.reports().layers);
         let erased = layers.filter_map(|(name, layer)| Some((name.to_owned(), layer.erased_blocks?)));
-        let requests =
-            Operation::ALL.map(|operation| (operation.name().to_owned(), read(self.requests.of(operation))));
+        let requests = Operation::ALL
+            .map(|operation| (operation.name().to_owned(), read(self.requests.stats(operation))));
         Reading {
-            form: FORM,
+            format_version: FORMAT_VERSION,
             version: env!("CARGO_PKG_VERSION").into(),
             name: self.name.clone(),
             seconds: self.seconds,
             bytes: self.bytes,
             content_bytes: self.content_bytes,
-            died: self.died.clone(),
+            failure: self.failure.clone(),
             requests: requests.into(),
             erased_blocks: erased.collect(),
-            endurance_cycles: self.look.endurance_cycles(),
-            so_far: self.look.so_far(),
+            endurance_cycles: self.snapshot.endurance_cycles(),
+            intermediate_result: self.snapshot.result(),
         }
     }
 }
@@ -109,11 +111,13 @@ impl Reading {
     ///
     /// # Errors
     /// Fails if the value is not a reading or has another format version.
-    pub fn of_json(value: serde_json::Value) -> Result<Reading, String> {
+    pub fn from_json(value: serde_json::Value) -> Result<Reading, String> {
         match value.get("form").and_then(serde_json::Value::as_u64) {
-            Some(form) if form == u64::from(FORM) => {}
+            Some(form) if form == u64::from(FORMAT_VERSION) => {}
             Some(form) => {
-                return Err(format!("this reading is of form {form}, and this program knows form {FORM}"));
+                return Err(format!(
+                    "this reading is of form {form}, and this program knows form {FORMAT_VERSION}"
+                ));
             }
             None => return Err("this is no reading of a drive".into()),
         }
@@ -126,7 +130,7 @@ impl RequestReading {
     #[must_use]
     pub fn since(&self, earlier: &RequestReading) -> RequestReading {
         let before: BTreeMap<u64, u64> = earlier.latencies_ns.iter().copied().collect();
-        let left = |&(ns, requests): &(u64, u64)| {
+        let difference = |&(ns, requests): &(u64, u64)| {
             (ns, requests - before.get(&ns).copied().unwrap_or(0).min(requests))
         };
         RequestReading {
@@ -134,7 +138,12 @@ impl RequestReading {
             bytes: self.bytes.saturating_sub(earlier.bytes),
             seconds: (self.seconds - earlier.seconds).max(0.0),
             percentiles: Vec::new(),
-            latencies_ns: self.latencies_ns.iter().map(left).filter(|(_, requests)| *requests > 0).collect(),
+            latencies_ns: self
+                .latencies_ns
+                .iter()
+                .map(difference)
+                .filter(|(_, requests)| *requests > 0)
+                .collect(),
         }
         .with_percentiles()
     }
@@ -142,11 +151,11 @@ impl RequestReading {
     /// Returns the latency in ns that `percent` of the requests do not exceed, or `None` without requests.
     pub fn percentile_ns(&self, percent: f64) -> Option<u64> {
         let all: u64 = self.latencies_ns.iter().map(|(_, requests)| requests).sum();
-        let wanted = (percent / 100.0 * all as f64).ceil().max(1.0) as u64;
+        let target = (percent / 100.0 * all as f64).ceil().max(1.0) as u64;
         let mut within = 0;
         let reached = self.latencies_ns.iter().find(|(_, requests)| {
             within += requests;
-            within >= wanted
+            within >= target
         });
         reached.or(self.latencies_ns.last()).map(|(ns, _)| *ns)
     }
@@ -180,26 +189,26 @@ mod tests {
     fn since_of_earlier_reading_returns_difference() {
         let mut requests = Requests::default();
         (0..90).for_each(|_| requests.add(Operation::Read, 512, Duration::from_micros(10)));
-        let before = read(requests.of(Operation::Read));
+        let before = read(requests.stats(Operation::Read));
         assert_eq!((before.requests, before.bytes), (90, 90 * 512));
         (0..99).for_each(|_| requests.add(Operation::Read, 512, Duration::from_micros(100)));
         requests.add(Operation::Read, 512, Duration::from_millis(7));
-        let since = read(requests.of(Operation::Read)).since(&before);
+        let since = read(requests.stats(Operation::Read)).since(&before);
         assert_eq!((since.requests, since.bytes), (100, 100 * 512));
-        let near = |percent, us: f64| {
+        let is_near = |percent, us: f64| {
             let found = since.percentile_ns(percent).unwrap() as f64 / 1000.0;
             assert!((found / us - 1.0).abs() < 0.01, "{percent} %: {found} us");
         };
-        near(50.0, 100.0);
-        near(99.0, 100.0);
-        near(100.0, 7000.0);
+        is_near(50.0, 100.0);
+        is_near(99.0, 100.0);
+        is_near(100.0, 7000.0);
         assert_eq!(since.since(&since).percentiles, []);
         assert_eq!(RequestReading::default().percentile_ns(50.0), None);
     }
 
     #[test]
-    fn of_json_of_other_format_version_fails() {
-        let refused = |value| Reading::of_json(value).unwrap_err();
+    fn from_json_of_other_format_version_fails() {
+        let refused = |value| Reading::from_json(value).unwrap_err();
         assert!(refused(serde_json::json!({ "form": 2 })).contains("form 2"));
         assert!(refused(serde_json::json!({ "form": 1 })).contains("no whole reading"));
         assert!(refused(serde_json::json!([])).contains("no reading"));

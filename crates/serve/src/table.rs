@@ -1,55 +1,57 @@
 //! Map from logical pages to content IDs.
 
 /// Number of pages in a leaf.
-const LEAF: usize = 512;
+const LEAF_PAGES: usize = 512;
 
-/// Content ID of each logical page, 0 for none. Only written parts take memory.
+/// Content ID of each logical page, or 0 if the page has no content. Only parts that were written take memory.
 pub struct Table {
-    leaves: Vec<Option<Box<[u64; LEAF]>>>,
-    /// Content ID of pages without a leaf.
-    elsewhere: u64,
+    leaves: Vec<Option<Box<[u64; LEAF_PAGES]>>>,
+    /// Content ID of all pages without a leaf.
+    default_id: u64,
 }
 
-/// Content ID of a page with unknown content. The next read of the page determines it.
+/// Content ID of a page with unknown content; the next read of the page determines the content.
 pub const UNKNOWN: u64 = u64::MAX;
 
 impl Table {
     /// Creates a table of empty pages.
     pub fn new(pages: u32) -> Self {
-        Table { leaves: vec![None; (pages as usize).div_ceil(LEAF)], elsewhere: 0 }
+        Table { leaves: vec![None; (pages as usize).div_ceil(LEAF_PAGES)], default_id: 0 }
     }
 
     /// Creates a table of pages with unknown content.
     pub fn unknown(pages: u32) -> Self {
-        Table { elsewhere: UNKNOWN, ..Table::new(pages) }
+        Table { default_id: UNKNOWN, ..Table::new(pages) }
     }
 
     /// Returns the content ID of `page`.
     pub fn get(&self, page: u32) -> u64 {
         let page = page as usize;
-        self.leaves[page / LEAF].as_ref().map_or(self.elsewhere, |leaf| leaf[page % LEAF])
+        self.leaves[page / LEAF_PAGES].as_ref().map_or(self.default_id, |leaf| leaf[page % LEAF_PAGES])
     }
 
     /// Sets the content ID of `page` and returns the old one.
     pub fn set(&mut self, page: u32, content_id: u64) -> u64 {
         let page = page as usize;
-        let (leaf, elsewhere) = (&mut self.leaves[page / LEAF], self.elsewhere);
-        if content_id == elsewhere && leaf.is_none() {
+        let (leaf, default_id) = (&mut self.leaves[page / LEAF_PAGES], self.default_id);
+        if content_id == default_id && leaf.is_none() {
             return content_id;
         }
         std::mem::replace(
-            &mut leaf.get_or_insert_with(|| Box::new([elsewhere; LEAF]))[page % LEAF],
+            &mut leaf.get_or_insert_with(|| Box::new([default_id; LEAF_PAGES]))[page % LEAF_PAGES],
             content_id,
         )
     }
 
-    /// Returns the end of the run of pages from `page` on that are alike (all with or all without content), at most `end`.
+    /// Returns the end of the run of pages from `page` on that either all have content or all have none, at most
+    /// `end`.
     pub fn end_of_run(&self, page: u32, end: u32) -> u32 {
         let mapped = self.get(page) != 0;
         let mut at = page;
         while at < end && (self.get(at) != 0) == mapped {
-            let whole_leaf = mapped == (self.elsewhere != 0) && self.leaves[at as usize / LEAF].is_none();
-            at = if whole_leaf { (at / LEAF as u32 + 1) * LEAF as u32 } else { at + 1 };
+            let whole_leaf =
+                mapped == (self.default_id != 0) && self.leaves[at as usize / LEAF_PAGES].is_none();
+            at = if whole_leaf { (at / LEAF_PAGES as u32 + 1) * LEAF_PAGES as u32 } else { at + 1 };
         }
         at.min(end)
     }

@@ -1,4 +1,4 @@
-//! Interface that all transports (ways to reach a device) implement.
+//! Interface that every transport (a way to reach a device) implements.
 
 use crate::shared::SharedDevice;
 use std::io;
@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 /// A kind of transport; [`TRANSPORTS`](crate::TRANSPORTS) lists all kinds.
 pub struct TransportKind {
-    /// Name, also of the command-line option (after `--`).
+    /// Name of the transport, and of its command-line option (after `--`).
     pub name: &'static str,
-    /// Placeholder of the option's value, one word.
+    /// Placeholder for the value of the option, one word.
     pub value: &'static str,
-    /// Help text, one sentence.
+    /// Help text of the option, one sentence.
     pub help: &'static str,
-    /// Parses the address of a transport. An error says what is wrong with the text.
+    /// Parses the address of a transport. An error describes the problem with the text.
     pub parse: fn(&str) -> Result<Arc<dyn Endpoint>, String>,
 }
 
@@ -28,17 +28,18 @@ pub trait Endpoint: Send + Sync {
     fn open(&self, device: &SharedDevice) -> io::Result<Box<dyn Transport>>;
 }
 
-/// An open transport. Dropping it closes it.
+/// An open transport, which is closed when it is dropped.
 pub trait Transport: Send {
-    /// Returns the address for clients: a URI or a path.
+    /// Returns the address for clients, which is a URI or a path.
     fn address(&self) -> String;
 
-    /// True if the transport was closed from the other side and accepts no more clients.
+    /// True if the transport was closed by the kernel or a client, and accepts no further clients.
     fn is_closed(&self) -> bool;
 
-    /// Closes the transport. Clients are disconnected after their current request.
+    /// Closes the transport. A client is disconnected after its current request.
     ///
     /// # Errors
-    /// Returns a message about what could not be cleaned up, for example a mount. The transport is closed nonetheless.
+    /// A message that names things that could not be cleaned up, for example a mount. The transport is closed in any
+    /// case.
     fn close(self: Box<Self>) -> Result<(), String>;
 }

@@ -3,5 +3,5 @@
 use crate::transport::TransportKind;
 use crate::{fuse, nbd, vhost_user};
 
-/// All kinds of transports. A device may be served by several at once.
+/// All kinds of transports. Several transports can serve a device at the same time.
 pub const TRANSPORTS: &[TransportKind] = &[nbd::TRANSPORT, fuse::TRANSPORT, vhost_user::TRANSPORT];

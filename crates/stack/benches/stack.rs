@@ -7,12 +7,13 @@
 //! Runs the same workload on the FTL alone and on stacks of one, two and three logs above it, in turns, and takes the
 //! median of each. Columns:
 //!
-//! - `pages` page writes of all layers together, host and cleaning, metadata included.
-//! - `ns/page` CPU time over these pages, including the workload generator.
-//! - `above` cost of a page written by the logs, as a multiple of a page in the FTL alone. The time beyond that of the
-//!   FTL's pages, which cost as much as in the FTL alone, is divided by the pages of the logs. The goal is at most 1.
+//! - `pages`: page writes of all layers together, host and cleaning, metadata included.
+//! - `ns/page`: CPU time per page of these, including the workload generator.
+//! - `above`: cost of a page written by the logs, over the cost of a page in the FTL alone. The FTL's pages are assumed
+//!   to cost as much as in the FTL alone; the remaining time is divided by the pages of the logs. The goal is at most
+//!   1.
 //!
-//! Times are CPU time of the thread. On a shared machine times vary by half, ratios by a tenth.
+//! Times are CPU time of the thread. On a shared machine, times vary by a half and ratios by a tenth.
 
 use cpu_time::ThreadTime;
 use std::ops::ControlFlow;
@@ -59,8 +60,8 @@ fn median(mut values: Vec<f64>) -> f64 {
 fn main() {
     let names: Vec<String> =
         std::env::args().skip(1).filter(|argument| !argument.starts_with("--")).collect();
-    let asked = |name: &str| names.is_empty() || names.iter().any(|part| name.contains(part.as_str()));
-    let stacks: Vec<_> = STACKS.iter().filter(|(name, logs, _)| *logs == 0 || asked(name)).collect();
+    let is_selected = |name: &str| names.is_empty() || names.iter().any(|part| name.contains(part.as_str()));
+    let stacks: Vec<_> = STACKS.iter().filter(|(name, logs, _)| *logs == 0 || is_selected(name)).collect();
     let quick = std::env::args().any(|argument| argument == "--quick");
     for (capacity, rounds) in if quick { &[("256 MiB", 5)][..] } else { &[("256 MiB", 9), ("4 GiB", 5)] } {
         println!(
@@ -73,16 +74,17 @@ fn main() {
         for _ in 0..*rounds {
             runs.iter_mut().zip(&scenarios).for_each(|(runs, scenario)| runs.push(measure(scenario)));
         }
-        let alone: Vec<f64> = runs[0].iter().map(|(ns, pages, _)| ns / pages).collect();
+        let ftl_alone: Vec<f64> = runs[0].iter().map(|(ns, pages, _)| ns / pages).collect();
         for ((name, logs, _), runs) in stacks.iter().zip(&runs) {
             let (_, pages, programs) = runs[0];
             let per_page = median(runs.iter().map(|(ns, pages, _)| ns / pages).collect());
-            let above =
-                |(run, alone): (&(f64, f64, f64), &f64)| (run.0 / alone - programs) / (pages - programs);
-            let ratio = median(runs.iter().zip(&alone).map(above).collect());
-            let goal = if ratio <= 1.0 { "met" } else { "MISSED" };
-            let reached = if *logs == 0 { String::new() } else { format!("{ratio:>12.2} x {goal:>7}") };
-            println!("{name:<22} {pages:>14.0} {per_page:>9.2} {reached}");
+            let above = |(run, ftl_ns_per_page): (&(f64, f64, f64), &f64)| {
+                (run.0 / ftl_ns_per_page - programs) / (pages - programs)
+            };
+            let ratio = median(runs.iter().zip(&ftl_alone).map(above).collect());
+            let verdict = if ratio <= 1.0 { "met" } else { "MISSED" };
+            let ratio_text = if *logs == 0 { String::new() } else { format!("{ratio:>12.2} x {verdict:>7}") };
+            println!("{name:<22} {pages:>14.0} {per_page:>9.2} {ratio_text}");
         }
     }
 }

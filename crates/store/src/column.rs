@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-/// Column; `None` is null.
+/// Values of a column; `None` is null.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Column {
     /// Booleans.
@@ -16,7 +16,7 @@ pub enum Column {
 }
 
 impl Column {
-    /// Returns the narrowest kind of column that holds `values`.
+    /// Returns the narrowest kind of column that can hold `values`.
     pub fn of(values: &[&Value]) -> Column {
         let all = |is: fn(&Value) -> bool| values.iter().all(|value| value.is_null() || is(value));
         if values.iter().all(|value| value.is_null()) || all(Value::is_number) && !all(Value::is_u64) {

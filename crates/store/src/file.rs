@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use wearwell_study::{BUILD, StoreError, fingerprint};
 
-/// Columns that the store reads; the other columns are for users.
+/// Columns that the store reads; the other columns are there for users.
 pub const IDENTITY: &str = "point";
 pub const VERSION: &str = "version";
 pub const SETTINGS: &str = "settings";
@@ -18,27 +18,27 @@ pub const REPLICA: &str = "replica";
 pub const RESULT: &str = "result";
 
 /// Prefix and suffix of file names.
-const BEGIN: &str = "points-";
-const END: &str = ".parquet";
+const PREFIX: &str = "points-";
+const SUFFIX: &str = ".parquet";
 
 /// Prefix and suffix of the names of unfinished files, which readers ignore.
-pub const UNFINISHED_BEGIN: &str = ".wearwell-";
-pub const UNFINISHED_END: &str = ".tmp";
+pub const UNFINISHED_PREFIX: &str = ".wearwell-";
+pub const UNFINISHED_SUFFIX: &str = ".tmp";
 
-/// Rows read at a time.
-const BATCH: usize = 1024;
+/// Number of rows read at a time.
+const BATCH_ROWS: usize = 1024;
 
 /// Maximum plausible number of rows in a row group.
-const MOST_ROWS: i64 = 10_000_000;
+const MAX_ROW_GROUP_ROWS: i64 = 10_000_000;
 
-/// Returns the name of the file with content `bytes`.
-pub fn name_of(bytes: &[u8]) -> String {
-    format!("{BEGIN}{}{END}", fingerprint(bytes))
+/// Returns the name of the file with the content `bytes`.
+pub fn file_name_of(bytes: &[u8]) -> String {
+    format!("{PREFIX}{}{SUFFIX}", fingerprint(bytes))
 }
 
 /// Row of a store file.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Entry {
+pub struct StoredRow {
     pub identity: String,
     pub version: String,
     pub settings: String,
@@ -48,54 +48,58 @@ pub struct Entry {
 
 /// Inventory of a store's folder.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Found {
+pub struct Inventory {
     /// Number of rows of this build.
     pub rows: usize,
-    /// Number of rows of other versions and builds, which may compute other results and are not reused.
-    pub others: BTreeMap<String, usize>,
-    /// Files that are damaged or do not belong to a store, with the problem, in name order.
+    /// Number of rows of other versions and builds, which may compute different results and are not reused.
+    pub rows_of_other_builds: BTreeMap<String, usize>,
+    /// Files that are damaged or do not belong to a store, each with the problem, in the order of names.
     pub unreadable: Vec<String>,
 }
 
-impl Found {
-    /// Returns messages for the user; none for an intact store.
-    pub fn complaints(&self) -> Vec<String> {
+impl Inventory {
+    /// Returns messages for the user; there are none for an intact store.
+    pub fn messages(&self) -> Vec<String> {
         let unreadable = self.unreadable.iter().map(|problem| format!("{problem}; it is left out"));
-        let others = self.others.iter().map(|(version, rows)| {
+        let other_builds = self.rows_of_other_builds.iter().map(|(version, rows)| {
             let runs = if *rows == 1 { "run" } else { "runs" };
             format!("{rows} {runs} of version {version} are not taken for done by {BUILD}")
         });
-        unreadable.chain(others).collect()
+        unreadable.chain(other_builds).collect()
     }
 }
 
-/// Passes all entries in the files of `folder` to `each`, in order of file names. A missing folder has no entries.
-pub fn entries(folder: &Path, mut each: impl FnMut(Entry)) -> Result<Found, StoreError> {
-    let (mut found, mut seen) = (Found::default(), BTreeSet::new());
+/// Calls `emit` for every entry in the files of `folder`, in the order of file names. A missing folder has no
+/// entries.
+pub fn read_entries(folder: &Path, mut emit: impl FnMut(StoredRow)) -> Result<Inventory, StoreError> {
+    let (mut inventory, mut visited) = (Inventory::default(), BTreeSet::new());
     loop {
-        let before = seen.len();
+        let before = visited.len();
         for path in files(folder)? {
-            if !seen.insert(path.clone()) {
+            if !visited.insert(path.clone()) {
                 continue;
             }
             match entries_of(&path) {
                 Ok(entries) => {
                     for entry in entries {
                         match entry.version == BUILD {
-                            true => found.rows += 1,
-                            false => *found.others.entry(entry.version.clone()).or_default() += 1,
+                            true => inventory.rows += 1,
+                            false => {
+                                *inventory.rows_of_other_builds.entry(entry.version.clone()).or_default() += 1
+                            }
                         }
-                        each(entry);
+                        emit(entry);
                     }
                 }
                 Err(_) if std::fs::symlink_metadata(&path).is_err() => {}
-                Err(problem) => found.unreadable.push(format!("{}: {problem}", path.display())),
+                Err(problem) => inventory.unreadable.push(format!("{}: {problem}", path.display())),
             }
         }
-        // A concurrent compaction may have merged files: runs of files that disappeared are in a new file. A listing
-        // made at that time may contain neither, so the folder is listed until there are no new files.
-        if seen.len() == before {
-            return Ok(found);
+        // A concurrent compaction may have merged files, so that the runs of files that disappeared are in a new
+        // file. A listing made at that time may contain neither the old files nor the new one, so the folder is
+        // listed until there are no new files.
+        if visited.len() == before {
+            return Ok(inventory);
         }
     }
 }
@@ -103,7 +107,7 @@ pub fn entries(folder: &Path, mut each: impl FnMut(Entry)) -> Result<Found, Stor
 /// Returns the number of store files in `folder`.
 pub(crate) fn count(folder: &Path) -> Result<usize, StoreError> {
     let is_of_store =
-        |path: &&PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(BEGIN));
+        |path: &&PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(PREFIX));
     Ok(files(folder)?.iter().filter(is_of_store).count())
 }
 
@@ -121,7 +125,7 @@ pub(crate) fn files(folder: &Path) -> Result<BTreeSet<PathBuf>, StoreError> {
     for entry in std::fs::read_dir(folder).map_err(failed)? {
         let path = entry.map_err(failed)?.path();
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        if name.ends_with(END) && !name.starts_with('.') {
+        if name.ends_with(SUFFIX) && !name.starts_with('.') {
             found.insert(path);
         }
     }
@@ -134,7 +138,7 @@ pub fn remove(folder: &Path) -> std::io::Result<()> {
         let path = entry?.path();
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let is_between = |begin: &str, end: &str| name.starts_with(begin) && name.ends_with(end);
-        if is_between(BEGIN, END) || is_between(UNFINISHED_BEGIN, UNFINISHED_END) {
+        if is_between(PREFIX, SUFFIX) || is_between(UNFINISHED_PREFIX, UNFINISHED_SUFFIX) {
             std::fs::remove_file(&path)?;
         }
     }
@@ -144,31 +148,31 @@ pub fn remove(folder: &Path) -> std::io::Result<()> {
     }
 }
 
-/// Reads the entries of a store file, or returns the problem.
-pub(crate) fn entries_of(path: &Path) -> Result<Vec<Entry>, String> {
+/// Reads the entries of a store file. If that is not possible, returns the problem.
+pub(crate) fn entries_of(path: &Path) -> Result<Vec<StoredRow>, String> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    if !name.starts_with(BEGIN) {
+    if !name.starts_with(PREFIX) {
         return Err("was not written by a store".into());
     }
-    // Reading a named pipe would block.
+    // Named pipes are refused, because reading a named pipe would block.
     if !path.is_file() {
         return Err("is no file".into());
     }
     let bytes = std::fs::read(path).map_err(|error| error.to_string())?;
-    if name_of(&bytes) != name {
+    if file_name_of(&bytes) != name {
         return Err(format!("is damaged: its {} bytes are not those that it was named after", bytes.len()));
     }
-    parsed(bytes.into()).map_err(|error| format!("is damaged: {error}"))
+    parse(bytes.into()).map_err(|error| format!("is damaged: {error}"))
 }
 
 /// Parses the entries of a file.
-pub fn parsed(bytes: Bytes) -> Result<Vec<Entry>, ParquetError> {
+pub fn parse(bytes: Bytes) -> Result<Vec<StoredRow>, ParquetError> {
     let reader = SerializedFileReader::new(bytes)?;
     let mut entries = Vec::new();
     for number in 0..reader.num_row_groups() {
         let group = reader.get_row_group(number)?;
         let rows = group.metadata().num_rows();
-        if !(0..=MOST_ROWS).contains(&rows) {
+        if !(0..=MAX_ROW_GROUP_ROWS).contains(&rows) {
             return Err(ParquetError::General(format!("{rows} rows")));
         }
         let mut texts = Vec::new();
@@ -180,7 +184,7 @@ pub fn parsed(bytes: Bytes) -> Result<Vec<Entry>, ParquetError> {
                 u32::try_from(replica).map_err(|_| ParquetError::General(format!("replica {replica}")))?;
             let mut next = |column: usize| texts[column].next().unwrap_or_default();
             let (identity, version, settings, result) = (next(0), next(1), next(2), next(3));
-            entries.push(Entry { identity, version, settings, replica, result });
+            entries.push(StoredRow { identity, version, settings, replica, result });
         }
     }
     Ok(entries)
@@ -206,13 +210,13 @@ fn numbers_of(group: &dyn RowGroupReader, name: &str, rows: usize) -> Result<Vec
 
 fn column(group: &dyn RowGroupReader, name: &str, physical: Physical) -> Result<ColumnReader, ParquetError> {
     let columns = group.metadata().columns();
-    let place = columns.iter().position(|column| column.column_path().string() == name);
-    let place = place.ok_or_else(|| ParquetError::General(format!("there is no column `{name}`")))?;
+    let index = columns.iter().position(|column| column.column_path().string() == name);
+    let place = index.ok_or_else(|| ParquetError::General(format!("there is no column `{name}`")))?;
     let described = columns[place].column_descr();
     if described.physical_type() != physical || described.max_rep_level() != 0 {
         return Err(ParquetError::General(format!("`{name}` is of another type")));
     }
-    // The library panics on such values.
+    // The library would panic on such values.
     let begin = columns[place].dictionary_page_offset().unwrap_or(columns[place].data_page_offset());
     if begin < 0 || columns[place].compressed_size() < 0 {
         return Err(ParquetError::General(format!("`{name}` begins or ends before the file")));
@@ -220,7 +224,7 @@ fn column(group: &dyn RowGroupReader, name: &str, physical: Physical) -> Result<
     group.get_column_reader(place)
 }
 
-/// Reads the values of a column; none may be missing.
+/// Reads the values of a column; no value may be missing.
 fn values<D: DataType>(
     mut reader: ColumnReaderImpl<D>,
     name: &str,
@@ -230,7 +234,7 @@ fn values<D: DataType>(
     while found.len() < rows {
         levels.clear();
         let (records, ..) =
-            reader.read_records(BATCH.min(rows - found.len()), Some(&mut levels), None, &mut found)?;
+            reader.read_records(BATCH_ROWS.min(rows - found.len()), Some(&mut levels), None, &mut found)?;
         if records == 0 {
             break;
         }

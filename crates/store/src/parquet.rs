@@ -1,4 +1,4 @@
-//! Writer of columns to a Parquet file, without Arrow, which would be most of the program's size.
+//! Writer of columns to a Parquet file. It does not use Arrow, which would make up most of the program's size.
 
 use crate::column::Column;
 use parquet::basic::{Compression, LogicalType, Repetition, Type as Physical, ZstdLevel};
@@ -27,7 +27,7 @@ impl Column {
     ) -> Result<(), ParquetError> {
         match self {
             Column::Bool(values) => write_values::<BoolType, W>(group, values.iter().copied()),
-            // Parquet stores unsigned integers as signed ones with equal bits.
+            // Parquet stores an unsigned integer as the signed integer with the same bits.
             Column::Count(values) => write_values::<Int64Type, W>(
                 group,
                 values.iter().map(|value| value.map(|value| value as i64)),
@@ -55,7 +55,7 @@ fn write_values<D: DataType, W: Write + Send>(
     writer.close()
 }
 
-/// Writes `columns`, all of equal length, and `metadata` to `out`.
+/// Writes `columns`, which all have the same length, and `metadata` to `out`.
 pub fn write<W: Write + Send>(
     out: W,
     columns: &[(String, Column)],

@@ -2,8 +2,8 @@
 
 use crate::column::Column;
 use crate::file::{
-    Found, IDENTITY, REPLICA, RESULT, SETTINGS, UNFINISHED_BEGIN, UNFINISHED_END, VERSION, entries, name_of,
-    remove,
+    IDENTITY, Inventory, REPLICA, RESULT, SETTINGS, UNFINISHED_PREFIX, UNFINISHED_SUFFIX, VERSION,
+    file_name_of, read_entries, remove,
 };
 use crate::parquet;
 use serde_json::{Value, json};
@@ -14,33 +14,33 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use wearwell_stack::RunResult;
-use wearwell_study::{BUILD, PointResult, Row, Store, StoreError, identity, made_by, summary};
+use wearwell_study::{BUILD, PointResult, Row, Store, StoreError, build_of, identity, summary_row};
 
-/// Maximum core time of finished but unwritten runs, in seconds: a crash loses no more.
-const MOST_AT_RISK_S: f64 = 1.0;
+/// Maximum core time in seconds of finished runs that are not written yet; a crash loses no more than this.
+const MAX_UNWRITTEN_SECONDS: f64 = 1.0;
 
 /// Maximum number of runs per file.
-pub(crate) const MOST_ROWS: usize = 1000;
+pub(crate) const MAX_FILE_ROWS: usize = 1000;
 
 const POISON: &str = "no thread panics while it holds the lock";
 
-/// Column of a run's seed, because the settings do not state the seeds of replicas.
+/// Column with the seed of a run, because the settings do not include the seeds of replicas.
 const SEED: &str = "seed";
 
-/// Columns of a summary that are text even if the first row has no value.
-const TEXTS: [&str; 1] = ["theory_layer"];
+/// Columns of a summary that contain text even if the first row has no value.
+const TEXT_COLUMNS: [&str; 1] = ["theory_layer"];
 
-/// Folder of finished runs.
+/// Folder with finished runs.
 #[derive(Debug)]
 pub struct ResultStore {
     folder: PathBuf,
-    /// Results in JSON, by identity.
-    known: HashMap<String, String>,
-    found: Found,
+    /// Results as JSON, by the identity of the run.
+    results: HashMap<String, String>,
+    inventory: Inventory,
     pending: Mutex<Pending>,
 }
 
-/// Runs that have not been written.
+/// Runs that are not written yet.
 #[derive(Debug, Default)]
 struct Pending {
     rows: Vec<PointResult>,
@@ -54,49 +54,50 @@ impl ResultStore {
     ///
     /// # Errors
     ///
-    /// Returns an error for a folder that cannot be created, read or written. Damaged files are no error: see
-    /// [`ResultStore::found`].
+    /// Returns an error for a folder that cannot be created, read or written. Damaged files are not an error: see
+    /// [`ResultStore::inventory`].
     pub fn open(folder: &Path) -> Result<Self, StoreError> {
-        let failed = |error: std::io::Error| wrong(folder, error);
+        let failed = |error: std::io::Error| store_error(folder, error);
         if folder.exists() && !folder.is_dir() {
-            return Err(wrong(folder, "is a file; finished runs are kept in a folder"));
+            return Err(store_error(folder, "is a file; finished runs are kept in a folder"));
         }
         if !folder.exists() {
             std::fs::create_dir(folder).map_err(failed)?;
         }
-        // Fails before any run starts if the folder is not writable.
-        temporary(folder).map_err(failed)?;
-        let mut known = HashMap::new();
-        let found = entries(folder, |entry| {
+        // If the folder is not writable, this fails before any run starts.
+        create_temporary(folder).map_err(failed)?;
+        let mut results = HashMap::new();
+        let found = read_entries(folder, |entry| {
             if entry.version == BUILD {
-                // Of several copies of a run, one may have a time series.
-                let longer =
-                    known.get(&entry.identity).is_none_or(|had: &String| had.len() < entry.result.len());
-                if longer {
-                    known.insert(entry.identity, entry.result);
+                // Among several copies of a run, one may have a time series.
+                let is_longer = results
+                    .get(&entry.identity)
+                    .is_none_or(|existing: &String| existing.len() < entry.result.len());
+                if is_longer {
+                    results.insert(entry.identity, entry.result);
                 }
             }
         })?;
-        Ok(ResultStore { folder: folder.to_owned(), known, found, pending: Mutex::default() })
+        Ok(ResultStore { folder: folder.to_owned(), results, inventory: found, pending: Mutex::default() })
     }
 
     /// Returns the inventory of the folder when the store was opened.
-    pub fn found(&self) -> &Found {
-        &self.found
+    pub fn inventory(&self) -> &Inventory {
+        &self.inventory
     }
 
     /// Returns the identities of the runs in the store when it was opened.
-    pub fn known(&self) -> impl Iterator<Item = &str> {
-        self.known.keys().map(String::as_str)
+    pub fn identities(&self) -> impl Iterator<Item = &str> {
+        self.results.keys().map(String::as_str)
     }
 
-    /// Removes all runs; other files in the folder, and then the folder itself, remain.
+    /// Removes all runs. If the folder contains other files, these and the folder remain.
     ///
     /// # Errors
     ///
-    /// Returns an error for a file that cannot be removed; some runs may still be there.
+    /// Returns an error if a file cannot be removed; some runs may then remain.
     pub fn remove(self) -> Result<(), StoreError> {
-        remove(&self.folder).map_err(|error| wrong(&self.folder, error))
+        remove(&self.folder).map_err(|error| store_error(&self.folder, error))
     }
 
     fn write(&self, pending: &mut Pending) -> Result<(), StoreError> {
@@ -111,21 +112,21 @@ impl ResultStore {
 }
 
 impl Store for ResultStore {
-    fn expect(&self, settings: &mut dyn Iterator<Item = &BTreeMap<String, Value>>) {
-        note_numbers(&mut self.pending.lock().expect(POISON).numeric, settings);
+    fn declare_settings(&self, settings: &mut dyn Iterator<Item = &BTreeMap<String, Value>>) {
+        note_numeric_keys(&mut self.pending.lock().expect(POISON).numeric, settings);
     }
 
     fn find(&self, identity: &str) -> Option<RunResult> {
-        let result = RunResult::read(serde_json::from_str(self.known.get(identity)?).ok()?).ok()?;
-        // A result under the identity of another run was not written by this program.
+        let result = RunResult::read(serde_json::from_str(self.results.get(identity)?).ok()?).ok()?;
+        // A result that is stored under the identity of another run was not written by this program.
         (wearwell_study::identity(&result.scenario) == identity).then_some(result)
     }
 
-    fn keep(&self, point: &PointResult) -> Result<(), StoreError> {
+    fn put(&self, point: &PointResult) -> Result<(), StoreError> {
         let mut pending = self.pending.lock().expect(POISON);
         pending.seconds += point.result.performance.seconds;
         pending.rows.push(point.clone());
-        match pending.seconds >= MOST_AT_RISK_S || pending.rows.len() >= MOST_ROWS {
+        match pending.seconds >= MAX_UNWRITTEN_SECONDS || pending.rows.len() >= MAX_FILE_ROWS {
             true => self.write(&mut pending),
             false => Ok(()),
         }
@@ -136,8 +137,8 @@ impl Store for ResultStore {
     }
 }
 
-/// Records for each setting whether all its values are numbers.
-pub(crate) fn note_numbers<'a>(
+/// Records for each setting if all its values are numbers.
+pub(crate) fn note_numeric_keys<'a>(
     numeric: &mut BTreeMap<String, bool>,
     settings: impl Iterator<Item = &'a BTreeMap<String, Value>>,
 ) {
@@ -146,46 +147,48 @@ pub(crate) fn note_numbers<'a>(
     }
 }
 
-/// Writes runs to a new file. `numeric` tells which keys have only numbers as values, and `notes` are added to the
+/// Writes runs to a new file. `numeric` tells which keys have only numeric values, and `metadata` are added to the
 /// metadata of the file.
 pub(crate) fn write_rows(
     folder: &Path,
     rows: &[PointResult],
     numeric: &BTreeMap<String, bool>,
-    notes: &[(String, String)],
+    metadata: &[(String, String)],
 ) -> Result<(), StoreError> {
-    let mut noted = vec![("wearwell.version".to_owned(), BUILD.to_owned())];
-    noted.extend_from_slice(notes);
+    let mut all_metadata = vec![("wearwell.version".to_owned(), BUILD.to_owned())];
+    all_metadata.extend_from_slice(metadata);
     let mut bytes = Vec::new();
-    parquet::write(&mut bytes, &columns(rows, numeric), &noted).map_err(|error| wrong(folder, error))?;
-    let path = folder.join(name_of(&bytes));
+    parquet::write(&mut bytes, &columns(rows, numeric), &all_metadata)
+        .map_err(|error| store_error(folder, error))?;
+    let path = folder.join(file_name_of(&bytes));
     let write = || -> std::io::Result<()> {
-        let mut file = temporary(folder)?;
+        let mut file = create_temporary(folder)?;
         file.write_all(&bytes)?;
         file.as_file().sync_all()?;
         file.persist(&path)?;
         Ok(())
     };
-    write().map_err(|error| wrong(folder, format!("{error}; what was stored before stays")))
+    write().map_err(|error| store_error(folder, format!("{error}; what was stored before stays")))
 }
 
-pub(crate) fn wrong(folder: &Path, problem: impl std::fmt::Display) -> StoreError {
+pub(crate) fn store_error(folder: &Path, problem: impl std::fmt::Display) -> StoreError {
     StoreError { place: folder.display().to_string(), problem: problem.to_string() }
 }
 
 /// Creates a temporary file, which readers of the store ignore.
-fn temporary(folder: &Path) -> std::io::Result<tempfile::NamedTempFile> {
-    // The process's umask applies, as for any new file.
+fn create_temporary(folder: &Path) -> std::io::Result<tempfile::NamedTempFile> {
+    // The umask of the process applies, as it does for any new file.
     let permissions = Permissions::from_mode(0o666);
     tempfile::Builder::new()
-        .prefix(UNFINISHED_BEGIN)
-        .suffix(UNFINISHED_END)
+        .prefix(UNFINISHED_PREFIX)
+        .suffix(UNFINISHED_SUFFIX)
         .permissions(permissions)
         .tempfile_in(folder)
 }
 
-/// Returns the columns of runs. A column has the same type in all files of a study, so that the files can be read as
-/// one table. A varied key is numeric if all its values are numbers; figures are double precision even if integral.
+/// Returns the columns of a table of runs. A column has the same type in all files of a study, so that the files can
+/// be read as one table. A varied key is numeric if all its values are numbers. Figures are stored in double
+/// precision, even if they are integers.
 fn columns(points: &[PointResult], numeric: &BTreeMap<String, bool>) -> Vec<(String, Column)> {
     let mut names: Vec<String> = Vec::new();
     let mut rows: Vec<BTreeMap<String, Value>> = Vec::new();
@@ -195,20 +198,20 @@ fn columns(points: &[PointResult], numeric: &BTreeMap<String, bool>) -> Vec<(Str
             if !names.contains(&name) {
                 names.push(name.clone());
             }
-            // A varied seed is stored as the run's seed, not as a figure.
+            // A varied seed is stored as the seed of the run, not as a figure.
             known.entry(name).or_insert(value);
         }
         rows.push(known);
     }
     let column = |name: String| {
         let values: Vec<&Value> = rows.iter().map(|row| row.get(&name).unwrap_or(&Value::Null)).collect();
-        let column = typed(&name, &values, numeric.get(&name).copied());
+        let column = typed_column(&name, &values, numeric.get(&name).copied());
         (name, column)
     };
     names.into_iter().map(column).collect()
 }
 
-fn typed(name: &str, values: &[&Value], is_number: Option<bool>) -> Column {
+fn typed_column(name: &str, values: &[&Value], is_number: Option<bool>) -> Column {
     let text = |value: &&Value| match value {
         Value::Null => None,
         Value::String(text) => Some(text.clone()),
@@ -220,7 +223,7 @@ fn typed(name: &str, values: &[&Value], is_number: Option<bool>) -> Column {
         }
         Some(false) => Column::Text(values.iter().map(text).collect()),
         Some(true) => Column::Number(values.iter().map(|value| value.as_f64()).collect()),
-        None if TEXTS.contains(&name) => Column::Text(values.iter().map(text).collect()),
+        None if TEXT_COLUMNS.contains(&name) => Column::Text(values.iter().map(text).collect()),
         None => match Column::of(values) {
             Column::Count(_) => Column::Number(values.iter().map(|value| value.as_f64()).collect()),
             other => other,
@@ -228,18 +231,18 @@ fn typed(name: &str, values: &[&Value], is_number: Option<bool>) -> Column {
     }
 }
 
-/// Returns a run as a row: identity, varied settings, figures, and the whole result as JSON.
+/// Returns a run as a row: its identity, the varied settings, the figures, and the whole result as JSON.
 fn row(point: &PointResult) -> Row {
     let result = &point.result;
     let mut row = vec![
         (IDENTITY.to_owned(), json!(identity(&result.scenario))),
-        (VERSION.to_owned(), json!(made_by(result))),
+        (VERSION.to_owned(), json!(build_of(result))),
         (REPLICA.to_owned(), json!(point.replica)),
         (SEED.to_owned(), json!(result.scenario.seed)),
         (SETTINGS.to_owned(), json!(json!(point.settings).to_string())),
     ];
     row.extend(point.settings.iter().map(|(key, value)| (key.clone(), value.clone())));
-    row.extend(summary(result));
+    row.extend(summary_row(result));
     row.push((RESULT.to_owned(), json!(serde_json::to_string(result).expect("results are plain data"))));
     row
 }

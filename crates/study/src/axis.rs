@@ -4,7 +4,7 @@ use serde_json::{Number, Value};
 use wearwell_stack::parse_value;
 
 /// Maximum number of values in a range; more is probably a mistake.
-const MOST_VALUES: f64 = 10_000.0;
+const MAX_VALUES: f64 = 10_000.0;
 
 /// Key of the scenario with the values it takes.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,47 +29,48 @@ impl Axis {
 fn parse_values(text: &str) -> Result<Vec<Value>, String> {
     let call = |name: &str| text.strip_prefix(name)?.strip_prefix('(')?.strip_suffix(')');
     if let Some(arguments) = call("lin") {
-        return spaced(arguments, |low, high, share| low + share * (high - low));
+        return parse_spacing(arguments, |low, high, share| low + share * (high - low));
     }
     if let Some(arguments) = call("log") {
-        return spaced(arguments, |low, high, share| low * (high / low).powf(share));
+        return parse_spacing(arguments, |low, high, share| low * (high / low).powf(share));
     }
-    if let Some(range) = stepped(text) {
+    if let Some(range) = parse_range(text) {
         return range;
     }
     split(text)?.into_iter().map(parse_value).collect()
 }
 
 /// Parses `low:high:step`; `None` if the text has another form.
-fn stepped(text: &str) -> Option<Result<Vec<Value>, String>> {
+fn parse_range(text: &str) -> Option<Result<Vec<Value>, String>> {
     let parts: Vec<f64> = text.split(':').map(|part| part.trim().parse()).collect::<Result<_, _>>().ok()?;
     let &[low, high, step] = &parts[..] else { return None };
     let steps = ((high - low) / step + 1e-9).floor();
     if !(steps.is_finite() && steps >= 0.0) {
         return Some(Err("the step does not lead from the first value to the last".into()));
     }
-    if steps >= MOST_VALUES {
-        return Some(Err(format!("{} values; at most {MOST_VALUES} are allowed", steps + 1.0)));
+    if steps >= MAX_VALUES {
+        return Some(Err(format!("{} values; at most {MAX_VALUES} are allowed", steps + 1.0)));
     }
-    let whole = !text.contains(['.', 'e', 'E']);
-    Some((0..=steps as u64).map(|at| number(low + at as f64 * step, whole)).collect())
+    let is_integer = !text.contains(['.', 'e', 'E']);
+    Some((0..=steps as u64).map(|at| number(low + at as f64 * step, is_integer)).collect())
 }
 
-/// Parses `low,high,count`; `between` interpolates the values.
-fn spaced(arguments: &str, between: fn(f64, f64, f64) -> f64) -> Result<Vec<Value>, String> {
+/// Parses `low,high,count`; `interpolate` interpolates the values.
+fn parse_spacing(arguments: &str, interpolate: fn(f64, f64, f64) -> f64) -> Result<Vec<Value>, String> {
     let parts: Vec<f64> = arguments.split(',').filter_map(|part| part.trim().parse().ok()).collect();
     match parts[..] {
-        [low, high, count] if (2.0..=MOST_VALUES).contains(&count) && count.fract() == 0.0 => {
-            (0..count as u64).map(|at| number(between(low, high, at as f64 / (count - 1.0)), false)).collect()
-        }
+        [low, high, count] if (2.0..=MAX_VALUES).contains(&count) && count.fract() == 0.0 => (0..count
+            as u64)
+            .map(|at| number(interpolate(low, high, at as f64 / (count - 1.0)), false))
+            .collect(),
         _ => Err("write (first, last, count) with a count from 2".into()),
     }
 }
 
 /// Rounds a number to twelve digits, so that 0.1 + 2 * 0.1 is 0.3.
-fn number(value: f64, whole: bool) -> Result<Value, String> {
+fn number(value: f64, is_integer: bool) -> Result<Value, String> {
     let rounded: f64 = format!("{value:.11e}").parse().unwrap_or(value);
-    let number = if whole { Some(Number::from(rounded as i64)) } else { Number::from_f64(rounded) };
+    let number = if is_integer { Some(Number::from(rounded as i64)) } else { Number::from_f64(rounded) };
     number.map(Value::Number).ok_or_else(|| "leads to values that are no finite numbers".into())
 }
 
@@ -107,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_hold_toml_and_bare_words() {
+    fn list_accepts_toml_and_bare_words() {
         assert_eq!(values("1, 2.5,greedy"), json!([1, 2.5, "greedy"]));
         assert_eq!(values("8 GiB,true"), json!(["8 GiB", true]));
         assert_eq!(
@@ -117,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn ranges_include_both_ends_and_do_not_drift() {
+    fn range_includes_both_ends_without_drift() {
         assert_eq!(values("0.1:0.5:0.1"), json!([0.1, 0.2, 0.3, 0.4, 0.5]));
         assert_eq!(values("10:1:-3"), json!([10, 7, 4, 1]));
         assert_eq!(values("log(1,1000,4)"), json!([1.0, 10.0, 100.0, 1000.0]));

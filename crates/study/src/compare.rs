@@ -1,22 +1,22 @@
 //! Differences between results: in their settings, and in their figures.
 
-use super::summary::{Row, summary};
+use super::summary::{Row, summary_row};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use wearwell_stack::RunResult;
 use wearwell_stack::steady::Estimate;
 
 /// Numeric columns of a summary that are not compared as figures.
-const NO_FIGURES: [&str; 6] =
+const EXCLUDED_COLUMNS: [&str; 6] =
     ["seed", "mode", "version", "final_draw", "warnings", "write_amplification_ci95"];
 
 /// Comparison of a figure with that of the first result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum Significance {
     /// The values differ by more than both confidence intervals allow.
-    Differs,
+    Significant,
     /// The difference is within chance: at most the root of the summed squares of both 95 % half-widths.
-    Noise,
+    Insignificant,
     /// The values are equal.
     Equal,
     /// There is no confidence interval.
@@ -39,8 +39,8 @@ pub struct Figure {
     pub name: String,
     /// Value in each result; `None` where it would be meaningless.
     pub values: Vec<Option<f64>>,
-    /// Comparison of each result with the first, which is [`Verdict::Equal`] to itself.
-    pub verdicts: Vec<Verdict>,
+    /// Comparison of each result with the first, which is [`Significance::Equal`] to itself.
+    pub significances: Vec<Significance>,
 }
 
 impl Figure {
@@ -101,10 +101,10 @@ fn flatten(key: String, value: &Value, row: &mut Row) {
 }
 
 fn figures(results: &[RunResult]) -> Vec<Figure> {
-    let summaries: Vec<Row> = results.iter().map(summary).collect();
+    let summaries: Vec<Row> = results.iter().map(summary_row).collect();
     let mut names: Vec<&String> = Vec::new();
     for (name, value) in summaries.iter().flatten() {
-        if value.is_number() && !NO_FIGURES.contains(&name.as_str()) && !names.contains(&name) {
+        if value.is_number() && !EXCLUDED_COLUMNS.contains(&name.as_str()) && !names.contains(&name) {
             names.push(name);
         }
     }
@@ -112,15 +112,15 @@ fn figures(results: &[RunResult]) -> Vec<Figure> {
         let value =
             |row: &Row| row.iter().find(|(other, _)| other == name).and_then(|(_, value)| value.as_f64());
         let values: Vec<Option<f64>> = summaries.iter().map(value).collect();
-        let verdicts = (0..results.len()).map(|at| verdict(name, results, &values, at)).collect();
-        Figure { name: name.clone(), values, verdicts }
+        let verdicts = (0..results.len()).map(|at| significance(name, results, &values, at)).collect();
+        Figure { name: name.clone(), values, significances: verdicts }
     };
     names.into_iter().map(figure).collect()
 }
 
-fn verdict(name: &str, results: &[RunResult], values: &[Option<f64>], at: usize) -> Verdict {
+fn significance(name: &str, results: &[RunResult], values: &[Option<f64>], at: usize) -> Significance {
     if values[at] == values[0] {
-        return Verdict::Equal;
+        return Significance::Equal;
     }
     // Only the write amplification of the whole stack has a confidence interval.
     let estimate = |at: usize| {
@@ -128,17 +128,17 @@ fn verdict(name: &str, results: &[RunResult], values: &[Option<f64>], at: usize)
         results[at].write_amplification_estimate.filter(|_| has_one)
     };
     match (estimate(0), estimate(at)) {
-        (Some(first), Some(other)) => by_intervals(&first, &other),
-        _ => Verdict::Unknown,
+        (Some(first), Some(other)) => compare_intervals(&first, &other),
+        _ => Significance::Unknown,
     }
 }
 
 /// Compares two means by their confidence intervals, assuming independent estimates.
-fn by_intervals(first: &Estimate, other: &Estimate) -> Verdict {
+fn compare_intervals(first: &Estimate, other: &Estimate) -> Significance {
     match (first.ci95_half_width, other.ci95_half_width) {
-        (Some(a), Some(b)) if (first.mean - other.mean).abs() > a.hypot(b) => Verdict::Differs,
-        (Some(_), Some(_)) => Verdict::Noise,
-        _ => Verdict::Unknown,
+        (Some(a), Some(b)) if (first.mean - other.mean).abs() > a.hypot(b) => Significance::Significant,
+        (Some(_), Some(_)) => Significance::Insignificant,
+        _ => Significance::Unknown,
     }
 }
 
@@ -154,8 +154,8 @@ mod tests {
         changes
             .iter()
             .for_each(|(key, value)| draft.set(key, wearwell_stack::parse_value(value).unwrap()).unwrap());
-        let go_on = &mut |_: &Progress| std::ops::ControlFlow::Continue(());
-        wearwell_stack::run(&draft.scenario().unwrap(), go_on).unwrap()
+        let keep_going = &mut |_: &Progress| std::ops::ControlFlow::Continue(());
+        wearwell_stack::run(&draft.scenario().unwrap(), keep_going).unwrap()
     }
 
     fn figure<'a>(comparison: &'a Comparison, name: &str) -> &'a Figure {
@@ -172,13 +172,18 @@ mod tests {
         assert_eq!(comparison.settings[1].values, [1, 1, 9, 1].map(Value::from));
         let amplification = figure(&comparison, "write_amplification");
         assert_eq!(
-            amplification.verdicts,
-            [Verdict::Equal, Verdict::Equal, Verdict::Noise, Verdict::Differs],
+            amplification.significances,
+            [
+                Significance::Equal,
+                Significance::Equal,
+                Significance::Insignificant,
+                Significance::Significant
+            ],
             "{amplification:?}"
         );
         assert!(amplification.change(3).unwrap() > 0.02, "{amplification:?}");
         // Erases have no confidence interval.
-        assert_eq!(figure(&comparison, "erases").verdicts[3], Verdict::Unknown);
+        assert_eq!(figure(&comparison, "erases").significances[3], Significance::Unknown);
         assert!(comparison.figures.iter().all(|figure| figure.name != "seed"));
     }
 
@@ -196,11 +201,11 @@ mod tests {
         assert_eq!(limit.values[1], rating(1).write_amplification_limit);
         assert_eq!(figure(&comparison, "rated_dwpd").values[0], rating(0).dwpd);
         // A data sheet changes no property of the simulated flash.
-        assert_eq!(figure(&comparison, "tbw").verdicts, [Verdict::Equal; 3]);
+        assert_eq!(figure(&comparison, "tbw").significances, [Significance::Equal; 3]);
     }
 
     #[test]
-    fn figure_of_only_some_results_is_empty_for_the_others() {
+    fn figure_missing_in_a_result_is_empty() {
         let stacked = result(&[("log", "[{ segment_size = \"64 KiB\", spare_factor = 0.3 }]")]);
         let comparison = compare(&[result(&[]), stacked]);
         assert_eq!(figure(&comparison, "log0_write_amplification").values[0], None);

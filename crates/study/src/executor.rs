@@ -1,4 +1,4 @@
-//! Execution of a study's runs: the interface between the runs to be made and the place where they execute.
+//! Execution of a study's runs: the interface between planned runs and the threads or machines that execute them.
 //!
 //! A run is a function of its scenario alone, so the result of a study does not depend on the executor or on the order
 //! of runs.
@@ -9,7 +9,7 @@ use std::ops::ControlFlow;
 use wearwell_stack::scenario::Scenario;
 use wearwell_stack::{Observer, Progress, RunError, RunResult, run};
 
-/// Run to be made.
+/// Run to be executed.
 #[derive(Clone, Copy, Debug)]
 pub struct Job<'a> {
     /// Number of the run in the study.
@@ -21,7 +21,7 @@ pub struct Job<'a> {
 }
 
 /// Receiver of an executor's notifications, called from any thread.
-pub trait Foreman: Sync {
+pub trait RunListener: Sync {
     /// Notifies that run `number` starts here.
     fn begin(&self, number: usize) -> ControlFlow<()>;
 
@@ -37,13 +37,14 @@ pub trait Foreman: Sync {
 
 /// Executor of runs.
 pub trait Executor: Sync + Debug {
-    /// Runs `jobs` in any order. Returns when each is [`Foreman::done`], or when the foreman requests a stop.
+    /// Runs `jobs` in any order. Returns when [`RunListener::done`] was called for each job, or when `listener`
+    /// requests a stop.
     ///
     /// # Errors
     ///
     /// Returns an error if runs could not be executed at all, for reasons outside the runs: an unreachable cluster, or
     /// workers of another version.
-    fn execute(&self, jobs: &[Job<'_>], foreman: &dyn Foreman) -> Result<(), ExecutorError>;
+    fn execute(&self, jobs: &[Job<'_>], listener: &dyn RunListener) -> Result<(), ExecutorError>;
 }
 
 /// Reason why runs could not be executed, in one sentence.
@@ -56,23 +57,24 @@ pub type RunScenario = fn(&Scenario, &mut dyn Observer) -> Result<RunResult, Run
 
 /// Executor with the threads of this process.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Threads {
+pub struct ThreadExecutor {
     /// Number of concurrent runs; defaults to the number of cores.
     pub count: Option<usize>,
     /// Function that runs a scenario, for programs with their own components; defaults to [`run`].
     pub run: Option<RunScenario>,
 }
 
-impl Executor for Threads {
-    fn execute(&self, jobs: &[Job<'_>], foreman: &dyn Foreman) -> Result<(), ExecutorError> {
+impl Executor for ThreadExecutor {
+    fn execute(&self, jobs: &[Job<'_>], listener: &dyn RunListener) -> Result<(), ExecutorError> {
         let pool = rayon::ThreadPoolBuilder::new()
             .num_threads(self.count.unwrap_or(0))
             .build()
             .map_err(|error| ExecutorError(format!("cannot start the threads of the study: {error}")))?;
-        // Each idle thread takes the next job: neighbours are about equally long, and halves of the list are not.
+        // Each idle thread takes the next job: neighbouring jobs are about equally long, but the halves of the list are
+        // not.
         pool.install(|| {
-            // The foreman itself requested an early end, which is not an error.
-            let _ = jobs.iter().par_bridge().try_for_each(|job| match self.one(job, foreman) {
+            // The listener itself requested an early end, which is not an error.
+            let _ = jobs.iter().par_bridge().try_for_each(|job| match self.run_job(job, listener) {
                 ControlFlow::Continue(()) => Ok(()),
                 ControlFlow::Break(()) => Err(()),
             });
@@ -81,13 +83,13 @@ impl Executor for Threads {
     }
 }
 
-impl Threads {
-    fn one(&self, job: &Job<'_>, foreman: &dyn Foreman) -> ControlFlow<()> {
-        foreman.begin(job.number)?;
-        let mut observer = |progress: &Progress| foreman.progress(job.number, progress);
+impl ThreadExecutor {
+    fn run_job(&self, job: &Job<'_>, listener: &dyn RunListener) -> ControlFlow<()> {
+        listener.begin(job.number)?;
+        let mut observer = |progress: &Progress| listener.progress(job.number, progress);
         match (self.run.unwrap_or(run))(job.scenario, &mut observer) {
             Err(RunError::Interrupted) => ControlFlow::Break(()),
-            outcome => foreman.done(job.number, outcome.map_err(|error| error.to_string())),
+            outcome => listener.done(job.number, outcome.map_err(|error| error.to_string())),
         }
     }
 }

@@ -11,10 +11,10 @@ use std::sync::Mutex;
 /// Entry of a journal: finished work as a line of JSON.
 pub trait Entry: Serialize {
     /// Content of an entry that is read back.
-    type Found;
+    type Content;
 
     /// Prefix of every line; a file that starts with anything else belongs to another program and is not modified.
-    const BEGINNING: &str;
+    const LINE_PREFIX: &str;
 
     /// Name of an entry in errors.
     const NAME: &str;
@@ -25,7 +25,7 @@ pub trait Entry: Serialize {
     /// # Errors
     ///
     /// Returns an error for a line that is not such an entry.
-    fn read(line: &[u8]) -> serde_json::Result<Option<(String, Self::Found)>>;
+    fn read(line: &[u8]) -> serde_json::Result<Option<(String, Self::Content)>>;
 }
 
 /// Reason why a journal cannot be read or written.
@@ -42,7 +42,7 @@ pub struct JournalError {
 pub struct Journal<E: Entry> {
     path: String,
     file: Mutex<File>,
-    known: HashMap<String, E::Found>,
+    entries: HashMap<String, E::Content>,
 }
 
 impl<E: Entry> Journal<E> {
@@ -57,13 +57,13 @@ impl<E: Entry> Journal<E> {
     pub fn open(path: &Path) -> Result<Self, JournalError> {
         let failed = |source| JournalError { path: path.display().to_string(), source };
         let file = OpenOptions::new().read(true).append(true).create(true).open(path).map_err(failed)?;
-        let known = read::<E>(&file).map_err(failed)?;
-        Ok(Journal { path: path.display().to_string(), file: Mutex::new(file), known })
+        let entries = read::<E>(&file).map_err(failed)?;
+        Ok(Journal { path: path.display().to_string(), file: Mutex::new(file), entries })
     }
 
     /// Returns the entry under `identity`, if the journal had one when it was opened.
-    pub fn find(&self, identity: &str) -> Option<&E::Found> {
-        self.known.get(identity)
+    pub fn find(&self, identity: &str) -> Option<&E::Content> {
+        self.entries.get(identity)
     }
 
     /// Appends an entry.
@@ -71,7 +71,7 @@ impl<E: Entry> Journal<E> {
     /// # Errors
     ///
     /// Returns an error if the file cannot be written.
-    pub fn keep(&self, entry: &E) -> Result<(), JournalError> {
+    pub fn append(&self, entry: &E) -> Result<(), JournalError> {
         let mut line = serde_json::to_vec(entry).expect("entries are plain data");
         line.push(b'\n');
         let mut file = self.file.lock().expect("no thread panics while it holds the lock");
@@ -80,25 +80,25 @@ impl<E: Entry> Journal<E> {
 }
 
 /// Reads the entries of a file and removes an incomplete last line.
-fn read<E: Entry>(file: &File) -> io::Result<HashMap<String, E::Found>> {
+fn read<E: Entry>(file: &File) -> io::Result<HashMap<String, E::Content>> {
     let mut reader = BufReader::new(file);
-    let (mut known, mut line, mut whole_bytes) = (HashMap::new(), Vec::new(), 0);
+    let (mut entries, mut line, mut whole_bytes) = (HashMap::new(), Vec::new(), 0);
     let mut number = 0;
     while reader.read_until(b'\n', &mut line)? > 0 && line.ends_with(b"\n") {
         number += 1;
         let entry = E::read(&line).map_err(|error| {
             invalid(&format!("line {number} is no {} ({error}); name another file", E::NAME))
         })?;
-        known.extend(entry);
+        entries.extend(entry);
         whole_bytes += line.len() as u64;
         line.clear();
     }
-    let beginning = E::BEGINNING.as_bytes();
+    let beginning = E::LINE_PREFIX.as_bytes();
     if !line.starts_with(beginning) && !beginning.starts_with(&line) {
         return Err(invalid(&format!("this is no file with a {} in each line; name another one", E::NAME)));
     }
     file.set_len(whole_bytes)?;
-    Ok(known)
+    Ok(entries)
 }
 
 fn invalid(problem: &str) -> io::Error {
@@ -118,8 +118,8 @@ mod tests {
     }
 
     impl Entry for Square {
-        type Found = f64;
-        const BEGINNING: &str = "{\"side\":";
+        type Content = f64;
+        const LINE_PREFIX: &str = "{\"side\":";
         const NAME: &str = "square";
 
         fn read(line: &[u8]) -> serde_json::Result<Option<(String, f64)>> {
@@ -133,12 +133,12 @@ mod tests {
     }
 
     #[test]
-    fn entries_of_other_versions_are_ignored_and_preserved() {
+    fn entries_of_other_versions_are_ignored_but_kept() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("squares.jsonl");
         let journal = Journal::open(&path).unwrap();
-        journal.keep(&square("us", 1)).unwrap();
-        journal.keep(&square("them", 2)).unwrap();
+        journal.append(&square("us", 1)).unwrap();
+        journal.append(&square("them", 2)).unwrap();
         assert_eq!(journal.find("1"), None, "not there when it was opened");
         // Simulates a crash while a line was being written.
         let before = std::fs::read_to_string(&path).unwrap();
@@ -149,13 +149,13 @@ mod tests {
             [Some(&(1.0 / 3.0)), None, None]
         );
         assert_eq!(std::fs::read_to_string(&path).unwrap(), before);
-        journal.keep(&square("us", 3)).unwrap();
+        journal.append(&square("us", 3)).unwrap();
         assert_eq!(Journal::<Square>::open(&path).unwrap().find("3"), Some(&3.0));
         assert_eq!(std::fs::read_to_string(&path).unwrap().lines().count(), 3);
     }
 
     #[test]
-    fn foreign_files_are_refused_and_not_modified() {
+    fn foreign_file_is_refused_unmodified() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("notes.txt");
         for text in ["my notes", "{\"a\": 1}\n", "{\"side\":1}\n", "{\"side\":\n"] {

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use wearwell_stack::{DraftError, RunResult, Scenario};
 
 /// Maximum number of points of a sweep; more is probably a mistake.
-pub(crate) const MOST_POINTS: usize = 1_000_000;
+pub(crate) const MAX_POINTS: usize = 1_000_000;
 
 /// Run of a sweep.
 #[derive(Clone, Debug)]
@@ -52,14 +52,14 @@ pub enum SweepError {
         error: Box<DraftError>,
     },
     /// The grid is empty, or too large to be intended.
-    #[error("a sweep of {points} runs; it must have at least one and at most {MOST_POINTS}")]
-    Size {
+    #[error("a sweep of {points} runs; it must have at least one and at most {MAX_POINTS}")]
+    GridSize {
         /// Number of runs requested.
         points: u128,
     },
     /// Two axes vary the same key.
     #[error("{key} is varied twice")]
-    Twice {
+    DuplicateKey {
         /// Name of the key.
         key: String,
     },
@@ -95,7 +95,7 @@ pub enum SweepError {
 
 impl SweepError {
     /// Adjusts the error for one of several rounds: `earlier` runs were finished before it, and `planned` are all.
-    pub(super) fn after(mut self, earlier: usize, planned: usize) -> Self {
+    pub(super) fn in_round(mut self, earlier: usize, planned: usize) -> Self {
         match &mut self {
             SweepError::Store { finished, points, .. }
             | SweepError::Executor { finished, points, .. }
@@ -103,7 +103,7 @@ impl SweepError {
                 *finished += earlier;
                 *points = planned;
             }
-            SweepError::Draft { .. } | SweepError::Size { .. } | SweepError::Twice { .. } => {}
+            SweepError::Draft { .. } | SweepError::GridSize { .. } | SweepError::DuplicateKey { .. } => {}
         }
         self
     }

@@ -5,13 +5,13 @@ use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use wearwell_engine::timing::TimingReport;
 use wearwell_stack::steady::estimate;
-use wearwell_stack::{LayerResult, LimitResult, RatingResult, RunResult, TenantResult};
+use wearwell_stack::{LayerResult, LowerBoundResult, RatingResult, RunResult, TenantResult};
 
 /// Row of columns with names and values. Unknown and meaningless values are null.
 pub type Row = Vec<(String, Value)>;
 
 /// Returns the figures of one result; the names state the unit.
-pub fn summary(result: &RunResult) -> Row {
+pub fn summary_row(result: &RunResult) -> Row {
     let estimate = result.write_amplification_estimate.as_ref();
     let measures = &result.device.over_provisioning;
     let mut row = vec![
@@ -26,10 +26,10 @@ pub fn summary(result: &RunResult) -> Row {
             json!(result.theory.as_ref().map(|theory| theory.write_amplification)),
         ),
         ("theory_layer".to_owned(), json!(result.theory.as_ref().map(|theory| &theory.layer))),
-        ("steady".to_owned(), json!(result.course.steady)),
-        ("measured_drift".to_owned(), json!(result.course.measured_drift)),
-        ("measured_drive_writes".to_owned(), json!(result.course.measured_drive_writes)),
-        ("measured_host_pages".to_owned(), json!(result.course.measured_host_pages)),
+        ("steady".to_owned(), json!(result.phases.steady)),
+        ("measured_drift".to_owned(), json!(result.phases.measured_drift)),
+        ("measured_drive_writes".to_owned(), json!(result.phases.measured_drive_writes)),
+        ("measured_host_pages".to_owned(), json!(result.phases.measured_host_pages)),
         ("programs".to_owned(), json!(result.nand.programs)),
         ("erases".to_owned(), json!(result.nand.erases)),
         ("alpha".to_owned(), json!(measures.alpha)),
@@ -41,7 +41,7 @@ pub fn summary(result: &RunResult) -> Row {
         ("page_bytes".to_owned(), json!(result.device.page_bytes)),
         ("pages_per_block".to_owned(), json!(result.device.pages_per_block)),
     ];
-    row.extend(result.limit.iter().flat_map(limit_columns));
+    row.extend(result.lower_bound.iter().flat_map(limit_columns));
     row.extend(result.layers.iter().flat_map(layer_columns));
     row.extend(result.tenants.iter().flat_map(tenant_columns));
     row.extend(result.timing.iter().flat_map(timing_columns));
@@ -53,7 +53,7 @@ pub fn summary(result: &RunResult) -> Row {
         ("tbw".to_owned(), json!(result.lifetime.map(|lifetime| lifetime.tbw))),
         ("dwpd".to_owned(), json!(result.lifetime.map(|lifetime| lifetime.dwpd))),
         ("years".to_owned(), json!(result.lifetime.and_then(|lifetime| lifetime.years))),
-        ("worn_out_tbw".to_owned(), json!(result.worn_out.map(|worn_out| worn_out.tbw))),
+        ("worn_out_tbw".to_owned(), json!(result.measured_life.map(|worn_out| worn_out.tbw))),
     ]);
     row.extend(result.rating.iter().flat_map(rating_columns));
     row.extend([
@@ -67,8 +67,8 @@ pub fn summary(result: &RunResult) -> Row {
 }
 
 /// Returns the columns of results that were compared with their lower bound.
-fn limit_columns(limit: &LimitResult) -> Row {
-    let foreseeing = limit.foreseeing.as_ref().map(|best| best.write_amplification);
+fn limit_columns(limit: &LowerBoundResult) -> Row {
+    let foreseeing = limit.offline.as_ref().map(|best| best.write_amplification);
     vec![
         ("lower_bound".to_owned(), json!(limit.lower_bound)),
         ("foreseeing_write_amplification".to_owned(), json!(foreseeing)),
@@ -180,15 +180,15 @@ pub fn rows(points: &[PointResult]) -> Vec<Row> {
 fn group_row(settings: &BTreeMap<String, Value>, group: &[&PointResult]) -> Row {
     let mut row: Row = settings.iter().map(|(key, value)| (key.clone(), value.clone())).collect();
     row.push(("replicas".to_owned(), json!(group.len())));
-    let summaries: Vec<Row> = group.iter().map(|point| summary(&point.result)).collect();
+    let summaries: Vec<Row> = group.iter().map(|point| summary_row(&point.result)).collect();
     match &summaries[..] {
         [one] => row.extend(one.iter().cloned()),
-        several => row.extend(averaged(several)),
+        several => row.extend(average_row(several)),
     }
     row
 }
 
-fn averaged(summaries: &[Row]) -> Row {
+fn average_row(summaries: &[Row]) -> Row {
     let columns: Vec<Map<String, Value>> =
         summaries.iter().map(|row| row.iter().cloned().collect()).collect();
     let of = |name: &str| {

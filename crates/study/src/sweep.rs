@@ -1,10 +1,10 @@
 //! Sweeps: many runs over a grid of settings, by any executor, resumable after an interruption.
 
 use super::axis::Axis;
-use super::executor::{Executor, Foreman, Job, RunScenario, Threads};
-use super::kept::{Store, identity};
-use super::points::{MOST_POINTS, Point, PointResult, StoreError, SweepError};
-use super::prediction::beside;
+use super::executor::{Executor, Job, RunListener, RunScenario, ThreadExecutor};
+use super::points::{MAX_POINTS, Point, PointResult, StoreError, SweepError};
+use super::prediction::add_prediction;
+use super::store::{Store, identity};
 use rayon::prelude::*;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -42,8 +42,8 @@ pub trait SweepObserver: Sync {
         ControlFlow::Continue(())
     }
 
-    /// Notifies that a run executed now took `seconds` of a core.
-    fn took(&self, seconds: f64) {
+    /// Notifies that a run, which the store did not hold, took `seconds` of a core.
+    fn run_timed(&self, seconds: f64) {
         let _ = seconds;
     }
 
@@ -52,7 +52,7 @@ pub trait SweepObserver: Sync {
 }
 
 /// Observer adapter that reports the runs of one round as part of all rounds.
-pub struct Shifted<'a> {
+pub struct RoundObserver<'a> {
     /// Observer that is notified.
     pub inner: &'a dyn SweepObserver,
     /// Number of runs finished in earlier rounds.
@@ -61,7 +61,7 @@ pub struct Shifted<'a> {
     pub planned: usize,
 }
 
-impl SweepObserver for Shifted<'_> {
+impl SweepObserver for RoundObserver<'_> {
     fn begin(&self, point: usize) -> ControlFlow<()> {
         self.inner.begin(self.finished + point)
     }
@@ -74,8 +74,8 @@ impl SweepObserver for Shifted<'_> {
         self.inner.keep_going()
     }
 
-    fn took(&self, seconds: f64) {
-        self.inner.took(seconds);
+    fn run_timed(&self, seconds: f64) {
+        self.inner.run_timed(seconds);
     }
 
     fn finished(&self, finished: usize, _: usize) {
@@ -90,13 +90,13 @@ pub struct SweepOptions<'a> {
     pub store: Option<&'a dyn Store>,
     /// Executor of the runs; defaults to threads of this process.
     pub executor: Option<&'a dyn Executor>,
-    /// Number of concurrent runs on such threads; defaults to the number of cores.
+    /// Number of concurrent runs in this process; defaults to the number of cores.
     pub threads: Option<usize>,
     /// True to keep the time series of results.
     pub keep_windows: bool,
     /// True to add the prediction of theory to results.
-    pub beside_theory: bool,
-    /// Function with which such threads run a scenario, for programs with their own components.
+    pub with_prediction: bool,
+    /// Function with which threads of this process run a scenario, for programs with their own components.
     pub run: Option<RunScenario>,
 }
 
@@ -110,14 +110,14 @@ impl Sweep {
     pub fn plan(base: &Draft, axes: &[Axis], replicas: u32) -> Result<Sweep, SweepError> {
         for (at, axis) in axes.iter().enumerate() {
             if axes[..at].iter().any(|other| other.key == axis.key) {
-                return Err(SweepError::Twice { key: axis.key.clone() });
+                return Err(SweepError::DuplicateKey { key: axis.key.clone() });
             }
         }
         let combinations =
             axes.iter().try_fold(1u128, |product, axis| product.checked_mul(axis.values.len() as u128));
         let points = combinations.unwrap_or(u128::MAX).saturating_mul(u128::from(replicas));
-        if points == 0 || points > MOST_POINTS as u128 {
-            return Err(SweepError::Size { points });
+        if points == 0 || points > MAX_POINTS as u128 {
+            return Err(SweepError::GridSize { points });
         }
         let combinations = points as usize / replicas as usize;
         let points: Result<Vec<_>, _> =
@@ -150,29 +150,29 @@ impl Sweep {
         observer: &dyn SweepObserver,
     ) -> Result<Vec<Outcome>, SweepError> {
         if let Some(store) = options.store {
-            store.expect(&mut self.points.iter().map(|point| &point.settings));
+            store.declare_settings(&mut self.points.iter().map(|point| &point.settings));
         }
-        let crew = Crew {
+        let crew = SweepState {
             points: &self.points,
             observer,
             keep_windows: options.keep_windows,
-            beside_theory: options.beside_theory,
+            with_prediction: options.with_prediction,
             store: options.store,
             progress: Mutex::default(),
             stopped: AtomicBool::new(false),
         };
         // In parallel, because missing predictions of theory are computed here.
         let new: Vec<usize> =
-            (0..self.points.len()).into_par_iter().filter(|&number| !crew.is_known(number)).collect();
+            (0..self.points.len()).into_par_iter().filter(|&number| !crew.take_from_store(number)).collect();
         let keep_windows = options.keep_windows;
         let job = |number: usize| Job { number, scenario: &self.points[number].scenario, keep_windows };
         let jobs: Vec<Job<'_>> = new.into_iter().map(job).collect();
-        let threads = Threads { count: options.threads, run: options.run };
+        let threads = ThreadExecutor { count: options.threads, run: options.run };
         let executor = options.executor.unwrap_or(&threads);
         let ended = if jobs.is_empty() { Ok(()) } else { executor.execute(&jobs, &crew) };
         let flushed = options.store.map_or(Ok(()), Store::flush);
         let stopped = crew.stopped.into_inner();
-        let Done { finished, results, problem } = crew.progress.into_inner().expect(POISON);
+        let FinishedRuns { finished, results, problem } = crew.progress.into_inner().expect(POISON);
         let points = self.points.len();
         if let Some(error) = problem.or(flushed.err()) {
             return Err(SweepError::Store { error, finished, points });
@@ -209,26 +209,26 @@ fn combination(base: &Draft, axes: &[Axis], number: usize, replicas: u32) -> Res
         .collect();
     chosen.reverse();
     let at_fault = |settings: &BTreeMap<String, Value>, error| SweepError::Draft {
-        point: shown(settings),
+        point: format_settings(settings),
         error: Box::new(error),
     };
     for (axis, value) in chosen {
         settings.insert(axis.key.clone(), value.clone());
         draft.set(&axis.key, value.clone()).map_err(|error| at_fault(&settings, error))?;
     }
-    let scenario = resolved(&draft).map_err(|error| at_fault(&settings, error))?;
+    let scenario = resolve_draft(&draft).map_err(|error| at_fault(&settings, error))?;
     Ok((0..replicas).map(|replica| replicate(&scenario, &settings, replica)).collect())
 }
 
 /// Returns the scenario of `draft` with all defaults resolved, or an error with its place.
-pub(super) fn resolved(draft: &Draft) -> Result<Scenario, DraftError> {
+pub(super) fn resolve_draft(draft: &Draft) -> Result<Scenario, DraftError> {
     resolve(&draft.scenario()?).map_err(|error| match error {
         RunError::Config(error) => draft.explain(&error),
-        other => DraftError { place: None, key: None, problem: other.to_string(), excerpt: None },
+        other => DraftError { location: None, key: None, problem: other.to_string(), excerpt: None },
     })
 }
 
-fn shown(settings: &BTreeMap<String, Value>) -> String {
+fn format_settings(settings: &BTreeMap<String, Value>) -> String {
     let pairs: Vec<_> = settings.iter().map(|(key, value)| format!("{key}={value}")).collect();
     if pairs.is_empty() { String::new() } else { format!("with {}: ", pairs.join(", ")) }
 }
@@ -237,7 +237,8 @@ fn shown(settings: &BTreeMap<String, Value>) -> String {
 pub(super) fn replicate(scenario: &Scenario, settings: &BTreeMap<String, Value>, replica: u32) -> Point {
     let mut scenario = scenario.clone();
     if replica > 0 {
-        scenario.seed = Seed(scenario.seed).of(&format!("replica {replica}")).0 >> (u64::BITS - SEED_BITS);
+        scenario.seed =
+            Seed(scenario.seed).derive(&format!("replica {replica}")).0 >> (u64::BITS - SEED_BITS);
     }
     Point { settings: settings.clone(), replica, scenario }
 }
@@ -246,7 +247,7 @@ const POISON: &str = "no thread panics while it holds the lock";
 
 /// Progress of a sweep.
 #[derive(Default)]
-struct Done {
+struct FinishedRuns {
     finished: usize,
     results: BTreeMap<usize, Outcome>,
     /// Reason why finished runs cannot be stored.
@@ -254,25 +255,26 @@ struct Done {
 }
 
 /// State shared by the executors of a sweep's runs.
-struct Crew<'a> {
+struct SweepState<'a> {
     points: &'a [Point],
     observer: &'a dyn SweepObserver,
     keep_windows: bool,
-    beside_theory: bool,
+    with_prediction: bool,
     store: Option<&'a dyn Store>,
-    progress: Mutex<Done>,
+    progress: Mutex<FinishedRuns>,
     stopped: AtomicBool,
 }
 
-impl Crew<'_> {
+impl SweepState<'_> {
     /// Takes the result of run `number` from the store; returns true if it was there.
-    fn is_known(&self, number: usize) -> bool {
+    fn take_from_store(&self, number: usize) -> bool {
         let point = &self.points[number];
-        let known = self.store.and_then(|store| store.find(&identity(&point.scenario)));
-        let Some(result) = known.filter(|result| !self.keep_windows || !result.windows.is_empty()) else {
+        let stored_result = self.store.and_then(|store| store.find(&identity(&point.scenario)));
+        let Some(result) = stored_result.filter(|result| !self.keep_windows || !result.windows.is_empty())
+        else {
             return false;
         };
-        self.finish(number, Ok(self.labelled(point, result)));
+        self.finish(number, Ok(self.to_point_result(point, result)));
         true
     }
 
@@ -283,17 +285,17 @@ impl Crew<'_> {
         self.observer.finished(progress.finished, self.points.len());
     }
 
-    fn labelled(&self, point: &Point, mut result: RunResult) -> PointResult {
+    fn to_point_result(&self, point: &Point, mut result: RunResult) -> PointResult {
         if !self.keep_windows {
-            result.forget_series();
+            result.drop_series();
         }
-        if self.beside_theory && result.theory.is_none() {
-            beside(&mut result);
+        if self.with_prediction && result.theory.is_none() {
+            add_prediction(&mut result);
         }
         PointResult { settings: point.settings.clone(), replica: point.replica, result }
     }
 
-    fn heed(&self, flow: ControlFlow<()>) -> ControlFlow<()> {
+    fn check_stop(&self, flow: ControlFlow<()>) -> ControlFlow<()> {
         if flow.is_break() {
             self.stopped.store(true, Ordering::Relaxed);
         }
@@ -301,32 +303,32 @@ impl Crew<'_> {
     }
 }
 
-impl Foreman for Crew<'_> {
+impl RunListener for SweepState<'_> {
     fn begin(&self, number: usize) -> ControlFlow<()> {
-        self.heed(ControlFlow::Continue(()))?;
-        self.heed(self.observer.begin(number))
+        self.check_stop(ControlFlow::Continue(()))?;
+        self.check_stop(self.observer.begin(number))
     }
 
     fn progress(&self, number: usize, progress: &Progress) -> ControlFlow<()> {
-        self.heed(self.observer.progress(number, progress))
+        self.check_stop(self.observer.progress(number, progress))
     }
 
     fn keep_going(&self) -> ControlFlow<()> {
-        self.heed(self.observer.keep_going())
+        self.check_stop(self.observer.keep_going())
     }
 
     fn done(&self, number: usize, outcome: Result<RunResult, String>) -> ControlFlow<()> {
-        let outcome = outcome.map(|result| self.labelled(&self.points[number], result));
+        let outcome = outcome.map(|result| self.to_point_result(&self.points[number], result));
         if let Ok(point) = &outcome {
-            self.observer.took(point.result.performance.seconds);
-            let kept = self.store.map_or(Ok(()), |store| store.keep(point));
-            if let Err(error) = kept {
+            self.observer.run_timed(point.result.performance.seconds);
+            let stored = self.store.map_or(Ok(()), |store| store.put(point));
+            if let Err(error) = stored {
                 self.progress.lock().expect(POISON).problem.get_or_insert(error);
-                return self.heed(ControlFlow::Break(()));
+                return self.check_stop(ControlFlow::Break(()));
             }
         }
         self.finish(number, outcome);
-        self.heed(ControlFlow::Continue(()))
+        self.check_stop(ControlFlow::Continue(()))
     }
 }
 

@@ -2,9 +2,9 @@
 //!
 //! Both describe the same drive: blocks cleaned in place, d-choices, pages of a victim in random order. The mean field
 //! is the limit of very many blocks. The remaining difference has two causes: noise, which an interval over replicas
-//! bounds, and the finite number of blocks, for which [`Comparison::allowance`] is fixed in advance.
+//! bounds, and the finite number of blocks, for which [`PointComparison::allowance`] is fixed in advance.
 
-use super::measured::{MeasureError, measure, resolved};
+use super::measurement::{MeasureError, measure, resolve};
 use super::points::Point;
 use super::sweep::{SweepObserver, SweepOptions};
 use rand::Rng;
@@ -20,7 +20,7 @@ use wearwell_theory::{Classes, Drive, TheoryError};
 
 /// Drive and load that both theory and simulator support.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct CheckPoint {
+pub struct TheoryCheckPoint {
     /// Number of write frontiers.
     pub structure: Structure,
     /// Pages per block, `b`.
@@ -48,13 +48,13 @@ pub struct CheckOptions<'a> {
 
 /// Comparison of theory and simulation at one point.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Comparison {
+pub struct PointComparison {
     /// Point that was compared.
-    pub point: CheckPoint,
+    pub point: TheoryCheckPoint,
     /// Write amplification by the mean field, for very many blocks.
     pub theory: f64,
     /// Write amplification by the mean field without the spare space that two frontiers hold back, see
-    /// [`CheckPoint::held_back`].
+    /// [`TheoryCheckPoint::held_back`].
     pub theory_finite: f64,
     /// Simulated write amplification, mean over the runs.
     pub simulated: f64,
@@ -72,8 +72,8 @@ pub struct Comparison {
     pub drive_writes: f64,
 }
 
-impl Comparison {
-    /// Returns simulation minus theory (of finitely many blocks).
+impl PointComparison {
+    /// Returns simulation minus theory (for finitely many blocks).
     pub fn difference(&self) -> f64 {
         self.simulated - self.theory_finite
     }
@@ -113,22 +113,22 @@ pub enum CheckError {
 pub const BLOCK_SIZES: &[u32] = &[4, 8, 16, 32, 64];
 
 /// Longest turnover of the slower class on the grid, in drive writes; each run takes more than ten times as long.
-const LONGEST_TURNOVER: f64 = 12.0;
+const MAX_TURNOVER: f64 = 12.0;
 
 /// Returns `points` random points: blocks of `sizes`, spare factors 0.05 to 0.3, 1 to 30 choices, `r` and `f` 0.05 to
 /// 0.95.
 ///
 /// The structures alternate. Pairs of `r` and `f` with a class that is not overwritten for more than twelve drive
 /// writes are drawn again, because they take too long to settle.
-pub fn grid(points: usize, seed: u64, sizes: &[u32]) -> Vec<CheckPoint> {
-    let mut random = Seed(seed).of("theory check").random();
+pub fn grid(points: usize, seed: u64, sizes: &[u32]) -> Vec<TheoryCheckPoint> {
+    let mut random = Seed(seed).derive("theory check").random();
     // Values are rounded, so that a point can be repeated from the output.
     let mut share = |low: u32, high: u32, unit: f64| f64::from(random.random_range(low..=high)) / unit;
     let mut points_drawn = Vec::with_capacity(points);
     while points_drawn.len() < points {
         let structure = [Structure::Single, Structure::Double][points_drawn.len() % 2];
         let size = share(0, sizes.len() as u32 - 1, 1.0) as usize;
-        let point = CheckPoint {
+        let point = TheoryCheckPoint {
             structure,
             pages_per_block: sizes[size],
             spare_factor: share(50, 300, 1000.0),
@@ -136,7 +136,7 @@ pub fn grid(points: usize, seed: u64, sizes: &[u32]) -> Vec<CheckPoint> {
             hot_writes: share(5, 95, 100.0),
             hot_space: share(5, 95, 100.0),
         };
-        if point.turnover() <= LONGEST_TURNOVER {
+        if point.turnover() <= MAX_TURNOVER {
             points_drawn.push(point);
         }
     }
@@ -144,13 +144,13 @@ pub fn grid(points: usize, seed: u64, sizes: &[u32]) -> Vec<CheckPoint> {
 }
 
 /// Minimum warm-up in drive writes, and warm-up in turnovers of the slower class.
-const FEWEST: f64 = 20.0;
-const TURNOVERS: f64 = 5.0;
+const MIN_WARM_UP: f64 = 20.0;
+const WARM_UP_TURNOVERS: f64 = 5.0;
 
 /// Drive writes of uniform overwrites before the workload, which mix the classes.
-const MIXING: f64 = 2.0;
+const MIXING_DRIVE_WRITES: f64 = 2.0;
 
-impl CheckPoint {
+impl TheoryCheckPoint {
     /// Returns the drive writes after which each page of the slower class was overwritten once on average.
     fn turnover(&self) -> f64 {
         let (r, f) = (self.hot_writes, self.hot_space);
@@ -160,7 +160,7 @@ impl CheckPoint {
     /// Returns the drive writes of warm-up: five turnovers of the slower class, which leave less than 1 % of the
     /// initial state.
     pub fn warm_up(&self) -> f64 {
-        (TURNOVERS * self.turnover()).max(FEWEST)
+        (WARM_UP_TURNOVERS * self.turnover()).max(MIN_WARM_UP)
     }
 
     /// Returns the spare space that the erased pages of the internal frontier take, as a fraction of a drive of
@@ -228,7 +228,7 @@ impl CheckPoint {
                 "reclaim": "in_place",
                 "copy_order": "random",
             },
-            "precondition": { "random_overwrites": MIXING },
+            "precondition": { "random_overwrites": MIXING_DRIVE_WRITES },
             "workload": { "kind": "hot_cold", "hot_writes": self.hot_writes, "hot_space": self.hot_space },
             "measure": { "warm_up": self.warm_up(), "drive_writes": self.warm_up(), "window": 1.0 },
         });
@@ -242,17 +242,17 @@ const CONFIDENCE: f64 = 0.95;
 /// Simulates and compares every point; the result does not depend on the number of threads, and is in the order of the
 /// points.
 pub fn check(
-    points: &[CheckPoint],
+    points: &[TheoryCheckPoint],
     options: &CheckOptions<'_>,
     observer: &dyn SweepObserver,
-) -> Result<Vec<Comparison>, CheckError> {
+) -> Result<Vec<PointComparison>, CheckError> {
     if options.runs < 2 {
         let problem = format!("{} runs have no interval; give 2 or more", options.runs);
         return Err(TheoryError::parameter("runs", problem).into());
     }
     let pool = rayon::ThreadPoolBuilder::new().num_threads(options.sweep.threads.unwrap_or(0)).build()?;
     let theory: Result<Vec<(f64, f64)>, TheoryError> = pool.install(|| {
-        let both = |point: &CheckPoint| {
+        let both = |point: &TheoryCheckPoint| {
             let held_back = point.held_back(options.blocks);
             Ok((point.theory(options.blocks, 0.0)?, point.theory(options.blocks, held_back)?))
         };
@@ -263,19 +263,20 @@ pub fn check(
     let family = 1.0 - CONFIDENCE.powf(1.0 / points.len().max(1) as f64);
     let runs = f64::from(options.runs);
     let students = StudentsT::new(0.0, 1.0, runs - 1.0).expect("at least one degree of freedom");
-    let (alone, together) = (students.inverse_cdf(0.975), students.inverse_cdf(1.0 - 0.5 * family));
+    let (point_quantile, family_quantile) =
+        (students.inverse_cdf(0.975), students.inverse_cdf(1.0 - 0.5 * family));
     let compared = points.iter().zip(theory).zip(simulated.chunks(options.runs as usize));
     let compared = compared.map(|((point, (theory, theory_finite)), values)| {
         let mean = values.iter().sum::<f64>() / runs;
         let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (runs - 1.0);
         let error = (variance / runs).sqrt();
-        Comparison {
+        PointComparison {
             point: *point,
             theory,
             theory_finite,
             simulated: mean,
-            half_width: alone * error,
-            family_half_width: together * error,
+            half_width: point_quantile * error,
+            family_half_width: family_quantile * error,
             allowance: theory_finite / (f64::from(options.blocks) * point.spare_factor),
             drive_writes: point.warm_up(),
         }
@@ -285,13 +286,13 @@ pub fn check(
 
 /// Returns the write amplification of every run, point by point and within a point seed by seed.
 fn simulate(
-    points: &[CheckPoint],
+    points: &[TheoryCheckPoint],
     options: &CheckOptions<'_>,
     observer: &dyn SweepObserver,
 ) -> Result<Vec<f64>, MeasureError> {
     let all = points.iter().flat_map(|of| (0..options.runs).map(move |replica| (of, replica)));
     let all = all.map(|(of, replica)| {
-        let scenario = resolved(of.scenario(options.blocks, u64::from(replica) + 1))?;
+        let scenario = resolve(of.scenario(options.blocks, u64::from(replica) + 1))?;
         Ok(Point { settings: of.settings(), replica, scenario })
     });
     let all = all.collect::<Result<Vec<Point>, MeasureError>>()?;

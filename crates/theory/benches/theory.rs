@@ -12,7 +12,7 @@ use wearwell_theory::{Classes, Drive};
 const CASES: &[(f64, f64, f64, f64)] = &[(0.10, 10.0, 0.9, 0.1), (0.05, 20.0, 0.94, 0.26)];
 
 /// Returns the target time of a case in milliseconds, if it has one.
-fn goal(structure: Structure, pages: u32) -> Option<f64> {
+fn target_ms(structure: Structure, pages: u32) -> Option<f64> {
     match (structure, pages) {
         (Structure::Single, 64) => Some(2.0),
         (Structure::Single, 256) => Some(20.0),
@@ -47,8 +47,8 @@ fn milliseconds(count: usize, mut run: impl FnMut()) -> (f64, f64) {
     (times[0], times[count / 2])
 }
 
-fn report(name: &str, pages: u32, result: &str, (best, median): (f64, f64), goal: Option<f64>) {
-    let verdict = match goal {
+fn report(name: &str, pages: u32, result: &str, (best, median): (f64, f64), target_ms: Option<f64>) {
+    let verdict = match target_ms {
         None => String::new(),
         Some(goal) => format!("{goal:8} {}", if median < goal { "met" } else { "MISSED" }),
     };
@@ -74,7 +74,7 @@ fn main() {
                     pages,
                     &format!("{amplification:.10}, {passes}"),
                     times,
-                    goal(structure, pages),
+                    target_ms(structure, pages),
                 );
             }
         }

@@ -16,7 +16,7 @@ pub struct Class {
 
 impl Class {
     /// Returns the write rate of a page of this class, relative to the average page.
-    pub fn heat(&self) -> f64 {
+    pub fn relative_rate(&self) -> f64 {
         self.write_share / self.space_share
     }
 }
@@ -63,7 +63,7 @@ impl Classes {
             }
         }
         let mut sorted = classes.to_vec();
-        sorted.sort_by(|a, b| b.heat().total_cmp(&a.heat()));
+        sorted.sort_by(|a, b| b.relative_rate().total_cmp(&a.relative_rate()));
         Ok(Classes(sorted))
     }
 

@@ -1,7 +1,7 @@
 //! Drive parameters of the models: infinitely many blocks, described by block size and load.
 
 use super::error::{TheoryError, between};
-use wearwell_base::units::OverProvisioning;
+use wearwell_base::units::SpareSpace;
 
 /// Largest block that the models accept, in pages.
 ///
@@ -50,7 +50,7 @@ impl Drive {
     }
 
     /// Returns the over-provisioning in all four measures.
-    pub fn over_provisioning(&self) -> OverProvisioning {
-        OverProvisioning::from_spare_factor(self.spare_factor)
+    pub fn over_provisioning(&self) -> SpareSpace {
+        SpareSpace::from_spare_factor(self.spare_factor)
     }
 }

@@ -3,23 +3,23 @@
 //! As the block size grows, write amplification tends to a limit, and the difference is proportional to the inverse of
 //! the size. Two smaller sizes determine both constants.
 
-use super::many_classes::{Merging, Solved};
+use super::many_classes::{ClassMerging, SolvedClasses};
 use super::mean_field::{Structure, effort};
 use super::selection::Selection;
 use super::{Classes, Drive, TheoryError};
 
 /// Write amplification by the mean field, and the approximations made.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Amplification {
+pub struct LargeBlockAmplification {
     /// Write amplification, solved or extrapolated.
     pub write_amplification: f64,
     /// Approximation made for many classes.
-    pub merging: Merging,
+    pub merging: ClassMerging,
     /// Block size in pages from which the value was extrapolated, the larger of two; `None` if it was not extrapolated.
     pub extrapolated_from: Option<u32>,
 }
 
-impl Amplification {
+impl LargeBlockAmplification {
     /// Computes the mean field for blocks of any size up to [`crate::MAX_PAGES_PER_BLOCK`]. `effort_limit` is the
     /// number of multiplications allowed per evaluation for two classes; ten million are solved in about a tenth of a
     /// second. More classes take up to a second.
@@ -36,19 +36,20 @@ impl Amplification {
         selection: &dyn Selection,
         effort_limit: f64,
     ) -> Result<Self, TheoryError> {
-        let solve = |drive: Drive| Solved::of(drive, classes.clone(), structure, selection);
+        let solve = |drive: Drive| SolvedClasses::of(drive, classes.clone(), structure, selection);
         let pages = drive.pages_per_block();
         // Models with more than two classes merge them as far as needed, so two classes decide whether a size is
         // affordable.
         let fewest = classes.count().min(2);
         let fits = |size: &u32| effort(*size as usize, fewest, structure) <= effort_limit;
-        if fits(&pages) || pages < 2 * SMALLEST {
-            let Solved { write_amplification, merging, .. } = solve(drive)?;
-            return Ok(Amplification { write_amplification, merging, extrapolated_from: None });
+        if fits(&pages) || pages < 2 * MIN_BLOCK_PAGES {
+            let SolvedClasses { write_amplification, merging, .. } = solve(drive)?;
+            return Ok(LargeBlockAmplification { write_amplification, merging, extrapolated_from: None });
         }
-        let halved = |size: u32| (size > SMALLEST).then_some(size / 2);
-        let large =
-            std::iter::successors(Some(pages / 2), |size| halved(*size)).find(fits).unwrap_or(SMALLEST);
+        let halved = |size: u32| (size > MIN_BLOCK_PAGES).then_some(size / 2);
+        let large = std::iter::successors(Some(pages / 2), |size| halved(*size))
+            .find(fits)
+            .unwrap_or(MIN_BLOCK_PAGES);
         let of = |pages: u32| solve(Drive::new(pages, drive.spare_factor())?);
         let small = large / 2;
         let (smaller, larger) = (of(small)?, of(large)?);
@@ -57,12 +58,16 @@ impl Amplification {
         let slope =
             (larger.write_amplification - smaller.write_amplification) / (inverse(small) - inverse(large));
         let write_amplification = larger.write_amplification + slope * (inverse(large) - inverse(pages));
-        Ok(Amplification { write_amplification, merging: larger.merging, extrapolated_from: Some(large) })
+        Ok(LargeBlockAmplification {
+            write_amplification,
+            merging: larger.merging,
+            extrapolated_from: Some(large),
+        })
     }
 }
 
 /// Smallest block size used for extrapolation, in pages: twice the size at which discrete steps are still visible.
-const SMALLEST: u32 = 32;
+const MIN_BLOCK_PAGES: u32 = 32;
 
 #[cfg(test)]
 mod tests {
@@ -79,9 +84,9 @@ mod tests {
         ] {
             let drive = Drive::new(256, 0.1).unwrap();
             let exact =
-                Solved::of(drive, classes.clone(), structure, &selection).unwrap().write_amplification;
+                SolvedClasses::of(drive, classes.clone(), structure, &selection).unwrap().write_amplification;
             let limit = effort(128, classes.count(), structure);
-            let found = Amplification::of(drive, &classes, structure, &selection, limit).unwrap();
+            let found = LargeBlockAmplification::of(drive, &classes, structure, &selection, limit).unwrap();
             assert_eq!(found.extrapolated_from, Some(128));
             let error = found.write_amplification / exact - 1.0;
             assert!(error.abs() < 1e-3, "{structure:?}: {error:.1e}");
@@ -93,8 +98,8 @@ mod tests {
     fn many_classes_do_not_reduce_the_block_size() {
         let selection = DChoices::new(10.0).unwrap();
         let (drive, classes) = (Drive::new(32, 0.1).unwrap(), Classes::zipf(0.99, 50_000).unwrap());
-        let solved = Solved::of(drive, classes.clone(), Structure::Double, &selection).unwrap();
-        let found = Amplification::of(drive, &classes, Structure::Double, &selection, 2e7).unwrap();
+        let solved = SolvedClasses::of(drive, classes.clone(), Structure::Double, &selection).unwrap();
+        let found = LargeBlockAmplification::of(drive, &classes, Structure::Double, &selection, 2e7).unwrap();
         assert_eq!((found.write_amplification, found.extrapolated_from), (solved.write_amplification, None));
     }
 
@@ -102,8 +107,8 @@ mod tests {
     fn affordable_sizes_are_solved_without_extrapolation() {
         let selection = DChoices::new(10.0).unwrap();
         let (drive, classes) = (Drive::new(32, 0.1).unwrap(), Classes::hot_cold(0.9, 0.1).unwrap());
-        let exact = Solved::of(drive, classes.clone(), Structure::Double, &selection).unwrap();
-        let found = Amplification::of(drive, &classes, Structure::Double, &selection, 1e9).unwrap();
+        let exact = SolvedClasses::of(drive, classes.clone(), Structure::Double, &selection).unwrap();
+        let found = LargeBlockAmplification::of(drive, &classes, Structure::Double, &selection, 1e9).unwrap();
         assert_eq!((found.write_amplification, found.extrapolated_from), (exact.write_amplification, None));
     }
 }

@@ -3,7 +3,7 @@
 //! This crate does not depend on the simulator; tests in `study` and `wearwell check theory` compare the two.
 
 pub mod closed_forms;
-pub mod equal_pages;
+pub mod dedup;
 pub mod ftl;
 pub mod mean_field;
 pub mod selection;
@@ -20,7 +20,7 @@ mod zipf;
 pub use classes::{Class, Classes};
 pub use drive::{Drive, MAX_PAGES_PER_BLOCK};
 pub use error::TheoryError;
-pub use large_blocks::Amplification;
-pub use many_classes::{ManyClasses, Merging, Solved};
-pub use search::{Choice, OptimalChoices, scan_choices, solve_spare};
+pub use large_blocks::LargeBlockAmplification;
+pub use many_classes::{ClassMerging, ManyClasses, SolvedClasses};
+pub use search::{ChoiceCount, OptimalChoices, scan_choices, solve_spare};
 pub use stacked::{StackedAmplification, StackedLogs};

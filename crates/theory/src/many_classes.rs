@@ -9,10 +9,10 @@ use super::selection::Selection;
 use super::{Class, Classes, Drive, TheoryError};
 
 /// Maximum number of classes after merging: more gain little and cost much.
-const MOST_MERGED: usize = 4;
+const MAX_MERGED_CLASSES: usize = 4;
 
 /// Allowed multiplications per evaluation: a few seconds for the whole solution.
-const AFFORDABLE: f64 = 1.5e8;
+const AFFORDABLE_EFFORT: f64 = 1.5e8;
 
 /// Write amplification of a workload with many classes.
 #[derive(Clone, Debug)]
@@ -31,10 +31,10 @@ pub struct ManyClasses {
 impl Classes {
     /// Merges neighbouring classes until at most `count` (1 or more) remain.
     ///
-    /// The cuts minimise the summed variance of `ln(1 + heat / residence)` over the pages of each class. `residence` is
-    /// the number of writes to a page of average heat between two cleanings of its block under cyclic cleaning. Much
-    /// colder pages are rarely written before they are moved, at any heat, and count as equal; among hotter
-    /// pages, ratios matter.
+    /// The cuts minimise the summed variance of `ln(1 + rate / residence)` over the pages of each class. `rate` is the
+    /// write rate of a page relative to the average page, and `residence` is the number of writes to an average page
+    /// between two cleanings of its block under cyclic cleaning. Much colder pages are rarely written before they are
+    /// moved, at any rate, and count as equal; among hotter pages, ratios matter.
     pub fn merged(&self, count: usize, drive: &Drive) -> Result<Self, TheoryError> {
         if count == 0 {
             return Err(TheoryError::parameter("classes", "0 classes hold nothing"));
@@ -43,9 +43,11 @@ impl Classes {
             return Ok(self.clone());
         }
         let residence = fifo(drive, self)? * drive.load();
-        let marks =
-            self.as_slice().iter().map(|class| ((class.heat() / residence).ln_1p(), class.space_share));
-        let cuts = least_variance(&marks.collect::<Vec<_>>(), count);
+        let marks = self
+            .as_slice()
+            .iter()
+            .map(|class| ((class.relative_rate() / residence).ln_1p(), class.space_share));
+        let cuts = min_variance_partition(&marks.collect::<Vec<_>>(), count);
         let merged = cuts.windows(2).map(|cut| {
             let part = &self.as_slice()[cut[0]..cut[1]];
             Class {
@@ -58,7 +60,7 @@ impl Classes {
 }
 
 /// Solved mean field of a workload with any number of classes.
-pub struct Solved {
+pub struct SolvedClasses {
     /// Write amplification of the requested classes.
     pub write_amplification: f64,
     /// Classes for which the mean field was solved.
@@ -66,21 +68,21 @@ pub struct Solved {
     /// Steady state of these classes.
     pub state: SteadyState,
     /// Approximation made for many classes.
-    pub merging: Merging,
+    pub merging: ClassMerging,
 }
 
 /// Approximation for more classes than the mean field accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Merging {
+pub enum ClassMerging {
     /// None: the requested classes were solved.
     None,
     /// Classes were merged, and the results for two numbers of classes extrapolated.
     Extrapolated,
     /// Classes were merged to so few that extrapolation was impossible.
-    Only,
+    WithoutExtrapolation,
 }
 
-impl Solved {
+impl SolvedClasses {
     /// Solves for exactly these classes.
     ///
     /// # Errors
@@ -92,7 +94,12 @@ impl Solved {
         selection: &dyn Selection,
     ) -> Result<Self, TheoryError> {
         let state = MeanField::new(drive, classes.clone(), structure, selection)?.steady_state()?;
-        Ok(Solved { write_amplification: state.write_amplification, classes, state, merging: Merging::None })
+        Ok(SolvedClasses {
+            write_amplification: state.write_amplification,
+            classes,
+            state,
+            merging: ClassMerging::None,
+        })
     }
 
     /// Solves for these classes or, if they are too many, by [`ManyClasses`].
@@ -110,8 +117,12 @@ impl Solved {
                 let mut many = ManyClasses::solve(drive, &classes, structure, selection)?;
                 let (count, state) = many.merged.pop().expect("at least one number of classes");
                 let classes = classes.merged(count, &drive)?;
-                let merging = if many.merged.is_empty() { Merging::Only } else { Merging::Extrapolated };
-                Ok(Solved { write_amplification: many.write_amplification, classes, state, merging })
+                let merging = if many.merged.is_empty() {
+                    ClassMerging::WithoutExtrapolation
+                } else {
+                    ClassMerging::Extrapolated
+                };
+                Ok(SolvedClasses { write_amplification: many.write_amplification, classes, state, merging })
             }
             solved => solved,
         }
@@ -120,7 +131,7 @@ impl Solved {
 
 /// Cuts ordered `(value, weight)` pairs into `count` runs with the least sum of weighted squared deviations; returns
 /// the ends of the runs.
-fn least_variance(values: &[(f64, f64)], count: usize) -> Vec<usize> {
+fn min_variance_partition(values: &[(f64, f64)], count: usize) -> Vec<usize> {
     let length = values.len();
     let mut sums = vec![[0.0; 3]];
     for &(value, weight) in values {
@@ -162,10 +173,10 @@ impl ManyClasses {
         selection: &dyn Selection,
     ) -> Result<Self, TheoryError> {
         let pages = drive.pages_per_block() as usize;
-        let is_affordable = |count: &usize| effort(pages, *count, structure) <= AFFORDABLE;
-        let most = (2..=MOST_MERGED).rev().find(is_affordable).unwrap_or(2);
+        let is_affordable = |count: &usize| effort(pages, *count, structure) <= AFFORDABLE_EFFORT;
+        let max_classes = (2..=MAX_MERGED_CLASSES).rev().find(is_affordable).unwrap_or(2);
         let mut merged = Vec::new();
-        for count in [most - 1, most].into_iter().filter(|count| *count > 1) {
+        for count in [max_classes - 1, max_classes].into_iter().filter(|count| *count > 1) {
             let few = classes.merged(count, &drive)?;
             let state = MeanField::new(drive, few, structure, selection)?.steady_state()?;
             merged.push((count, state));
@@ -188,11 +199,11 @@ mod tests {
     use crate::selection::DChoices;
 
     #[test]
-    fn runs_of_equal_values_are_found() {
+    fn equal_values_are_grouped() {
         let values: Vec<(f64, f64)> = [1.0, 1.0, 5.0, 5.1, 9.0].iter().map(|value| (*value, 1.0)).collect();
-        assert_eq!(least_variance(&values, 3), [0, 2, 4, 5]);
-        assert_eq!(least_variance(&values, 1), [0, 5]);
-        assert_eq!(least_variance(&values, 5), [0, 1, 2, 3, 4, 5]);
+        assert_eq!(min_variance_partition(&values, 3), [0, 2, 4, 5]);
+        assert_eq!(min_variance_partition(&values, 1), [0, 5]);
+        assert_eq!(min_variance_partition(&values, 5), [0, 1, 2, 3, 4, 5]);
     }
 
     /// Compared with simulator runs: 2,000 blocks, 200 drive writes, two seeds that differ by less than 0.1 %.

@@ -5,7 +5,7 @@ use super::{Drive, TheoryError};
 
 /// Number of choices with its write amplification.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Choice {
+pub struct ChoiceCount {
     /// `d`.
     pub choices: u32,
     /// Write amplification with `choices`.
@@ -13,20 +13,20 @@ pub struct Choice {
 }
 
 /// Maximum number of choices in a scan.
-const MOST_CHOICES: u32 = 100_000;
+const MAX_CHOICES: u32 = 100_000;
 
 /// Write amplification for every whole `d` from 1 to `max_choices`, and the best of them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OptimalChoices {
     /// Choice with the least write amplification; the smallest `d` if several are equal.
-    pub best: Choice,
+    pub best: ChoiceCount,
     /// All choices, in order of `d`.
-    pub scan: Vec<Choice>,
+    pub scan: Vec<ChoiceCount>,
 }
 
 impl OptimalChoices {
     /// True if the best choice is the last of the scan: more choices may be better.
-    pub fn is_at_the_end(&self) -> bool {
+    pub fn is_at_scan_limit(&self) -> bool {
         self.scan.last().is_some_and(|last| last.choices == self.best.choices)
     }
 }
@@ -39,13 +39,13 @@ pub fn scan_choices(
     max_choices: u32,
     mut write_amplification: impl FnMut(u32) -> Result<f64, TheoryError>,
 ) -> Result<OptimalChoices, TheoryError> {
-    if max_choices > MOST_CHOICES {
-        let problem = format!("{max_choices} is more than {MOST_CHOICES}, which come to the limit of greedy");
+    if max_choices > MAX_CHOICES {
+        let problem = format!("{max_choices} is more than {MAX_CHOICES}, which come to the limit of greedy");
         return Err(TheoryError::parameter("max_choices", problem));
     }
     let mut scan = Vec::with_capacity(max_choices as usize);
     for choices in 1..=max_choices {
-        scan.push(Choice { choices, write_amplification: write_amplification(choices)? });
+        scan.push(ChoiceCount { choices, write_amplification: write_amplification(choices)? });
     }
     let best = scan
         .iter()
@@ -56,16 +56,17 @@ pub fn scan_choices(
 }
 
 /// Range of spare factors that [`solve_spare`] searches.
-const SPARE_FACTORS: (f64, f64) = (1e-4, 1.0 - 1e-4);
+const SPARE_FACTOR_RANGE: (f64, f64) = (1e-4, 1.0 - 1e-4);
 
 /// Relative width of the interval at which the search ends.
-const WIDTH: f64 = 1e-12;
+const MIN_INTERVAL_WIDTH: f64 = 1e-12;
 
-/// Finds the spare factor with write amplification `target` (above 1), for a law that falls as spare space grows.
+/// Finds the spare factor with write amplification `target` (above 1), for a model in which write amplification falls
+/// as spare space grows.
 ///
-/// Uses regula falsi on logarithms, where the law is nearly a straight line. The bracket starts at half the spare space
-/// that random cleaning needs for the target. The extremes, where models are hardest to solve, are evaluated only if
-/// the answer lies there. Refuses targets outside the range of spare factors from 0.0001 to 0.9999.
+/// Uses regula falsi on logarithms, where the curve of the model is nearly a straight line. The bracket starts at half
+/// the spare space that random cleaning needs for the target. The extremes, where models are hardest to solve, are
+/// evaluated only if the answer lies there. Refuses targets outside the range of spare factors from 0.0001 to 0.9999.
 pub fn solve_spare(
     target: f64,
     pages_per_block: u32,
@@ -80,7 +81,7 @@ pub fn solve_spare(
     if excess_low == 0.0 {
         return Drive::new(pages_per_block, low);
     }
-    while high / low - 1.0 > WIDTH {
+    while high / low - 1.0 > MIN_INTERVAL_WIDTH {
         let share = excess_low / (excess_low - excess_high);
         let middle = (low.ln() + share * (high / low).ln()).exp().clamp(low, high);
         let excess = log(at(middle)?);
@@ -103,7 +104,7 @@ fn bracket(
     target: f64,
     at: &mut impl FnMut(f64) -> Result<f64, TheoryError>,
 ) -> Result<[(f64, f64); 2], TheoryError> {
-    let (smallest, largest) = SPARE_FACTORS;
+    let (smallest, largest) = SPARE_FACTOR_RANGE;
     let outside = |spare_factor: f64, value: f64| {
         let problem = format!(
             "{target} is outside what spare space can give: {value:.4} at a spare factor of {spare_factor}"
@@ -139,7 +140,7 @@ mod tests {
     use crate::closed_forms::{fifo, greedy, random};
 
     #[test]
-    fn spare_space_of_a_target_is_found_or_refused() {
+    fn spare_factor_of_target_is_found_or_refused() {
         for target in [1.0002, 1.5, 5.0, 9000.0] {
             let found = solve_spare(target, 32, |drive| random(&drive)).unwrap();
             assert!((found.spare_factor() * target - 1.0).abs() < 1e-9, "{target}: {found:?}");
@@ -157,22 +158,23 @@ mod tests {
     }
 
     #[test]
-    fn models_are_not_evaluated_far_from_the_answer() {
+    fn search_evaluates_only_near_the_answer() {
         let mut least = 1.0f64;
-        let mut law = |drive: Drive| {
+        let mut model = |drive: Drive| {
             least = least.min(drive.spare_factor());
             random(&drive)
         };
-        solve_spare(2.5, 32, &mut law).unwrap();
+        solve_spare(2.5, 32, &mut model).unwrap();
         assert!(least > 0.1, "{least}");
     }
 
     #[test]
-    fn best_choice_is_the_first_of_equals() {
-        let laws: [fn(u32) -> f64; 2] = [|d| f64::from(d.abs_diff(7).max(1)), |d| 1.0 / f64::from(d)];
-        let [inside, falling] = laws.map(|law| scan_choices(20, |d| Ok(law(d))).unwrap());
-        assert_eq!((inside.best.choices, inside.is_at_the_end()), (6, false));
-        assert_eq!((falling.best.choices, falling.is_at_the_end()), (20, true));
+    fn best_choice_is_the_smallest_of_equals() {
+        let amplifications: [fn(u32) -> f64; 2] =
+            [|d| f64::from(d.abs_diff(7).max(1)), |d| 1.0 / f64::from(d)];
+        let [inside, falling] = amplifications.map(|law| scan_choices(20, |d| Ok(law(d))).unwrap());
+        assert_eq!((inside.best.choices, inside.is_at_scan_limit()), (6, false));
+        assert_eq!((falling.best.choices, falling.is_at_scan_limit()), (20, true));
         assert!(scan_choices(0, |_| Ok(1.0)).is_err());
     }
 }

@@ -33,13 +33,13 @@ pub struct StackedAmplification {
     /// Write amplification of the upper log.
     pub upper: f64,
     /// Upper bound for the lower log: random victims in the upper log. The lower bound is 1.
-    pub lower_at_most: f64,
+    pub lower_max: f64,
 }
 
 impl StackedAmplification {
     /// Returns the lower and the upper bound of both logs together.
     pub fn total(&self) -> [f64; 2] {
-        [self.upper, self.upper * self.lower_at_most]
+        [self.upper, self.upper * self.lower_max]
     }
 }
 
@@ -66,7 +66,7 @@ impl StackedLogs {
         let upper = single(self.pages_per_segment, above, self.choices[0])?;
         // A block of one segment is full or empty, and all `d` blocks drawn may be full.
         let lower_at_most = single(self.segments_per_block, below, self.choices[1])?;
-        Ok(StackedAmplification { upper, lower_at_most })
+        Ok(StackedAmplification { upper, lower_max: lower_at_most })
     }
 
     /// Returns the fraction of spare space in the upper log with the least upper bound of the total, and that bound.
@@ -122,18 +122,18 @@ mod tests {
         let [above, _] = LOGS.spare_factors();
         let amplification = LOGS.amplification().unwrap();
         assert!((amplification.upper - 1.0 / above).abs() < 1e-6, "{amplification:?}");
-        assert!(amplification.lower_at_most > 1.0);
+        assert!(amplification.lower_max > 1.0);
     }
 
     #[test]
-    fn matched_segments_need_spare_space_above_if_empty_blocks_are_found() {
+    fn matched_segments_need_upper_spare_space_if_empty_blocks_are_found() {
         let matched = StackedLogs { segments_per_block: 1, ..LOGS };
         let [_, below] = matched.spare_factors();
         // Each of ten drawn blocks is empty with the probability of the spare factor; this is the probability that at
         // least one is empty.
-        let wanted = 1.0 / (1.0 - (1.0 - below).powi(10));
-        let found = matched.amplification().unwrap().lower_at_most;
-        assert!((found / wanted - 1.0).abs() < 1e-3, "{found} for {wanted}");
+        let expected = 1.0 / (1.0 - (1.0 - below).powi(10));
+        let found = matched.amplification().unwrap().lower_max;
+        assert!((found / expected - 1.0).abs() < 1e-3, "{found} for {expected}");
         let searching = StackedLogs { choices: [1, 1000], ..matched };
         assert_eq!(searching.best_share(8).unwrap().0, 7.0 / 8.0);
         let (share, total) = LOGS.best_share(8).unwrap();

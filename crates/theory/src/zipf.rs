@@ -6,9 +6,9 @@ use super::{Class, Classes, TheoryError};
 /// Number of ranks summed individually; beyond them the sum is an integral with its first corrections.
 const SUMMED_RANKS: u64 = 1000;
 
-/// Maximum number of classes of a Zipf distribution; heats of neighbouring classes then differ by a few per cent at
-/// most.
-const MOST_CLASSES: u32 = 400;
+/// Maximum number of classes of a Zipf distribution; write rates of neighbouring classes then differ by a few per cent
+/// at most.
+const MAX_CLASSES: u32 = 400;
 
 /// Computes `sum_{i = 1}^{ranks} i^-exponent`.
 ///
@@ -41,9 +41,9 @@ impl Classes {
         if logical_pages == 0 {
             return Err(TheoryError::parameter("logical_pages", "0 pages hold nothing"));
         }
-        let growth = (logical_pages as f64).powf(1.0 / f64::from(MOST_CLASSES));
+        let growth = (logical_pages as f64).powf(1.0 / f64::from(MAX_CLASSES));
         let mut ends = vec![0];
-        ends.extend((0..=MOST_CLASSES).map(|class| growth.powi(class as i32).round() as u64));
+        ends.extend((0..=MAX_CLASSES).map(|class| growth.powi(class as i32).round() as u64));
         ends.push(logical_pages);
         ends.sort_unstable();
         ends.dedup();
@@ -85,7 +85,7 @@ mod tests {
         for pages in [1_000, 1_000_000, 1 << 40] {
             let classes = Classes::zipf(0.99, pages).unwrap();
             assert!((200..=402).contains(&classes.count()), "{} classes", classes.count());
-            let heats: Vec<f64> = classes.as_slice().iter().map(Class::heat).collect();
+            let heats: Vec<f64> = classes.as_slice().iter().map(Class::relative_rate).collect();
             assert!(heats.windows(2).all(|pair| pair[0] > pair[1]));
         }
         assert!(Classes::zipf(f64::NAN, 3).is_err());

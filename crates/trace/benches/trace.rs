@@ -28,7 +28,7 @@ const COLUMNS: &str = "time=ts:ns,op=type,offset=lba:512,size=len:512,volume=dev
 
 /// Returns synthetic requests like those of block traces: mostly writes of a few pages at skewed addresses on four
 /// volumes.
-fn made_up(requests: usize) -> RequestBatch {
+fn synthetic_requests(requests: usize) -> RequestBatch {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(1);
     let mut batch = RequestBatch::default();
     let mut time_ns = 12_816_638_529_551_466_300;
@@ -54,7 +54,7 @@ fn write(path: &Path, format: &str, batch: &RequestBatch) {
 }
 
 /// Returns the seconds that `work` takes: the best of three.
-fn best_seconds(mut work: impl FnMut()) -> f64 {
+fn best_of_three_seconds(mut work: impl FnMut()) -> f64 {
     let once = |_| {
         let start = Instant::now();
         work();
@@ -65,7 +65,7 @@ fn best_seconds(mut work: impl FnMut()) -> f64 {
 
 fn main() {
     let requests = std::env::args().filter_map(|argument| argument.parse().ok()).next().unwrap_or(2_000_000);
-    let batch = made_up(requests);
+    let batch = synthetic_requests(requests);
     let directory = tempfile::tempdir().expect("a temporary directory");
     for (format, extension) in FILES {
         let path = directory.path().join(format!("{format}.{extension}"));
@@ -74,7 +74,7 @@ fn main() {
         if format == "table" {
             options = options.with("columns", COLUMNS);
         }
-        let read = best_seconds(|| {
+        let read = best_of_three_seconds(|| {
             let mut reader = open(&path, &options).expect("a trace");
             let mut batch = RequestBatch::default();
             while reader.read_batch(&mut batch, 8192).expect("good lines") > 0 {}
@@ -88,7 +88,7 @@ fn main() {
     {
         let sample = sample.map(|rate| SampleRate::new(rate).expect("a rate"));
         let options = DescribeOptions { sample, ..Default::default() };
-        let seconds = best_seconds(|| {
+        let seconds = best_of_three_seconds(|| {
             let mut describer = Describer::new(&options);
             describer.add(&batch);
             describer.finish();

@@ -7,7 +7,7 @@ use super::reader::TraceReader;
 use super::request::{Op, RequestBatch};
 use super::writer::TraceWriter;
 
-/// Requests copied at a time.
+/// Number of requests copied at a time.
 const BATCH_REQUESTS: usize = 8192;
 
 /// Selection of requests: those that meet all conditions that are set.
@@ -24,53 +24,53 @@ pub struct Cut {
     pub ops: Option<Vec<Op>>,
     /// Volumes.
     pub volumes: Option<Vec<u32>>,
-    /// True to shift times so that the first kept request is at time 0. Earlier requests of an unsorted trace are at 0
-    /// too.
+    /// True to shift times so that the first selected request is at time 0. Earlier requests of an unsorted trace are
+    /// at 0 too.
     pub rebase_time: bool,
 }
 
 /// State of a [`Cut`] during its execution.
-struct Progress<'a> {
+struct CutState<'a> {
     cut: &'a Cut,
-    seen: u64,
+    requests_read: u64,
     first_ns: Option<u64>,
-    first_kept_ns: Option<u64>,
+    first_selected_ns: Option<u64>,
 }
 
-impl Progress<'_> {
-    /// Appends the selected requests of `batch` to `kept`.
-    fn select(&mut self, batch: &RequestBatch, kept: &mut RequestBatch) {
+impl CutState<'_> {
+    /// Appends the selected requests of `batch` to `selected`.
+    fn select(&mut self, batch: &RequestBatch, selected: &mut RequestBatch) {
         for index in 0..batch.len() {
-            if self.keeps(batch, index) {
-                kept.push_from(batch, index);
-                let time_ns = kept.time_ns.last_mut().expect("just appended");
-                let first_ns = *self.first_kept_ns.get_or_insert(*time_ns);
+            if self.selects(batch, index) {
+                selected.push_from(batch, index);
+                let time_ns = selected.time_ns.last_mut().expect("just appended");
+                let first_ns = *self.first_selected_ns.get_or_insert(*time_ns);
                 if self.cut.rebase_time {
                     *time_ns = time_ns.saturating_sub(first_ns);
                 }
             }
-            self.seen += 1;
+            self.requests_read += 1;
         }
     }
 
-    fn keeps(&mut self, batch: &RequestBatch, index: usize) -> bool {
+    fn selects(&mut self, batch: &RequestBatch, index: usize) -> bool {
         let request = batch.get(index);
-        let from_first_ns = request.time_ns.saturating_sub(*self.first_ns.get_or_insert(request.time_ns));
+        let since_first_ns = request.time_ns.saturating_sub(*self.first_ns.get_or_insert(request.time_ns));
         let end = request.offset_bytes.saturating_add(request.length_bytes);
         let touches = |range: &Range<u64>| {
             request.op == Op::Flush || (request.offset_bytes < range.end && end > range.start)
         };
         let cut = self.cut;
-        cut.requests.as_ref().is_none_or(|range| range.contains(&self.seen))
-            && cut.time_ns.as_ref().is_none_or(|range| range.contains(&from_first_ns))
+        cut.requests.as_ref().is_none_or(|range| range.contains(&self.requests_read))
+            && cut.time_ns.as_ref().is_none_or(|range| range.contains(&since_first_ns))
             && cut.bytes.as_ref().is_none_or(touches)
             && cut.ops.as_ref().is_none_or(|ops| ops.contains(&request.op))
             && cut.volumes.as_ref().is_none_or(|volumes| volumes.contains(&request.volume))
     }
 
     /// True if no further request can be selected.
-    fn is_over(&self) -> bool {
-        self.cut.requests.as_ref().is_some_and(|range| self.seen >= range.end)
+    fn is_finished(&self) -> bool {
+        self.cut.requests.as_ref().is_some_and(|range| self.requests_read >= range.end)
     }
 }
 
@@ -81,19 +81,20 @@ pub fn cut(reader: &mut TraceReader, writer: &mut TraceWriter, cut: &Cut) -> Res
     cut_while(reader, writer, cut, || true)
 }
 
-/// Writes the selected requests like [`cut()`], but calls `goes_on` before each batch and stops when it returns false.
+/// Writes the selected requests like [`cut()`], but calls `should_continue` before each batch and stops when it returns
+/// false.
 pub fn cut_while(
     reader: &mut TraceReader,
     writer: &mut TraceWriter,
     cut: &Cut,
-    mut goes_on: impl FnMut() -> bool,
+    mut should_continue: impl FnMut() -> bool,
 ) -> Result<(), TraceError> {
-    let mut progress = Progress { cut, seen: 0, first_ns: None, first_kept_ns: None };
-    let (mut batch, mut kept) = (RequestBatch::default(), RequestBatch::default());
-    while goes_on() && !progress.is_over() && reader.read_batch(&mut batch, BATCH_REQUESTS)? > 0 {
-        kept.clear();
-        progress.select(&batch, &mut kept);
-        writer.write_batch(&kept)?;
+    let mut state = CutState { cut, requests_read: 0, first_ns: None, first_selected_ns: None };
+    let (mut batch, mut selected) = (RequestBatch::default(), RequestBatch::default());
+    while should_continue() && !state.is_finished() && reader.read_batch(&mut batch, BATCH_REQUESTS)? > 0 {
+        selected.clear();
+        state.select(&batch, &mut selected);
+        writer.write_batch(&selected)?;
     }
     Ok(())
 }

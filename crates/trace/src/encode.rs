@@ -8,12 +8,17 @@ use super::request::{Digest, Op, Request};
 pub type Reason = Cow<'static, str>;
 
 /// Turns requests into the bytes of a format.
-pub trait Encode: Send {
+pub trait Encoder: Send {
     /// Appends the beginning of the file, before the first request.
     fn begin(&mut self, _out: &mut Vec<u8>) {}
 
     /// Appends one request. After an error the appended bytes are removed.
-    fn request(&mut self, request: &Request, content: Content<'_>, out: &mut Vec<u8>) -> Result<(), Reason>;
+    fn encode(
+        &mut self,
+        request: &Request,
+        content: RequestContent<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Reason>;
 
     /// Appends the end of the file, after the last request.
     fn end(&mut self, _out: &mut Vec<u8>) {}
@@ -21,7 +26,7 @@ pub trait Encode: Send {
 
 /// Known content of a request.
 #[derive(Clone, Copy, Debug)]
-pub struct Content<'a> {
+pub struct RequestContent<'a> {
     /// Digests of the content, in order.
     pub digests: &'a [Digest],
     /// Content covered by each digest, bytes; 0 without digests.
@@ -50,7 +55,7 @@ pub fn read_or_write<T>(op: Op, read: T, write: T) -> Result<T, Reason> {
 }
 
 /// Refuses volumes in formats that have none: after merging, their addresses would collide.
-pub fn without_volume(request: &Request) -> Result<(), Reason> {
+pub fn require_no_volume(request: &Request) -> Result<(), Reason> {
     match request.volume {
         0 => Ok(()),
         volume => Err(format!("the format has no volumes, and this is volume {volume}").into()),

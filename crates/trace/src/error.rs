@@ -5,7 +5,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 /// Longest part of a bad value that a message repeats, bytes.
-const SHOWN_BYTES: usize = 48;
+const MAX_SHOWN_BYTES: usize = 48;
 
 /// Any failure of reading, writing or converting a trace.
 #[derive(Debug, thiserror::Error)]
@@ -56,7 +56,7 @@ pub enum TraceError {
         choices: String,
         /// Formats that use the file's extension, as a further sentence, or empty.
         hint: String,
-        /// Columns for reading it as a table, or advice for finding them.
+        /// The column option for reading the file as a table, or advice for finding its columns.
         table: String,
     },
     /// The format has no such option.
@@ -82,14 +82,14 @@ pub enum TraceError {
         expected: String,
     },
     /// A value in the trace that the format does not allow.
-    #[error("{}, {place}: {bad}", path.display())]
-    Bad {
+    #[error("{}, {position}: {value}", path.display())]
+    BadValue {
         /// The file.
         path: PathBuf,
         /// Position in the file.
-        place: Place,
+        position: TracePosition,
         /// Description of the bad value.
-        bad: Bad,
+        value: BadValue,
     },
     /// The format can only be read.
     #[error("traces cannot be written in the format `{format}`; writable formats are {choices}")]
@@ -121,25 +121,25 @@ impl TraceError {
 
 /// A position in a trace, counted from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum TracePosition {
     /// A line of a text format.
     Line(u64),
     /// A record of a binary format.
     Record(u64),
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for TracePosition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Place::Line(number) => write!(f, "line {number}"),
-            Place::Record(number) => write!(f, "record {number}"),
+            TracePosition::Line(number) => write!(f, "line {number}"),
+            TracePosition::Record(number) => write!(f, "record {number}"),
         }
     }
 }
 
 /// A value that its column does not allow.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Bad {
+pub struct BadValue {
     /// The column or field.
     pub column: Cow<'static, str>,
     /// The value found, escaped and shortened; empty for a missing value.
@@ -148,7 +148,7 @@ pub struct Bad {
     pub expected: Cow<'static, str>,
 }
 
-impl Bad {
+impl BadValue {
     /// Returns the error for the value `found` in `column`, where `expected` was expected.
     #[cold]
     pub fn new(
@@ -156,17 +156,17 @@ impl Bad {
         found: &[u8],
         expected: impl Into<Cow<'static, str>>,
     ) -> Self {
-        let mut shown = found[..found.len().min(SHOWN_BYTES)].escape_ascii().to_string();
-        if found.len() > SHOWN_BYTES {
+        let mut shown = found[..found.len().min(MAX_SHOWN_BYTES)].escape_ascii().to_string();
+        if found.len() > MAX_SHOWN_BYTES {
             shown.push_str("...");
         }
-        Bad { column: column.into(), found: shown, expected: expected.into() }
+        BadValue { column: column.into(), found: shown, expected: expected.into() }
     }
 }
 
-impl fmt::Display for Bad {
+impl fmt::Display for BadValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Bad { column, found, expected } = self;
+        let BadValue { column, found, expected } = self;
         match found.as_str() {
             "" => write!(f, "column `{column}` is missing or empty, expected {expected}"),
             _ => write!(f, "column `{column}` is `{found}`, expected {expected}"),

@@ -1,6 +1,6 @@
 //! Columns of a text line, and numbers in them, without copies and without floating point.
 
-use super::error::Bad;
+use super::error::BadValue;
 use super::request::Op;
 
 /// Allowed operation letters of formats that only have reads and writes.
@@ -60,103 +60,103 @@ impl<'a> Fields<'a> {
 
     /// Returns the next column, which must not be missing or empty.
     #[inline]
-    pub fn text(&mut self, column: &'static str) -> Result<&'a [u8], Bad> {
+    pub fn text(&mut self, column: &'static str) -> Result<&'a [u8], BadValue> {
         match self.next() {
             Some(text) if !text.is_empty() => Ok(text),
-            _ => Err(Bad::new(column, b"", "a value")),
+            _ => Err(BadValue::new(column, b"", "a value")),
         }
     }
 
     /// Skips the next column, which may be empty but not missing.
     #[inline]
-    pub fn skip(&mut self, column: &'static str) -> Result<(), Bad> {
-        self.next().map(|_| ()).ok_or_else(|| Bad::new(column, b"", "a column"))
+    pub fn skip(&mut self, column: &'static str) -> Result<(), BadValue> {
+        self.next().map(|_| ()).ok_or_else(|| BadValue::new(column, b"", "a column"))
     }
 
     /// Parses the next column as a whole number below 2^64.
     #[inline]
-    pub fn u64(&mut self, column: &'static str) -> Result<u64, Bad> {
+    pub fn u64(&mut self, column: &'static str) -> Result<u64, BadValue> {
         let text = self.text(column)?;
-        whole(text).ok_or_else(|| Bad::new(column, text, "a whole number from 0 to 2^64 - 1"))
+        parse_u64(text).ok_or_else(|| BadValue::new(column, text, "a whole number from 0 to 2^64 - 1"))
     }
 
     /// Parses the next column as a whole number below 2^32.
     #[inline]
-    pub fn u32(&mut self, column: &'static str) -> Result<u32, Bad> {
+    pub fn u32(&mut self, column: &'static str) -> Result<u32, BadValue> {
         let text = self.text(column)?;
-        let number = whole(text).and_then(|number| u32::try_from(number).ok());
-        number.ok_or_else(|| Bad::new(column, text, "a whole number from 0 to 2^32 - 1"))
+        let number = parse_u64(text).and_then(|number| u32::try_from(number).ok());
+        number.ok_or_else(|| BadValue::new(column, text, "a whole number from 0 to 2^32 - 1"))
     }
 
     /// Parses the next column, in units of `unit` bytes; returns bytes.
     #[inline]
-    pub fn bytes(&mut self, column: &'static str, unit: u64) -> Result<u64, Bad> {
+    pub fn bytes(&mut self, column: &'static str, unit: u64) -> Result<u64, BadValue> {
         let text = self.text(column)?;
-        let bytes = whole(text).and_then(|number| number.checked_mul(unit));
-        bytes.ok_or_else(|| Bad::new(column, text, "a whole number that stays below 2^64 in bytes"))
+        let bytes = parse_u64(text).and_then(|number| number.checked_mul(unit));
+        bytes.ok_or_else(|| BadValue::new(column, text, "a whole number that stays below 2^64 in bytes"))
     }
 
     /// Parses the next column, a decimal number, in units of 10^-`digits`; further digits are dropped.
     #[inline]
-    pub fn decimal(&mut self, column: &'static str, digits: u32) -> Result<u64, Bad> {
+    pub fn decimal(&mut self, column: &'static str, digits: u32) -> Result<u64, BadValue> {
         let text = self.text(column)?;
-        decimal(text, digits)
-            .ok_or_else(|| Bad::new(column, text, "a plain decimal number, not negative, below 2^64 ns"))
+        parse_decimal(text, digits)
+            .ok_or_else(|| BadValue::new(column, text, "a plain decimal number, not negative, below 2^64 ns"))
     }
 
     /// Parses the next column as a whole number in units of `unit_ns`; returns ns.
     #[inline]
-    pub fn time(&mut self, column: &'static str, unit_ns: u64) -> Result<u64, Bad> {
+    pub fn time(&mut self, column: &'static str, unit_ns: u64) -> Result<u64, BadValue> {
         let text = self.text(column)?;
-        let time = whole(text).and_then(|number| number.checked_mul(unit_ns));
-        time.ok_or_else(|| Bad::new(column, text, "a whole number that stays below 2^64 in ns"))
+        let time = parse_u64(text).and_then(|number| number.checked_mul(unit_ns));
+        time.ok_or_else(|| BadValue::new(column, text, "a whole number that stays below 2^64 in ns"))
     }
 
     /// Parses the next column as the letter R or W, upper or lower case.
     #[inline]
-    pub fn read_or_write(&mut self, column: &'static str) -> Result<Op, Bad> {
+    pub fn read_or_write(&mut self, column: &'static str) -> Result<Op, BadValue> {
         match self.text(column)? {
             b"R" | b"r" => Ok(Op::Read),
             b"W" | b"w" => Ok(Op::Write),
-            other => Err(Bad::new(column, other, READ_OR_WRITE)),
+            other => Err(BadValue::new(column, other, READ_OR_WRITE)),
         }
     }
 
     /// Parses the next column as one of two operation codes.
     #[inline]
-    pub fn coded(
+    pub fn op_code(
         &mut self,
         column: &'static str,
         read: u8,
         write: u8,
         expected: &'static str,
-    ) -> Result<Op, Bad> {
+    ) -> Result<Op, BadValue> {
         match self.text(column)? {
             [code] if *code == read => Ok(Op::Read),
             [code] if *code == write => Ok(Op::Write),
-            other => Err(Bad::new(column, other, expected)),
+            other => Err(BadValue::new(column, other, expected)),
         }
     }
 
     /// Refuses further columns.
     #[inline]
-    pub fn end(&mut self) -> Result<(), Bad> {
+    pub fn end(&mut self) -> Result<(), BadValue> {
         match self.next() {
             None => Ok(()),
-            Some(extra) => Err(Bad::new("(one too many)", extra, "the end of the line")),
+            Some(extra) => Err(BadValue::new("(one too many)", extra, "the end of the line")),
         }
     }
 }
 
 /// Parses a whole number of decimal digits only; `None` for any other text and from 2^64 on.
 #[inline]
-pub fn whole(text: &[u8]) -> Option<u64> {
+pub fn parse_u64(text: &[u8]) -> Option<u64> {
     if text.is_empty() {
         return None;
     }
     // Up to 19 digits cannot overflow, which keeps the check out of the loop for usual numbers.
     if text.len() > 19 {
-        return whole_checked(text);
+        return parse_u64_checked(text);
     }
     let mut number = 0u64;
     for &byte in text {
@@ -170,7 +170,7 @@ pub fn whole(text: &[u8]) -> Option<u64> {
 }
 
 #[cold]
-fn whole_checked(text: &[u8]) -> Option<u64> {
+fn parse_u64_checked(text: &[u8]) -> Option<u64> {
     text.iter().try_fold(0u64, |number, byte| {
         let digit = byte.is_ascii_digit().then(|| u64::from(byte - b'0'))?;
         number.checked_mul(10)?.checked_add(digit)
@@ -179,24 +179,26 @@ fn whole_checked(text: &[u8]) -> Option<u64> {
 
 /// Parses a decimal number in units of 10^-`digits`, exactly; further digits are dropped.
 ///
-/// Decimal seconds of a present-day clock have more digits than an `f64` holds, hence no `f64`.
+/// Decimal seconds of a present-day clock have more digits than an `f64` holds, so they are not parsed as `f64`.
 #[inline]
-pub fn decimal(text: &[u8], digits: u32) -> Option<u64> {
+pub fn parse_decimal(text: &[u8], digits: u32) -> Option<u64> {
     let point = text.iter().position(|&byte| byte == b'.');
-    let (before, after) = point.map_or((text, &b""[..]), |point| (&text[..point], &text[point + 1..]));
-    if point.is_some() && (before.is_empty() || after.is_empty()) {
+    let (integer_digits, fraction_digits) =
+        point.map_or((text, &b""[..]), |point| (&text[..point], &text[point + 1..]));
+    if point.is_some() && (integer_digits.is_empty() || fraction_digits.is_empty()) {
         return None;
     }
-    let kept = after.len().min(digits as usize);
-    if !after[kept..].iter().all(u8::is_ascii_digit) {
+    let used = fraction_digits.len().min(digits as usize);
+    if !fraction_digits[used..].iter().all(u8::is_ascii_digit) {
         return None;
     }
-    let fraction = if kept == 0 { 0 } else { whole(&after[..kept])? * 10u64.pow(digits - kept as u32) };
-    whole(before)?.checked_mul(10u64.pow(digits))?.checked_add(fraction)
+    let fraction =
+        if used == 0 { 0 } else { parse_u64(&fraction_digits[..used])? * 10u64.pow(digits - used as u32) };
+    parse_u64(integer_digits)?.checked_mul(10u64.pow(digits))?.checked_add(fraction)
 }
 
 /// Parses a hexadecimal number without prefix, below 2^64.
-pub fn hexadecimal(text: &[u8]) -> Option<u64> {
+pub fn parse_hexadecimal(text: &[u8]) -> Option<u64> {
     if text.is_empty() || text.len() > 16 {
         return None;
     }
@@ -221,25 +223,25 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whole_agrees_with_the_standard_library(number: u64, text in "[0-9]{0,22}|[-+0-9a. ]{1,5}") {
-            prop_assert_eq!(whole(number.to_string().as_bytes()), Some(number));
+        fn parse_u64_agrees_with_standard_library(number: u64, text in "[0-9]{0,22}|[-+0-9a. ]{1,5}") {
+            prop_assert_eq!(parse_u64(number.to_string().as_bytes()), Some(number));
             let standard = if text.starts_with('+') { None } else { text.parse().ok() };
-            prop_assert_eq!(whole(text.as_bytes()), standard);
+            prop_assert_eq!(parse_u64(text.as_bytes()), standard);
         }
 
         #[test]
         fn decimals_are_exact(seconds in 0u64..=18_446_744_072, ns in 0u64..1_000_000_000) {
             let text = format!("{seconds}.{ns:09}");
-            prop_assert_eq!(decimal(text.as_bytes(), 9), Some(seconds * 1_000_000_000 + ns));
+            prop_assert_eq!(parse_decimal(text.as_bytes(), 9), Some(seconds * 1_000_000_000 + ns));
         }
     }
 
     #[test]
-    fn decimals_at_the_edges() {
-        assert_eq!(decimal(b"0.1", 9), Some(100_000_000));
-        assert_eq!(decimal(b"7", 9), Some(7_000_000_000));
-        assert_eq!(decimal(b"0.1234567899", 9), Some(123_456_789));
-        assert_eq!(decimal(b"18446744073.709551615", 9), Some(u64::MAX));
+    fn parse_decimal_accepts_limits_and_refuses_malformed_text() {
+        assert_eq!(parse_decimal(b"0.1", 9), Some(100_000_000));
+        assert_eq!(parse_decimal(b"7", 9), Some(7_000_000_000));
+        assert_eq!(parse_decimal(b"0.1234567899", 9), Some(123_456_789));
+        assert_eq!(parse_decimal(b"18446744073.709551615", 9), Some(u64::MAX));
         let refused: [&[u8]; 9] = [
             b"",
             b".",
@@ -252,7 +254,7 @@ mod tests {
             b"0.000000000x",
         ];
         for text in refused {
-            assert_eq!(decimal(text, 9), None, "{}", text.escape_ascii());
+            assert_eq!(parse_decimal(text, 9), None, "{}", text.escape_ascii());
         }
     }
 

@@ -1,15 +1,15 @@
 //! Definition of a trace format.
 
 use super::decode::Decoder;
-use super::encode::Encode;
+use super::encode::Encoder;
 use super::error::TraceError;
 use super::options::{OptionSpec, Settings};
 
 /// Factory of a reader with the given options.
-pub type MakeDecoder = fn(&Settings) -> Box<dyn Decoder>;
+pub type DecoderFactory = fn(&Settings) -> Box<dyn Decoder>;
 
 /// Factory of a writer with the given options.
-pub type MakeEncode = fn(&Settings) -> Box<dyn Encode>;
+pub type EncoderFactory = fn(&Settings) -> Box<dyn Encoder>;
 
 /// A trace format: its name, the meaning of its columns, its reader and its writer.
 pub struct Format {
@@ -30,15 +30,15 @@ pub struct Format {
     /// Returns true if the first bytes of a file can only be this format; `None` if nothing identifies the format.
     pub detect: Option<fn(&[u8]) -> bool>,
     /// Factory of a reader.
-    pub read: MakeDecoder,
+    pub read: DecoderFactory,
     /// Factory of a writer; `None` if the format can only be read.
-    pub write: Option<MakeEncode>,
+    pub write: Option<EncoderFactory>,
 }
 
 impl Format {
-    /// Returns the format's options with the `given` values, and defaults for the other options.
-    pub(crate) fn settings(&self, given: &[(String, String)]) -> Result<Settings, TraceError> {
-        Settings::new(self.name, self.options, given)
+    /// Returns the format's options with the `values` values, and defaults for the other options.
+    pub(crate) fn settings(&self, values: &[(String, String)]) -> Result<Settings, TraceError> {
+        Settings::new(self.name, self.options, values)
     }
 }
 

@@ -9,12 +9,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use liblzma::stream::{CONCATENATED, Stream};
 
 use super::error::TraceError;
-use super::wait::{self, Patient};
+use super::interruptible_read::{self, ThreadedReader};
 
 /// Size of the buffers before and after decompression.
 const BUFFER_BYTES: usize = 1 << 20;
 
-/// Longest line; far above any format's, and short enough that a file without line ends is noticed at once.
+/// Longest line; far longer than the lines of any format, and short enough that a file without line ends is noticed at
+/// once.
 pub const MAX_LINE_BYTES: usize = 256 << 10;
 
 /// Memory that the xz decompressor may take; `xz -9` needs 65 MiB.
@@ -29,13 +30,13 @@ pub struct Input {
     window: Vec<u8>,
     start: usize,
     end: usize,
-    at_end: bool,
+    is_at_end: bool,
     /// Lines or records returned so far.
     count: u64,
     /// Beginning of the last line that was too long.
     long_line: Vec<u8>,
     /// True if the rest of a line that was too long comes next.
-    in_long_line: bool,
+    is_in_long_line: bool,
     compressed_bytes_read: Arc<AtomicU64>,
     total_bytes: Option<u64>,
 }
@@ -55,7 +56,7 @@ pub enum Record<'a> {
     /// All requested bytes.
     Whole(&'a [u8]),
     /// Fewer bytes than a record has, at the end of the input.
-    CutShort(&'a [u8]),
+    Truncated(&'a [u8]),
     /// The end of the input.
     End,
 }
@@ -63,8 +64,8 @@ pub enum Record<'a> {
 impl Input {
     /// Opens a file.
     pub fn open(path: &Path) -> Result<Self, TraceError> {
-        if wait::is_needed(path) {
-            return Self::new(path, Box::new(Patient::open(path)), None);
+        if interruptible_read::needs_thread(path) {
+            return Self::new(path, Box::new(ThreadedReader::open(path)), None);
         }
         let file = File::open(path).map_err(|error| TraceError::io(path, error))?;
         let metadata = file.metadata().map_err(|error| TraceError::io(path, error))?;
@@ -82,8 +83,8 @@ impl Input {
         total_bytes: Option<u64>,
     ) -> Result<Self, TraceError> {
         let compressed_bytes_read = Arc::new(AtomicU64::new(0));
-        let counted = Counted { source, bytes: compressed_bytes_read.clone() };
-        let (compression, source) = decompress(counted).map_err(|error| TraceError::io(path, error))?;
+        let counting = CountingReader { source, bytes: compressed_bytes_read.clone() };
+        let (compression, source) = decompress(counting).map_err(|error| TraceError::io(path, error))?;
         let mut input = Input {
             path: path.to_owned(),
             compression,
@@ -91,10 +92,10 @@ impl Input {
             window: vec![0; BUFFER_BYTES],
             start: 0,
             end: 0,
-            at_end: false,
+            is_at_end: false,
             count: 0,
             long_line: Vec::new(),
-            in_long_line: false,
+            is_in_long_line: false,
             compressed_bytes_read,
             total_bytes,
         };
@@ -131,7 +132,7 @@ impl Input {
     /// Returns the first bytes, for format detection; only valid before any line or record is returned.
     pub fn beginning(&mut self) -> Result<&[u8], TraceError> {
         const BEGINNING_BYTES: usize = 64 << 10;
-        while self.end - self.start < BEGINNING_BYTES && !self.at_end {
+        while self.end - self.start < BEGINNING_BYTES && !self.is_at_end {
             self.refill()?;
         }
         Ok(&self.window[self.start..self.end.min(self.start + BEGINNING_BYTES)])
@@ -140,8 +141,8 @@ impl Input {
     /// Returns the next line, without `\n` or `\r\n`; the last line may lack its end.
     #[inline]
     pub fn next_line(&mut self) -> Result<Line<'_>, TraceError> {
-        if self.in_long_line {
-            self.pass_over_line()?;
+        if self.is_in_long_line {
+            self.skip_long_line()?;
         }
         let mut searched = 0;
         loop {
@@ -153,7 +154,7 @@ impl Input {
                 return Ok(Self::bounded(&self.window[line]));
             }
             searched = unread.len();
-            if self.at_end {
+            if self.is_at_end {
                 let line = self.start..self.end;
                 self.start = self.end;
                 if line.is_empty() {
@@ -166,8 +167,9 @@ impl Input {
                 self.long_line.clear();
                 self.long_line.extend_from_slice(&self.window[self.start..self.start + 64]);
                 self.count += 1;
-                // Returned before the end of the line is searched for, because there may be none.
-                self.in_long_line = true;
+                // The beginning is returned before the end of the line is searched for, because the line may have no
+                // end.
+                self.is_in_long_line = true;
                 return Ok(Line::TooLong(&self.long_line));
             }
             self.refill()?;
@@ -184,7 +186,7 @@ impl Input {
 
     /// Skips the rest of a line that was too long.
     #[cold]
-    fn pass_over_line(&mut self) -> Result<(), TraceError> {
+    fn skip_long_line(&mut self) -> Result<(), TraceError> {
         loop {
             let unread = &self.window[self.start..self.end];
             if let Some(length) = memchr::memchr(b'\n', unread) {
@@ -192,12 +194,12 @@ impl Input {
                 break;
             }
             self.start = self.end;
-            if self.at_end {
+            if self.is_at_end {
                 break;
             }
             self.refill()?;
         }
-        self.in_long_line = false;
+        self.is_in_long_line = false;
         Ok(())
     }
 
@@ -210,7 +212,7 @@ impl Input {
     /// Returns the next `bytes` bytes, at most the size of the window.
     pub fn next_bytes(&mut self, bytes: usize) -> Result<Record<'_>, TraceError> {
         assert!(bytes <= BUFFER_BYTES, "a record of {bytes} bytes");
-        while self.end - self.start < bytes && !self.at_end {
+        while self.end - self.start < bytes && !self.is_at_end {
             self.refill()?;
         }
         let taken = bytes.min(self.end - self.start);
@@ -219,11 +221,11 @@ impl Input {
         Ok(match taken {
             taken if taken == bytes => Record::Whole(&self.window[record]),
             0 => Record::End,
-            _ => Record::CutShort(&self.window[record]),
+            _ => Record::Truncated(&self.window[record]),
         })
     }
 
-    /// Reads more bytes into the window; sets `at_end` at the end of the input.
+    /// Reads more bytes into the window; sets `is_at_end` at the end of the input.
     fn refill(&mut self) -> Result<(), TraceError> {
         self.window.copy_within(self.start..self.end, 0);
         self.end -= self.start;
@@ -232,7 +234,7 @@ impl Input {
             match self.source.read(&mut self.window[self.end..]) {
                 Ok(bytes) => {
                     self.end += bytes;
-                    self.at_end = bytes == 0;
+                    self.is_at_end = bytes == 0;
                     return Ok(());
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -242,7 +244,7 @@ impl Input {
     }
 
     fn read_error(&mut self, source: io::Error) -> TraceError {
-        self.at_end = true;
+        self.is_at_end = true;
         let path = self.path.clone();
         match self.compression {
             "" => TraceError::Io { path, source },
@@ -252,38 +254,41 @@ impl Input {
 }
 
 /// Chooses the decompressor by the first bytes of the file. Concatenated streams are read as one.
-fn decompress(mut counted: Counted) -> io::Result<(&'static str, Box<dyn Read + Send>)> {
+fn decompress(mut source: CountingReader) -> io::Result<(&'static str, Box<dyn Read + Send>)> {
     let mut magic = Vec::new();
-    counted.by_ref().take(6).read_to_end(&mut magic)?;
+    source.by_ref().take(6).read_to_end(&mut magic)?;
     let compression = match magic.as_slice() {
         [0x1f, 0x8b, ..] => "gzip",
         [0x28, 0xb5, 0x2f, 0xfd, ..] => "zstd",
         [0xfd, b'7', b'z', b'X', b'Z', 0] => "xz",
         _ => "",
     };
-    let whole = BufReader::with_capacity(BUFFER_BYTES, Cursor::new(magic).chain(counted));
-    Ok((compression, decompressor(compression, whole)?))
+    let replayed = BufReader::with_capacity(BUFFER_BYTES, Cursor::new(magic).chain(source));
+    Ok((compression, decompressor(compression, replayed)?))
 }
 
-fn decompressor(compression: &str, whole: impl BufRead + Send + 'static) -> io::Result<Box<dyn Read + Send>> {
+fn decompressor(
+    compression: &str,
+    source: impl BufRead + Send + 'static,
+) -> io::Result<Box<dyn Read + Send>> {
     Ok(match compression {
-        "gzip" => Box::new(flate2::bufread::MultiGzDecoder::new(whole)),
-        "zstd" => Box::new(zstd::Decoder::with_buffer(whole)?),
+        "gzip" => Box::new(flate2::bufread::MultiGzDecoder::new(source)),
+        "zstd" => Box::new(zstd::Decoder::with_buffer(source)?),
         "xz" => {
             let stream = Stream::new_stream_decoder(XZ_MEMORY_BYTES, CONCATENATED)?;
-            Box::new(liblzma::bufread::XzDecoder::new_stream(whole, stream))
+            Box::new(liblzma::bufread::XzDecoder::new_stream(source, stream))
         }
-        _ => Box::new(whole),
+        _ => Box::new(source),
     })
 }
 
 /// Counts the bytes read from a file, for progress bars.
-struct Counted {
+struct CountingReader {
     source: Box<dyn Read + Send>,
     bytes: Arc<AtomicU64>,
 }
 
-impl Read for Counted {
+impl Read for CountingReader {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let bytes = self.source.read(buffer)?;
         self.bytes.fetch_add(bytes as u64, Ordering::Relaxed);

@@ -96,7 +96,7 @@ impl OptionSpec {
             return (text.check)(value);
         }
         let is_allowed = match self.choices {
-            [] => fields::whole(value.as_bytes()).is_some_and(|n| (1..=u64::from(u32::MAX)).contains(&n)),
+            [] => fields::parse_u64(value.as_bytes()).is_some_and(|n| (1..=u64::from(u32::MAX)).contains(&n)),
             choices => choices.contains(&value),
         };
         if is_allowed { Ok(()) } else { Err(format!("`{}` is no such value", value.escape_debug())) }
@@ -107,21 +107,21 @@ impl OptionSpec {
 pub struct Settings(Vec<(&'static str, String)>);
 
 impl Settings {
-    /// Checks `given` against `options`, those of `format`, and fills in the defaults. If an option is given
+    /// Checks `values` against `options`, those of `format`, and fills in the defaults. If an option is given
     /// repeatedly, the last value is used.
     pub(crate) fn new(
         format: &'static str,
         options: &'static [OptionSpec],
-        given: &[(String, String)],
+        values: &[(String, String)],
     ) -> Result<Self, TraceError> {
-        let unknown = given.iter().find(|(name, _)| options.iter().all(|spec| spec.name != name));
+        let unknown = values.iter().find(|(name, _)| options.iter().all(|spec| spec.name != name));
         if let Some((name, _)) = unknown {
             return Err(unknown_option(format, options, name));
         }
         let mut settings = Vec::new();
         for spec in options {
             let value =
-                given.iter().rev().find(|(name, _)| name == spec.name).map(|(_, value)| value.as_str());
+                values.iter().rev().find(|(name, _)| name == spec.name).map(|(_, value)| value.as_str());
             let problem = |problem| TraceError::BadOption {
                 format,
                 option: spec.name,
@@ -137,13 +137,13 @@ impl Settings {
 
     /// Returns the value of option `name`, which the format declares.
     pub fn get(&self, name: &str) -> &str {
-        let setting = self.0.iter().find(|(own, _)| *own == name);
+        let setting = self.0.iter().find(|(candidate, _)| *candidate == name);
         &setting.expect("formats ask for options that they declare").1
     }
 
     /// Returns the value of option `name`, a number.
     pub fn number(&self, name: &str) -> u64 {
-        fields::whole(self.get(name).as_bytes()).expect("checked when the settings were made")
+        fields::parse_u64(self.get(name).as_bytes()).expect("checked when the settings were made")
     }
 }
 

@@ -11,13 +11,13 @@ const LEAF_PAGES: u64 = 16;
 
 /// Leaves below this number are found in a table, the other leaves by hashing: 1 TiB of 4 KiB pages, 64 MiB of table at
 /// most.
-const NEAR_LEAVES: u64 = 1 << 24;
+const DENSE_LEAVES: u64 = 1 << 24;
 
 /// Maximum table entries per existing leaf, in a compact map.
-const NEAR_PER_LEAF: u64 = 8;
+const DENSE_ENTRIES_PER_LEAF: u64 = 8;
 
 /// Table entries that a compact map may have regardless of its leaves.
-const NEAR_LEAVES_FREE: u64 = 256;
+const MIN_DENSE_ENTRIES: u64 = 256;
 
 /// The leaf that represents all leaves without a value.
 const VACANT_LEAF: u32 = 0;
@@ -29,14 +29,14 @@ struct Leaf<T>([T; LEAF_PAGES as usize]);
 
 /// Maps page numbers to values of type `T`; a page that was never set has the vacant value.
 ///
-/// Pages are grouped into leaves of 16. A leaf is created when one of its pages is set. Memory is 4 to 64 bytes per page for
-/// values of four bytes, depending on how scattered the pages are.
+/// Pages are grouped into leaves of 16. A leaf is created when one of its pages is set. Memory is 4 to 64 bytes per
+/// page for values of four bytes, depending on how scattered the pages are.
 pub struct PageMap<T> {
     vacant: T,
     /// Index in `leaves` by leaf number, for low numbers.
-    near: Vec<u32>,
+    dense: Vec<u32>,
     /// Index in `leaves` by leaf number, for high numbers.
-    far: HashMap<u64, u32, FixedState>,
+    sparse: HashMap<u64, u32, FixedState>,
     leaves: Vec<Leaf<T>>,
     /// Leaf number by index in `leaves`.
     numbers: Vec<u64>,
@@ -49,16 +49,16 @@ impl<T: Copy> PageMap<T> {
         let leaf = Leaf([vacant; LEAF_PAGES as usize]);
         PageMap {
             vacant,
-            near: Vec::new(),
-            far: HashMap::default(),
+            dense: Vec::new(),
+            sparse: HashMap::default(),
             leaves: vec![leaf],
             numbers: vec![u64::MAX],
             is_compact: false,
         }
     }
 
-    /// Returns a map like [`Self::new`], but with memory that grows with the number of set pages and not with the highest page:
-    /// for programs that have thousands of maps.
+    /// Returns a map like [`Self::new`], but with memory that grows with the number of set pages and not with the
+    /// highest page: for programs that have thousands of maps.
     pub fn compact(vacant: T) -> Self {
         PageMap { is_compact: true, ..PageMap::new(vacant) }
     }
@@ -87,8 +87,8 @@ impl<T: Copy> PageMap<T> {
         }
     }
 
-    /// Calls `visit` with the first page and the values of each part of `pages` in one leaf, in order; `visit` may change the
-    /// values.
+    /// Calls `visit` with the first page and the values of each part of `pages` in one leaf, in order; `visit` may
+    /// change the values.
     ///
     /// # Errors
     /// The first error of `visit`, which ends the iteration.
@@ -104,7 +104,7 @@ impl<T: Copy> PageMap<T> {
             let from = (page % LEAF_PAGES) as usize;
             let to = (pages.end - number * LEAF_PAGES).min(LEAF_PAGES) as usize;
             let leaf = match self.find(number) {
-                VACANT_LEAF => self.add(number),
+                VACANT_LEAF => self.add_leaf(number),
                 leaf => leaf,
             };
             visit(page, &mut self.leaves[leaf as usize].0[from..to])?;
@@ -113,9 +113,9 @@ impl<T: Copy> PageMap<T> {
         Ok(())
     }
 
-    /// Calls `visit` with each page of `pages` whose leaf exists, in order, and with its value. The cost is at most proportional
-    /// to the smaller of the number of pages and the number of leaves.
-    pub fn visit_known(&mut self, pages: Range<u64>, mut visit: impl FnMut(u64, &mut T)) {
+    /// Calls `visit` with each page of `pages` whose leaf exists, in order, and with its value. The cost is at most
+    /// proportional to the smaller of the number of pages and the number of leaves.
+    pub fn visit_existing(&mut self, pages: Range<u64>, mut visit: impl FnMut(u64, &mut T)) {
         let numbers = pages.start / LEAF_PAGES..pages.end.div_ceil(LEAF_PAGES);
         let mut in_leaf = |number: u64, leaf: &mut Leaf<T>| {
             for (index, value) in (0..).zip(&mut leaf.0) {
@@ -149,13 +149,13 @@ impl<T: Copy> PageMap<T> {
     /// Prefetches the index entry that [`Self::prefetch`] needs for `page`.
     #[inline]
     pub fn prefetch_index(&self, page: u64) {
-        table::prefetch(self.near.as_ptr().wrapping_add((page / LEAF_PAGES) as usize));
+        table::prefetch(self.dense.as_ptr().wrapping_add((page / LEAF_PAGES) as usize));
     }
 
     /// Prefetches the leaf of `page`, if it can be found without hashing.
     #[inline]
     pub fn prefetch(&self, page: u64) {
-        if let Some(&leaf) = self.near.get((page / LEAF_PAGES) as usize) {
+        if let Some(&leaf) = self.dense.get((page / LEAF_PAGES) as usize) {
             table::prefetch(&self.leaves[leaf as usize]);
         }
     }
@@ -163,53 +163,53 @@ impl<T: Copy> PageMap<T> {
     /// Returns the index of a leaf; [`VACANT_LEAF`] if it does not exist.
     #[inline]
     fn find(&self, number: u64) -> u32 {
-        match self.near.get(number as usize) {
+        match self.dense.get(number as usize) {
             Some(&leaf) => leaf,
-            None if self.far.is_empty() => VACANT_LEAF,
-            None => self.far.get(&number).copied().unwrap_or(VACANT_LEAF),
+            None if self.sparse.is_empty() => VACANT_LEAF,
+            None => self.sparse.get(&number).copied().unwrap_or(VACANT_LEAF),
         }
     }
 
     #[cold]
-    fn add(&mut self, number: u64) -> u32 {
+    fn add_leaf(&mut self, number: u64) -> u32 {
         let leaf = u32::try_from(self.leaves.len()).expect("fewer than 2^32 leaves fit in memory");
         if self.leaves.len() == self.leaves.capacity() {
-            let mut larger = table::room(2 * self.leaves.len());
+            let mut larger = table::with_capacity(2 * self.leaves.len());
             larger.append(&mut self.leaves);
             self.leaves = larger;
         }
         self.leaves.push(Leaf([self.vacant; LEAF_PAGES as usize]));
         self.numbers.push(number);
-        if number < self.near_leaves() {
-            self.grow_table(number);
-            self.near[number as usize] = leaf;
+        if number < self.dense_leaves() {
+            self.grow_dense_table(number);
+            self.dense[number as usize] = leaf;
         } else {
-            self.far.insert(number, leaf);
+            self.sparse.insert(number, leaf);
         }
         leaf
     }
 
     /// Returns the number below which leaves may be in the table.
-    fn near_leaves(&self) -> u64 {
+    fn dense_leaves(&self) -> u64 {
         match self.is_compact {
-            false => NEAR_LEAVES,
+            false => DENSE_LEAVES,
             true => {
-                let affordable = NEAR_LEAVES_FREE.max(self.leaves.len() as u64 * NEAR_PER_LEAF);
-                NEAR_LEAVES.min(affordable.max(self.near.len() as u64))
+                let affordable = MIN_DENSE_ENTRIES.max(self.leaves.len() as u64 * DENSE_ENTRIES_PER_LEAF);
+                DENSE_LEAVES.min(affordable.max(self.dense.len() as u64))
             }
         }
     }
 
     /// Extends the table to hold the leaf `number`, and moves leaves that the table now covers from the hash map.
-    fn grow_table(&mut self, number: u64) {
-        let PageMap { near, far, .. } = self;
+    fn grow_dense_table(&mut self, number: u64) {
+        let PageMap { dense: near, sparse: far, .. } = self;
         if number >= near.len() as u64 {
             let mut longer = table::filled((number as usize + 1).next_power_of_two(), VACANT_LEAF);
             longer[..near.len()].copy_from_slice(near);
             *near = longer;
-            let reached = far.extract_if(|&number, _| number < near.len() as u64);
-            let reached: Vec<_> = reached.collect();
-            reached.into_iter().for_each(|(number, leaf)| near[number as usize] = leaf);
+            let now_dense = far.extract_if(|&number, _| number < near.len() as u64);
+            let now_dense: Vec<_> = now_dense.collect();
+            now_dense.into_iter().for_each(|(number, leaf)| near[number as usize] = leaf);
         }
     }
 }
@@ -222,8 +222,8 @@ mod tests {
     use std::convert::Infallible;
 
     /// Generates low pages, pages around the end of the table, and pages near the end of the range.
-    fn page() -> impl Strategy<Value = u64> {
-        let edge = NEAR_LEAVES * LEAF_PAGES;
+    fn any_page() -> impl Strategy<Value = u64> {
+        let edge = DENSE_LEAVES * LEAF_PAGES;
         prop_oneof![0u64..100, 3_000u64..20_000, edge - 40..edge + 40, u64::MAX - 100..u64::MAX - 20]
     }
 
@@ -232,8 +232,8 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(16))]
 
         #[test]
-        fn page_map_agrees_with_a_tree(
-            steps in proptest::collection::vec((page(), 0u64..20, any::<bool>()), 0..60),
+        fn page_map_matches_btree_map(
+            steps in proptest::collection::vec((any_page(), 0u64..20, any::<bool>()), 0..60),
             is_compact: bool,
         ) {
             let mut map = if is_compact { PageMap::compact(0u32) } else { PageMap::new(0u32) };
@@ -241,10 +241,10 @@ mod tests {
             for (value, (first, pages, known_only)) in (1u32..).zip(steps) {
                 let range = first..first + pages;
                 if known_only {
-                    let mut seen = Vec::new();
-                    map.visit_known(range.clone(), |page, value| if *value > 0 { seen.push((page, *value)) });
+                    let mut visited = Vec::new();
+                    map.visit_existing(range.clone(), |page, value| if *value > 0 { visited.push((page, *value)) });
                     let expected: Vec<_> = tree.range(range).map(|(&page, &value)| (page, value)).collect();
-                    prop_assert_eq!(seen, expected);
+                    prop_assert_eq!(visited, expected);
                 } else {
                     let mut next = first;
                     map.visit(range.clone(), |page, values| {
@@ -264,7 +264,7 @@ mod tests {
             let set = map.values_mut().filter(|value| **value > 0).count();
             prop_assert_eq!(set, tree.len());
             let mut all = Vec::new();
-            map.visit_known(0..u64::MAX, |page, value| if *value > 0 { all.push((page, *value)) });
+            map.visit_existing(0..u64::MAX, |page, value| if *value > 0 { all.push((page, *value)) });
             prop_assert_eq!(all, tree.into_iter().collect::<Vec<_>>());
         }
     }

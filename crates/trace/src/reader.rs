@@ -3,14 +3,14 @@
 use std::io::Read;
 use std::path::Path;
 
-use super::decode::{Decoder, Sink, Skipped};
+use super::decode::{Decoder, Sink, SkippedLines};
 use super::error::TraceError;
 use super::format::Format;
 use super::formats::table::{TableGuess, guess_table};
 use super::input::Input;
 use super::options::ReadOptions;
 use super::request::RequestBatch;
-use super::table::choose;
+use super::table::choose_format;
 
 /// A trace that is being read.
 pub struct TraceReader {
@@ -19,7 +19,7 @@ pub struct TraceReader {
     decoder: Box<dyn Decoder>,
     volumes: Option<Vec<u32>>,
     skip_bad: bool,
-    skipped: Skipped,
+    skipped: SkippedLines,
 }
 
 /// Opens the trace at `path`: plain, gzip, xz or zstd, detected from its first bytes.
@@ -47,16 +47,16 @@ impl TraceReader {
     }
 
     fn from_input(mut input: Input, options: &ReadOptions) -> Result<Self, TraceError> {
-        let format = choose(options, &mut input)?;
+        let format = choose_format(options, &mut input)?;
         let decoder = (format.read)(&format.settings(&options.options)?);
         let mut volumes = options.volumes.clone();
         volumes.iter_mut().for_each(|volumes| volumes.sort_unstable());
-        let skipped = Skipped::default();
+        let skipped = SkippedLines::default();
         Ok(TraceReader { input, format, decoder, volumes, skip_bad: options.skip_bad, skipped })
     }
 
-    /// Replaces the content of `batch` by the next requests, at most `limit` (and at least one); returns their number, 0
-    /// only at the end.
+    /// Replaces the content of `batch` by the next requests, at most `limit` (and at least one); returns their number,
+    /// 0 only at the end.
     ///
     /// After an error `batch` holds the requests before it.
     pub fn read_batch(&mut self, batch: &mut RequestBatch, limit: usize) -> Result<usize, TraceError> {
@@ -89,7 +89,7 @@ impl TraceReader {
     }
 
     /// Returns the lines and records skipped so far; none unless [`ReadOptions::skip_bad`] is set.
-    pub fn skipped(&self) -> &Skipped {
+    pub fn skipped(&self) -> &SkippedLines {
         &self.skipped
     }
 

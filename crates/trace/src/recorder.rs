@@ -7,7 +7,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use super::encode::{Content, Encode};
+use super::encode::{Encoder, RequestContent};
 use super::error::TraceError;
 use super::options::WriteOptions;
 use super::request::{Digest, Request};
@@ -17,99 +17,100 @@ use super::writer::encoder;
 const FORMAT: &str = "wearwell-csv";
 
 /// Bytes written to the file at once.
-const PIECE_BYTES: usize = 256 << 10;
+const CHUNK_BYTES: usize = 256 << 10;
 
-/// Longest time until recorded requests are in the file, even if they do not fill a piece.
-const SOON: Duration = Duration::from_millis(200);
+/// Longest time until recorded requests are in the file, even if they do not fill a chunk.
+const FLUSH_INTERVAL: Duration = Duration::from_millis(200);
 
-/// Most bytes that wait to be written; beyond that, recording blocks.
-const MOST_WAITING: usize = 32 << 20;
+/// Maximum number of bytes that wait to be written; beyond that, recording blocks.
+const MAX_BUFFERED_BYTES: usize = 32 << 20;
 
 /// A trace in `wearwell-csv` that is written while its requests happen.
 ///
-/// The file grows by whole lines under its final name, so that a killed process leaves all but the last moment of its recording. If
-/// the name ends in `.zst`, each piece is a separate frame, which can be read without later ones.
+/// The file grows by whole lines under its final name, so that a killed process leaves all but the last moment of its
+/// recording. If the name ends in `.zst`, each chunk is a separate frame, which can be read without later frames.
 pub struct Recorder {
     path: PathBuf,
-    encoder: Box<dyn Encode>,
+    encoder: Box<dyn Encoder>,
     digest_bytes: u32,
-    sheet: Arc<Sheet>,
+    buffer: Arc<SharedBuffer>,
     writer: Option<JoinHandle<io::Result<()>>>,
     requests: u64,
 }
 
 /// Buffer of lines that wait to be written, shared with the writing thread.
 #[derive(Default)]
-struct Sheet {
-    lines: Mutex<Lines>,
+struct SharedBuffer {
+    lines: Mutex<BufferedLines>,
     changed: Condvar,
 }
 
 #[derive(Default)]
-struct Lines {
+struct BufferedLines {
     text: Vec<u8>,
     /// True if recording has ended, or the writing thread has.
-    is_over: bool,
+    is_finished: bool,
 }
 
-impl Sheet {
-    fn lines(&self) -> MutexGuard<'_, Lines> {
+impl SharedBuffer {
+    fn lines(&self) -> MutexGuard<'_, BufferedLines> {
         self.lines.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Recorder {
-    /// Creates a recording at `path`, with digests over `digest_bytes` bytes of written data each, or without digests for 0.
+    /// Creates a recording at `path`, with digests over `digest_bytes` bytes of written data each, or without digests
+    /// for 0.
     ///
     /// # Errors
     /// A file that already exists, or an extension of a compression that cannot be read while it grows.
     pub fn create(path: &Path, digest_bytes: u32) -> Result<Self, TraceError> {
         let failed = |error| TraceError::io(path, error);
-        let ending = path.extension().and_then(|ending| ending.to_str());
-        if matches!(ending, Some("gz" | "xz")) {
-            let why = "a recording is plain or compressed with zstd; end its name with .csv or .csv.zst";
-            return Err(failed(io::Error::new(io::ErrorKind::InvalidInput, why)));
+        let extension = path.extension().and_then(|ending| ending.to_str());
+        if matches!(extension, Some("gz" | "xz")) {
+            let problem = "a recording is plain or compressed with zstd; end its name with .csv or .csv.zst";
+            return Err(failed(io::Error::new(io::ErrorKind::InvalidInput, problem)));
         }
         let (_, mut encoder) = encoder(&WriteOptions::named(FORMAT))?;
         let file = OpenOptions::new().write(true).create_new(true).open(path).map_err(failed)?;
-        let sheet = Arc::new(Sheet::default());
-        encoder.begin(&mut sheet.lines().text);
+        let buffer = Arc::new(SharedBuffer::default());
+        encoder.begin(&mut buffer.lines().text);
         let writer = {
-            let (sheet, is_compressed) = (sheet.clone(), ending == Some("zst"));
+            let (buffer, is_compressed) = (buffer.clone(), extension == Some("zst"));
             let thread = std::thread::Builder::new().name("recording".into());
             thread.spawn(move || {
-                let written = write_on(&sheet, file, is_compressed);
-                sheet.lines().is_over = true;
-                sheet.changed.notify_all();
+                let written = write_buffered(&buffer, file, is_compressed);
+                buffer.lines().is_finished = true;
+                buffer.changed.notify_all();
                 written
             })
         };
         let writer = Some(writer.map_err(failed)?);
-        Ok(Recorder { path: path.to_owned(), encoder, digest_bytes, sheet, writer, requests: 0 })
+        Ok(Recorder { path: path.to_owned(), encoder, digest_bytes, buffer, writer, requests: 0 })
     }
 
-    /// Records a request, with the digests of its written data. After a write error nothing more is recorded; [`Recorder::finish`]
-    /// returns that error.
+    /// Records a request, with the digests of its written data. After a write error nothing more is recorded;
+    /// [`Recorder::finish`] returns that error.
     ///
     /// # Errors
     /// A request that the format cannot hold: one with more digests than fit into a line.
     pub fn record(&mut self, request: &Request, digests: &[Digest]) -> Result<(), String> {
-        let mut lines = self.sheet.lines();
-        while lines.text.len() >= MOST_WAITING && !lines.is_over {
-            lines = self.sheet.changed.wait(lines).unwrap_or_else(PoisonError::into_inner);
+        let mut lines = self.buffer.lines();
+        while lines.text.len() >= MAX_BUFFERED_BYTES && !lines.is_finished {
+            lines = self.buffer.changed.wait(lines).unwrap_or_else(PoisonError::into_inner);
         }
-        if lines.is_over {
+        if lines.is_finished {
             return Ok(());
         }
         let before = lines.text.len();
-        let content = Content { digests, digest_bytes: self.digest_bytes };
-        if let Err(reason) = self.encoder.request(request, content, &mut lines.text) {
+        let content = RequestContent { digests, digest_bytes: self.digest_bytes };
+        if let Err(reason) = self.encoder.encode(request, content, &mut lines.text) {
             lines.text.truncate(before);
             return Err(reason.into_owned());
         }
         self.requests += 1;
-        if before < PIECE_BYTES && lines.text.len() >= PIECE_BYTES {
-            self.sheet.changed.notify_all();
+        if before < CHUNK_BYTES && lines.text.len() >= CHUNK_BYTES {
+            self.buffer.changed.notify_all();
         }
         Ok(())
     }
@@ -126,11 +127,11 @@ impl Recorder {
     fn end(&mut self) -> io::Result<()> {
         let Some(writer) = self.writer.take() else { return Ok(()) };
         {
-            let mut lines = self.sheet.lines();
+            let mut lines = self.buffer.lines();
             self.encoder.end(&mut lines.text);
-            lines.is_over = true;
+            lines.is_finished = true;
         }
-        self.sheet.changed.notify_all();
+        self.buffer.changed.notify_all();
         writer.join().unwrap_or_else(|_| Err(io::Error::other("the thread that writes it panicked")))
     }
 }
@@ -143,26 +144,27 @@ impl Drop for Recorder {
 }
 
 /// Writes the buffered lines to the file until recording ends.
-fn write_on(sheet: &Sheet, mut file: File, is_compressed: bool) -> io::Result<()> {
-    let mut piece = Vec::new();
+fn write_buffered(buffer: &SharedBuffer, mut file: File, is_compressed: bool) -> io::Result<()> {
+    let mut chunk = Vec::new();
     loop {
-        let mut lines = sheet.lines();
-        if lines.text.len() < PIECE_BYTES && !lines.is_over {
-            lines = sheet.changed.wait_timeout(lines, SOON).unwrap_or_else(PoisonError::into_inner).0;
+        let mut lines = buffer.lines();
+        if lines.text.len() < CHUNK_BYTES && !lines.is_finished {
+            lines =
+                buffer.changed.wait_timeout(lines, FLUSH_INTERVAL).unwrap_or_else(PoisonError::into_inner).0;
         }
-        std::mem::swap(&mut lines.text, &mut piece);
-        let is_over = lines.is_over;
+        std::mem::swap(&mut lines.text, &mut chunk);
+        let is_finished = lines.is_finished;
         drop(lines);
-        sheet.changed.notify_all();
-        if !piece.is_empty() {
+        buffer.changed.notify_all();
+        if !chunk.is_empty() {
             if is_compressed {
-                file.write_all(&zstd::encode_all(&piece[..], zstd::DEFAULT_COMPRESSION_LEVEL)?)?;
+                file.write_all(&zstd::encode_all(&chunk[..], zstd::DEFAULT_COMPRESSION_LEVEL)?)?;
             } else {
-                file.write_all(&piece)?;
+                file.write_all(&chunk)?;
             }
-            piece.clear();
+            chunk.clear();
         }
-        if is_over {
+        if is_finished {
             return Ok(());
         }
     }
@@ -211,7 +213,7 @@ mod tests {
 
     /// Reads the file while it is still being recorded, as after a kill of the process.
     #[test]
-    fn recorded_requests_are_soon_in_the_file() {
+    fn recorded_requests_reach_file_while_recording() {
         let folder = tempfile::tempdir().unwrap();
         for name in ["a.csv", "a.csv.zst"] {
             let path = folder.path().join(name);

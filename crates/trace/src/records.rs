@@ -1,7 +1,7 @@
-//! Reading of formats made of binary records.
+//! Reading of formats that consist of binary records.
 
 use super::decode::{Decoder, Sink};
-use super::error::{Bad, Place, TraceError};
+use super::error::{BadValue, TraceError, TracePosition};
 use super::input::{Input, Record};
 use super::request::Request;
 
@@ -13,10 +13,10 @@ pub trait RecordFormat: Send {
     /// Returns the bytes that follow the fixed part and are ignored.
     ///
     /// An error here ends reading even if bad records are skipped, because the next record cannot be found.
-    fn tail_bytes(&self, record: &[u8]) -> Result<usize, Bad>;
+    fn tail_bytes(&self, record: &[u8]) -> Result<usize, BadValue>;
 
     /// Returns the request in a record's fixed part, or `None` if it has none.
-    fn record(&mut self, record: &[u8]) -> Result<Option<Request>, Bad>;
+    fn record(&mut self, record: &[u8]) -> Result<Option<Request>, BadValue>;
 
     /// Returns the names of numbered volumes in the trace, for formats that name them.
     fn volume_names(&self) -> Vec<(u32, String)> {
@@ -34,60 +34,60 @@ impl<F: RecordFormat + 'static> Records<F> {
     }
 
     /// Reads one record; `Ok(None)` at the end of the input.
-    fn next(&mut self, input: &mut Input) -> Result<Option<Result<Option<Request>, Bad>>, Stop> {
+    fn next(&mut self, input: &mut Input) -> Result<Option<Result<Option<Request>, BadValue>>, ReadStop> {
         let (tail, request) = match input.next_record(F::BYTES)? {
             Record::End => return Ok(None),
-            Record::CutShort(part) => return Err(cut_short(part)),
+            Record::Truncated(part) => return Err(truncated_record(part)),
             Record::Whole(record) => (self.0.tail_bytes(record)?, self.0.record(record)),
         };
         match input.next_bytes(tail)? {
             Record::Whole(_) => Ok(Some(request)),
-            Record::CutShort(part) => Err(cut_short(part)),
-            Record::End => Err(cut_short(b"")),
+            Record::Truncated(part) => Err(truncated_record(part)),
+            Record::End => Err(truncated_record(b"")),
         }
     }
 }
 
 /// Reason why no further record can be read.
-enum Stop {
-    Bad(Bad),
+enum ReadStop {
+    Bad(BadValue),
     Failed(TraceError),
 }
 
-impl From<Bad> for Stop {
-    fn from(bad: Bad) -> Self {
-        Stop::Bad(bad)
+impl From<BadValue> for ReadStop {
+    fn from(bad: BadValue) -> Self {
+        ReadStop::Bad(bad)
     }
 }
 
-impl From<TraceError> for Stop {
+impl From<TraceError> for ReadStop {
     fn from(error: TraceError) -> Self {
-        Stop::Failed(error)
+        ReadStop::Failed(error)
     }
 }
 
-fn cut_short(part: &[u8]) -> Stop {
-    Stop::Bad(Bad::new("(record)", part, "a whole record; the file is cut short"))
+fn truncated_record(part: &[u8]) -> ReadStop {
+    ReadStop::Bad(BadValue::new("(record)", part, "a whole record; the file is cut short"))
 }
 
 impl<F: RecordFormat + 'static> Decoder for Records<F> {
     fn fill(&mut self, input: &mut Input, sink: &mut Sink<'_>) -> Result<(), TraceError> {
-        while sink.wants_more() {
+        while sink.has_room() {
             let parsed = match self.next(input) {
                 Ok(Some(parsed)) => parsed,
                 Ok(None) => return Ok(()),
-                Err(Stop::Failed(error)) => return Err(error),
-                Err(Stop::Bad(bad)) => {
-                    let (path, place) = (input.path().to_owned(), Place::Record(input.count()));
-                    return Err(TraceError::Bad { path, place, bad });
+                Err(ReadStop::Failed(error)) => return Err(error),
+                Err(ReadStop::Bad(bad)) => {
+                    let (path, position) = (input.path().to_owned(), TracePosition::Record(input.count()));
+                    return Err(TraceError::BadValue { path, position, value: bad });
                 }
             };
-            let accepted = parsed.and_then(|request| match request {
+            let outcome = parsed.and_then(|request| match request {
                 Some(request) => sink.accept(&request, 0),
                 None => Ok(()),
             });
-            if let Err(bad) = accepted {
-                sink.refuse(input.path(), Place::Record(input.count()), bad)?;
+            if let Err(bad) = outcome {
+                sink.handle_bad_value(input.path(), TracePosition::Record(input.count()), bad)?;
             }
         }
         Ok(())

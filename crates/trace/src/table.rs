@@ -7,7 +7,7 @@ use super::formats::*;
 use super::input::Input;
 use super::options::ReadOptions;
 
-/// Every trace format. A new one is a file in `formats/` and a line here.
+/// Every trace format. A new format is a file in `formats/` and a line here.
 pub static FORMATS: &[&Format] = &[
     &msr::FORMAT,
     &fiu::FORMAT,
@@ -37,7 +37,7 @@ pub const DIGEST_FORMATS: &[&str] = &["fiu", "fiu-homes", "table", "wearwell-csv
 pub fn find_format(name: &str) -> Result<&'static Format, TraceError> {
     FORMATS.iter().copied().find(|format| format.name == name).ok_or_else(|| TraceError::UnknownFormat {
         name: name.escape_debug().to_string(),
-        choices: names(|_| true),
+        choices: format_names(|_| true),
     })
 }
 
@@ -53,7 +53,7 @@ pub fn detect_format(beginning: &[u8]) -> Option<&'static Format> {
 /// Returns the format called `name`, or else the format detected from the input.
 ///
 /// The option `columns` implies the format `table`.
-pub(crate) fn choose(options: &ReadOptions, input: &mut Input) -> Result<&'static Format, TraceError> {
+pub(crate) fn choose_format(options: &ReadOptions, input: &mut Input) -> Result<&'static Format, TraceError> {
     if let Some(name) = &options.format {
         return find_format(name);
     }
@@ -73,14 +73,14 @@ pub(crate) fn choose(options: &ReadOptions, input: &mut Input) -> Result<&'stati
     };
     Err(TraceError::FormatNeeded {
         path: input.path().to_owned(),
-        choices: names(|_| true),
+        choices: format_names(|_| true),
         hint: extension_hint(input.path()),
         table,
     })
 }
 
 /// Returns the names of the formats for which `chosen` is true, separated by commas.
-pub(crate) fn names(chosen: impl Fn(&Format) -> bool) -> String {
+pub(crate) fn format_names(chosen: impl Fn(&Format) -> bool) -> String {
     let names: Vec<_> = FORMATS.iter().filter(|format| chosen(format)).map(|format| format.name).collect();
     names.join(", ")
 }
@@ -90,6 +90,6 @@ fn extension_hint(path: &std::path::Path) -> String {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let mut parts = name.rsplit('.').skip_while(|part| ["gz", "xz", "zst"].contains(part));
     let Some(extension) = parts.next() else { return String::new() };
-    let usual = names(|format| format.extensions.contains(&extension));
+    let usual = format_names(|format| format.extensions.contains(&extension));
     if usual.is_empty() { usual } else { format!(" (the extension is usual for {usual})") }
 }

@@ -1,7 +1,7 @@
 //! Reading of formats that have one request per line.
 
 use super::decode::{Decoder, Sink};
-use super::error::{Bad, Place, TraceError};
+use super::error::{BadValue, TraceError, TracePosition};
 use super::input::{Input, Line};
 use super::request::{Digest, Request};
 
@@ -9,17 +9,17 @@ use super::request::{Digest, Request};
 pub trait LineFormat: Send {
     /// Returns the request on `line`, or `None` if the line has none (a header, an event of another kind).
     ///
-    /// Digests of the request's content are appended to `digests`. The caller checks what all formats share: that
+    /// Digests of the request's content are appended to `digests`. The caller checks the rules of all formats: that
     /// lengths are positive and bounded, and that no request reaches beyond 2^64 bytes.
-    fn line(&mut self, line: &[u8], digests: &mut Vec<Digest>) -> Result<Option<Request>, Bad>;
+    fn line(&mut self, line: &[u8], digests: &mut Vec<Digest>) -> Result<Option<Request>, BadValue>;
 
     /// Returns the bytes of content covered by each digest; 0 for formats without digests.
     fn digest_bytes(&self) -> u32 {
         0
     }
 
-    /// Ends the input; returns an error if a complete trace would have more.
-    fn finish(&mut self) -> Result<(), Bad> {
+    /// Ends the input; returns an error if the trace is incomplete.
+    fn finish(&mut self) -> Result<(), BadValue> {
         Ok(())
     }
 
@@ -50,28 +50,28 @@ impl<F: LineFormat + 'static> Lines<F> {
         if std::mem::replace(&mut self.finished, true) {
             return Ok(());
         }
-        let last = Place::Line(input.count().max(1));
-        self.format.finish().or_else(|bad| sink.refuse(input.path(), last, bad))
+        let last_line = TracePosition::Line(input.count().max(1));
+        self.format.finish().or_else(|bad| sink.handle_bad_value(input.path(), last_line, bad))
     }
 }
 
 impl<F: LineFormat + 'static> Decoder for Lines<F> {
     fn fill(&mut self, input: &mut Input, sink: &mut Sink<'_>) -> Result<(), TraceError> {
-        while sink.wants_more() {
+        while sink.has_room() {
             let parsed = match input.next_line()? {
                 Line::End => return self.finish(input, sink),
                 Line::TooLong(beginning) => {
-                    Err(Bad::new("(line)", beginning, "a line of at most 262144 bytes"))
+                    Err(BadValue::new("(line)", beginning, "a line of at most 262144 bytes"))
                 }
                 Line::Text(line) if line.trim_ascii_start().is_empty() => continue,
                 Line::Text(line) => self.format.line(line, &mut sink.digests),
             };
-            let accepted = parsed.and_then(|request| match request {
+            let outcome = parsed.and_then(|request| match request {
                 Some(request) => sink.accept(&request, self.format.digest_bytes()),
                 None => Ok(()),
             });
-            if let Err(bad) = accepted {
-                sink.refuse(input.path(), Place::Line(input.count()), bad)?;
+            if let Err(bad) = outcome {
+                sink.handle_bad_value(input.path(), TracePosition::Line(input.count()), bad)?;
             }
         }
         Ok(())

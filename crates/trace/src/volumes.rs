@@ -19,29 +19,29 @@ pub fn device_numbers(volume: u32) -> (u32, u32) {
 
 /// Volumes that occurred in a trace.
 #[derive(Default)]
-pub struct VolumesSeen {
+pub struct VolumeSet {
     volumes: HashSet<u32, FixedState>,
     last: Option<u32>,
 }
 
-impl VolumesSeen {
+impl VolumeSet {
     /// Adds `volume`.
     #[inline]
-    pub fn note(&mut self, volume: u32) {
+    pub fn add(&mut self, volume: u32) {
         if self.last != Some(volume) {
             self.last = Some(volume);
             self.volumes.insert(volume);
         }
     }
 
-    /// Returns their numbers, in order, with the name that `name` returns for each.
+    /// Returns the numbers of the volumes, in order, with the name that `name` returns for each.
     pub fn names(&self, name: impl Fn(u32) -> String) -> Vec<(u32, String)> {
         let mut volumes: Vec<_> = self.volumes.iter().copied().collect();
         volumes.sort_unstable();
         volumes.into_iter().map(|volume| (volume, name(volume))).collect()
     }
 
-    /// Returns their numbers with their names as block devices, `major,minor`, in order.
+    /// Returns the numbers of the volumes, in order, with their names as block devices, `major,minor`.
     pub fn device_names(&self) -> Vec<(u32, String)> {
         self.names(|volume| {
             let (major, minor) = device_numbers(volume);
@@ -54,7 +54,7 @@ impl VolumesSeen {
 #[derive(Default)]
 pub struct VolumeNames {
     numbers: HashMap<Vec<u8>, u32, FixedState>,
-    taken: HashSet<u32, FixedState>,
+    used_numbers: HashSet<u32, FixedState>,
     next_free: u32,
     last: (Vec<u8>, u32),
 }
@@ -69,7 +69,7 @@ impl VolumeNames {
         }
         let number = match self.numbers.get(name) {
             Some(&number) => number,
-            None => self.enter(name, preferred),
+            None => self.assign(name, preferred),
         };
         self.last.0.clear();
         self.last.0.extend_from_slice(name);
@@ -77,20 +77,20 @@ impl VolumeNames {
         number
     }
 
-    fn enter(&mut self, name: &[u8], preferred: Option<u32>) -> u32 {
-        while self.taken.contains(&self.next_free) {
+    fn assign(&mut self, name: &[u8], preferred: Option<u32>) -> u32 {
+        while self.used_numbers.contains(&self.next_free) {
             self.next_free += 1;
         }
-        let number = preferred.filter(|number| !self.taken.contains(number)).unwrap_or(self.next_free);
-        self.taken.insert(number);
+        let number = preferred.filter(|number| !self.used_numbers.contains(number)).unwrap_or(self.next_free);
+        self.used_numbers.insert(number);
         self.numbers.insert(name.to_owned(), number);
         number
     }
 
     /// Returns all numbers with their names, in order.
     pub fn names(&self) -> Vec<(u32, String)> {
-        let shown = |(name, &number): (&Vec<u8>, &u32)| (number, name.escape_ascii().to_string());
-        let mut names: Vec<_> = self.numbers.iter().map(shown).collect();
+        let escaped = |(name, &number): (&Vec<u8>, &u32)| (number, name.escape_ascii().to_string());
+        let mut names: Vec<_> = self.numbers.iter().map(escaped).collect();
         names.sort_unstable();
         names
     }

@@ -8,19 +8,19 @@ use flate2::write::GzEncoder;
 use liblzma::write::XzEncoder;
 use tempfile::NamedTempFile;
 
-use super::encode::{Content, Encode, Reason};
+use super::encode::{Encoder, Reason, RequestContent};
 use super::error::TraceError;
 use super::format::Format;
 use super::options::WriteOptions;
 use super::request::{Request, RequestBatch};
-use super::table::{find_format, names};
+use super::table::{find_format, format_names};
 
-/// Approximate size, in bytes, of the pieces in which encoded text is passed on.
-const PIECE_BYTES: usize = 1 << 18;
+/// Approximate size, in bytes, of the chunks in which encoded text is forwarded.
+const CHUNK_BYTES: usize = 1 << 18;
 
 /// Result of writing a trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Written {
+pub struct WriteSummary {
     /// Requests written.
     pub requests: u64,
     /// Requests omitted because the format cannot hold them.
@@ -33,11 +33,11 @@ pub struct Written {
 pub struct TraceWriter {
     path: PathBuf,
     format: &'static Format,
-    encoder: Box<dyn Encode>,
+    encoder: Box<dyn Encoder>,
     drop_inexpressible: bool,
-    target: Target,
-    piece: Vec<u8>,
-    written: Written,
+    target: OutputStream,
+    chunk: Vec<u8>,
+    summary: WriteSummary,
 }
 
 impl TraceWriter {
@@ -47,54 +47,63 @@ impl TraceWriter {
     pub fn create(path: impl AsRef<Path>, options: &WriteOptions) -> Result<Self, TraceError> {
         let path = path.as_ref();
         let (format, encoder) = encoder(options)?;
-        let target = Target::create(path).map_err(|error| TraceError::io(path, error))?;
+        let target = OutputStream::create(path).map_err(|error| TraceError::io(path, error))?;
         Ok(Self::start(path, format, encoder, options, target))
     }
 
     /// Starts a trace in memory, for [`TraceWriter::into_bytes`].
     pub fn in_memory(options: &WriteOptions) -> Result<Self, TraceError> {
         let (format, encoder) = encoder(options)?;
-        Ok(Self::start(Path::new("(memory)"), format, encoder, options, Target::Memory(Vec::new())))
+        Ok(Self::start(Path::new("(memory)"), format, encoder, options, OutputStream::Memory(Vec::new())))
     }
 
     fn start(
         path: &Path,
         format: &'static Format,
-        mut encoder: Box<dyn Encode>,
+        mut encoder: Box<dyn Encoder>,
         options: &WriteOptions,
-        target: Target,
+        target: OutputStream,
     ) -> Self {
-        let mut piece = Vec::new();
-        encoder.begin(&mut piece);
+        let mut chunk = Vec::new();
+        encoder.begin(&mut chunk);
         let drop_inexpressible = options.drop_inexpressible;
         let path = path.to_owned();
-        TraceWriter { path, format, encoder, drop_inexpressible, target, piece, written: Written::default() }
+        TraceWriter {
+            path,
+            format,
+            encoder,
+            drop_inexpressible,
+            target,
+            chunk,
+            summary: WriteSummary::default(),
+        }
     }
 
     /// Appends all requests of `batch`.
     pub fn write_batch(&mut self, batch: &RequestBatch) -> Result<(), TraceError> {
         for index in 0..batch.len() {
-            let content = Content { digests: batch.digests_of(index), digest_bytes: batch.digest_bytes };
+            let content =
+                RequestContent { digests: batch.digests_of(index), digest_bytes: batch.digest_bytes };
             self.write(&batch.get(index), content)?;
         }
         Ok(())
     }
 
-    fn write(&mut self, request: &Request, content: Content<'_>) -> Result<(), TraceError> {
-        let before = self.piece.len();
-        match self.encoder.request(request, content, &mut self.piece) {
-            Ok(()) => self.written.requests += 1,
+    fn write(&mut self, request: &Request, content: RequestContent<'_>) -> Result<(), TraceError> {
+        let start = self.chunk.len();
+        match self.encoder.encode(request, content, &mut self.chunk) {
+            Ok(()) => self.summary.requests += 1,
             Err(reason) => {
-                self.piece.truncate(before);
+                self.chunk.truncate(start);
                 self.drop_request(reason)?;
             }
         }
-        if self.piece.len() >= PIECE_BYTES { self.hand_on() } else { Ok(()) }
+        if self.chunk.len() >= CHUNK_BYTES { self.flush_chunk() } else { Ok(()) }
     }
 
     #[cold]
     fn drop_request(&mut self, reason: Reason) -> Result<(), TraceError> {
-        let request = self.written.requests + self.written.dropped + 1;
+        let request = self.summary.requests + self.summary.dropped + 1;
         let error = TraceError::Inexpressible {
             path: self.path.clone(),
             format: self.format.name,
@@ -104,14 +113,14 @@ impl TraceWriter {
         if !self.drop_inexpressible {
             return Err(error);
         }
-        self.written.dropped += 1;
-        self.written.first_dropped.get_or_insert_with(|| error.to_string());
+        self.summary.dropped += 1;
+        self.summary.first_dropped.get_or_insert_with(|| error.to_string());
         Ok(())
     }
 
-    fn hand_on(&mut self) -> Result<(), TraceError> {
-        self.target.write_all(&self.piece).map_err(|error| TraceError::io(&self.path, error))?;
-        self.piece.clear();
+    fn flush_chunk(&mut self) -> Result<(), TraceError> {
+        self.target.write_all(&self.chunk).map_err(|error| TraceError::io(&self.path, error))?;
+        self.chunk.clear();
         Ok(())
     }
 
@@ -121,123 +130,125 @@ impl TraceWriter {
     }
 
     /// Completes the file and renames it to its final name.
-    pub fn finish(mut self) -> Result<Written, TraceError> {
-        self.encoder.end(&mut self.piece);
-        self.hand_on()?;
+    pub fn finish(mut self) -> Result<WriteSummary, TraceError> {
+        self.encoder.end(&mut self.chunk);
+        self.flush_chunk()?;
         self.target.finish().map_err(|error| TraceError::io(&self.path, error))?;
-        Ok(self.written)
+        Ok(self.summary)
     }
 
     /// Completes a trace in memory.
     ///
     /// # Panics
     /// If the writer was not made by [`TraceWriter::in_memory`].
-    pub fn into_bytes(mut self) -> (Vec<u8>, Written) {
-        self.encoder.end(&mut self.piece);
-        let Target::Memory(mut bytes) = self.target else { panic!("{} is a file", self.path.display()) };
-        bytes.append(&mut self.piece);
-        (bytes, self.written)
+    pub fn into_bytes(mut self) -> (Vec<u8>, WriteSummary) {
+        self.encoder.end(&mut self.chunk);
+        let OutputStream::Memory(mut bytes) = self.target else {
+            panic!("{} is a file", self.path.display())
+        };
+        bytes.append(&mut self.chunk);
+        (bytes, self.summary)
     }
 }
 
 /// Returns the format of `options`, and its encoder.
-pub(crate) fn encoder(options: &WriteOptions) -> Result<(&'static Format, Box<dyn Encode>), TraceError> {
+pub(crate) fn encoder(options: &WriteOptions) -> Result<(&'static Format, Box<dyn Encoder>), TraceError> {
     let format = find_format(&options.format)?;
-    let choices = || names(|format| format.write.is_some());
+    let choices = || format_names(|format| format.write.is_some());
     let write =
         format.write.ok_or_else(|| TraceError::NotWritable { format: format.name, choices: choices() })?;
     Ok((format, write(&format.settings(&options.options)?)))
 }
 
 /// Destination of a trace.
-enum Target {
+enum OutputStream {
     Memory(Vec<u8>),
-    Plain(BufWriter<Place>),
-    Gzip(GzEncoder<Place>),
-    Xz(XzEncoder<Place>),
-    Zstd(zstd::Encoder<'static, Place>),
+    Plain(BufWriter<OutputFile>),
+    Gzip(GzEncoder<OutputFile>),
+    Xz(XzEncoder<OutputFile>),
+    Zstd(zstd::Encoder<'static, OutputFile>),
 }
 
-impl Target {
+impl OutputStream {
     fn create(path: &Path) -> io::Result<Self> {
-        let file = Place::create(path)?;
+        let file = OutputFile::create(path)?;
         Ok(match path.extension().and_then(|extension| extension.to_str()) {
-            Some("gz") => Target::Gzip(GzEncoder::new(file, flate2::Compression::default())),
-            Some("xz") => Target::Xz(XzEncoder::new(file, 6)),
-            Some("zst") => Target::Zstd(zstd::Encoder::new(file, zstd::DEFAULT_COMPRESSION_LEVEL)?),
-            _ => Target::Plain(BufWriter::new(file)),
+            Some("gz") => OutputStream::Gzip(GzEncoder::new(file, flate2::Compression::default())),
+            Some("xz") => OutputStream::Xz(XzEncoder::new(file, 6)),
+            Some("zst") => OutputStream::Zstd(zstd::Encoder::new(file, zstd::DEFAULT_COMPRESSION_LEVEL)?),
+            _ => OutputStream::Plain(BufWriter::new(file)),
         })
     }
 
     fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
         match self {
-            Target::Memory(memory) => memory.write_all(bytes),
-            Target::Plain(file) => file.write_all(bytes),
-            Target::Gzip(file) => file.write_all(bytes),
-            Target::Xz(file) => file.write_all(bytes),
-            Target::Zstd(file) => file.write_all(bytes),
+            OutputStream::Memory(memory) => memory.write_all(bytes),
+            OutputStream::Plain(file) => file.write_all(bytes),
+            OutputStream::Gzip(file) => file.write_all(bytes),
+            OutputStream::Xz(file) => file.write_all(bytes),
+            OutputStream::Zstd(file) => file.write_all(bytes),
         }
     }
 
     fn finish(self) -> io::Result<()> {
         let file = match self {
-            Target::Memory(_) => return Ok(()),
-            Target::Plain(file) => file.into_inner().map_err(io::IntoInnerError::into_error)?,
-            Target::Gzip(file) => file.finish()?,
-            Target::Xz(file) => file.finish()?,
-            Target::Zstd(file) => file.finish()?,
+            OutputStream::Memory(_) => return Ok(()),
+            OutputStream::Plain(file) => file.into_inner().map_err(io::IntoInnerError::into_error)?,
+            OutputStream::Gzip(file) => file.finish()?,
+            OutputStream::Xz(file) => file.finish()?,
+            OutputStream::Zstd(file) => file.finish()?,
         };
         file.finish()
     }
 }
 
 /// Destination file: a new file, which is renamed when it is complete, or an existing pipe or device.
-enum Place {
+enum OutputFile {
     New(NamedTempFile, PathBuf),
     Special(File),
 }
 
-impl Place {
+impl OutputFile {
     fn create(path: &Path) -> io::Result<Self> {
         if path.metadata().is_ok_and(|metadata| !metadata.is_file()) {
-            return Ok(Place::Special(File::create(path)?));
+            return Ok(OutputFile::Special(File::create(path)?));
         }
         // A symbolic link continues to point at its target.
         let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
         let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
         let mut builder = tempfile::Builder::new();
-        builder.prefix(".wearwell-").permissions(ordinary_permissions());
+        builder.prefix(".wearwell-").permissions(default_permissions());
         let file = builder.tempfile_in(directory.unwrap_or(Path::new(".")))?;
-        Ok(Place::New(file, path))
+        Ok(OutputFile::New(file, path))
     }
 
     fn finish(mut self) -> io::Result<()> {
         self.flush()?;
         match self {
-            Place::New(file, path) => file.persist(path).map(|_| ()).map_err(|error| error.error),
-            Place::Special(_) => Ok(()),
+            OutputFile::New(file, path) => file.persist(path).map(|_| ()).map_err(|error| error.error),
+            OutputFile::Special(_) => Ok(()),
         }
     }
 }
 
-impl Write for Place {
+impl Write for OutputFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
-            Place::New(file, _) => file.write(bytes),
-            Place::Special(file) => file.write(bytes),
+            OutputFile::New(file, _) => file.write(bytes),
+            OutputFile::Special(file) => file.write(bytes),
         }
     }
 
     fn flush(&mut self) -> io::Result<()> {
         match self {
-            Place::New(file, _) => file.flush(),
-            Place::Special(file) => file.flush(),
+            OutputFile::New(file, _) => file.flush(),
+            OutputFile::Special(file) => file.flush(),
         }
     }
 }
 
 /// Returns the permissions of a new file, from which the process's umask removes bits as usual.
-fn ordinary_permissions() -> Permissions {
+fn default_permissions() -> Permissions {
     use std::os::unix::fs::PermissionsExt;
     Permissions::from_mode(0o666)
 }

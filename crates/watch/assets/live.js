@@ -1,8 +1,9 @@
-// Page of a live drive: the figures of run reports from the readings so far, and latencies. It redraws itself while it is
-// visible.
+// Page of a live drive: the figures of run reports, made from the readings so far, and latencies. The page redraws
+// itself while it is visible.
 
 const EVERY_MS = 2000;
-// More than the server keeps, so that samples which the page has seen do not disappear too soon.
+// Maximum number of samples. It exceeds the number that the server keeps, so that samples which the page has shown do
+// not disappear too soon.
 const MOST_SAMPLES = 1200;
 
 const live = JSON.parse(document.getElementById("data").textContent);
@@ -78,7 +79,7 @@ const of = (make) => ({ run }) => make(run);
 
 const PARTS = [state, keyNumbers, of(course), all(causes), of(flows), freeBlocks, latency, throughput, of(wearMap), of(erases), all(victims)];
 
-// Redraws one part of the page. Open tables stay open, and a part with the keyboard focus is not redrawn.
+// Redraws one part of the page. Open tables stay open; a part with the keyboard focus is not redrawn.
 function put(place, part) {
   if (place.contains(document.activeElement)) return;
   const open = [...place.querySelectorAll("details")].map((details) => details.open);

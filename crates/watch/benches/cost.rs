@@ -1,18 +1,18 @@
-//! Cost of monitoring a drive: requests a second without a control server, with an idle one, and with one that is queried ten
-//! times a second, in alternating rounds. Run with `cargo bench -p wearwell-watch`.
+//! Cost of monitoring a drive: requests per second without a control server, with an idle one, and with one that is
+//! queried ten times per second, in alternating rounds. Run with `cargo bench -p wearwell-watch`.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use wearwell_serve::sockets::Address;
 use wearwell_serve::{Device, SharedDevice};
-use wearwell_watch::{Client, Control};
+use wearwell_watch::{Client, ControlServer};
 
 const DRIVE: &str = "[device]\ncapacity = \"1 GiB\"\nspare_factor = 0.1\npages_per_block = 64\n";
-/// Rounds of each case.
-const TURNS: usize = 7;
+/// Number of rounds of each case.
+const ROUNDS: usize = 7;
 /// Duration of a round.
-const TURN: Duration = Duration::from_secs(2);
-/// Requests between two checks of the clock.
+const ROUND_TIME: Duration = Duration::from_secs(2);
+/// Number of requests between two checks of the clock.
 const REQUESTS: u64 = 256;
 
 #[derive(Clone, Copy)]
@@ -22,30 +22,30 @@ enum Monitoring {
     Queried,
 }
 
-/// Writes 4 KiB at random positions for one round. Returns the requests a second.
-fn turn(device: &SharedDevice, drawn: &mut u64) -> f64 {
+/// Writes 4 KiB at random positions for one round. Returns the requests per second.
+fn measure_round(device: &SharedDevice, position: &mut u64) -> f64 {
     let pages = device.with(|device| Ok(device.bytes())).expect("it is served") / 4096;
-    let (began, mut requests) = (Instant::now(), 0);
-    while began.elapsed() < TURN {
+    let (started, mut requests) = (Instant::now(), 0);
+    while started.elapsed() < ROUND_TIME {
         for _ in 0..REQUESTS {
-            *drawn ^= *drawn << 13;
-            *drawn ^= *drawn >> 7;
-            *drawn ^= *drawn << 17;
-            let offset = *drawn % pages * 4096;
-            device.with(|device| device.write(offset, &[*drawn as u8; 4096])).expect("room");
+            *position ^= *position << 13;
+            *position ^= *position >> 7;
+            *position ^= *position << 17;
+            let offset = *position % pages * 4096;
+            device.with(|device| device.write(offset, &[*position as u8; 4096])).expect("room");
         }
         requests += REQUESTS;
     }
-    requests as f64 / began.elapsed().as_secs_f64()
+    requests as f64 / started.elapsed().as_secs_f64()
 }
 
 fn request_rate(device: &SharedDevice, how: Monitoring, drawn: &mut u64) -> f64 {
     let folder = tempfile::tempdir().expect("a folder");
     let control = match how {
-        Monitoring::None => return turn(device, drawn),
+        Monitoring::None => return measure_round(device, drawn),
         Monitoring::Idle | Monitoring::Queried => {
             let address = Address::Unix(folder.path().join("control.sock"));
-            Control::start(device.clone(), &address).expect("it listens")
+            ControlServer::start(device.clone(), &address).expect("it listens")
         }
     };
     let is_over = AtomicBool::new(matches!(how, Monitoring::Idle));
@@ -57,7 +57,7 @@ fn request_rate(device: &SharedDevice, how: Monitoring, drawn: &mut u64) -> f64 
                 std::thread::sleep(Duration::from_millis(100));
             }
         });
-        let rate = turn(device, drawn);
+        let rate = measure_round(device, drawn);
         is_over.store(true, Ordering::SeqCst);
         asks.join().expect("it asks and ends");
         rate
@@ -68,9 +68,9 @@ fn main() {
     let scenario = toml::from_str(DRIVE).expect("a scenario");
     let device = SharedDevice::new(Device::in_memory(&scenario).expect("a drive"));
     let mut drawn = 1;
-    // Warm-up until garbage collection is in its steady state.
+    // The warm-up lasts until garbage collection is in its steady state.
     for _ in 0..4 {
-        turn(&device, &mut drawn);
+        measure_round(&device, &mut drawn);
     }
     let hows = [
         ("not watched", Monitoring::None),
@@ -78,7 +78,7 @@ fn main() {
         ("asked 10 times a second", Monitoring::Queried),
     ];
     let mut rates = [const { Vec::new() }; 3];
-    for _ in 0..TURNS {
+    for _ in 0..ROUNDS {
         for (rates, (_, how)) in rates.iter_mut().zip(hows) {
             rates.push(request_rate(&device, how, &mut drawn));
         }

@@ -1,4 +1,4 @@
-//! Client of the control server, as used by the command-line tool.
+//! Client of the control server, used by the command-line tool.
 
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Bytes;
@@ -13,16 +13,16 @@ use tokio::net::{TcpStream, UnixStream};
 use wearwell_serve::Reading;
 use wearwell_serve::sockets::Address;
 
-/// Time limit of a reply.
+/// Time limit for a reply.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Length limit of a reply in bytes.
-const MOST_BYTES: usize = 64 << 20;
+/// Maximum length of a reply in bytes.
+const MAX_BYTES: usize = 64 << 20;
 
 /// Reason why a query failed.
 #[derive(Debug, thiserror::Error)]
 pub enum QueryError {
-    /// No server listens at the address, or it does not speak this protocol.
+    /// No server listens at the address, or the server does not speak this protocol.
     #[error("{address}: {problem}; give the address that `wearwell serve --control` listens at")]
     Unreachable {
         /// Address that was tried.
@@ -40,7 +40,7 @@ pub enum QueryError {
     },
 }
 
-/// Client for a control address.
+/// Client of the control server at an address.
 pub struct Client {
     address: Address,
     runtime: tokio::runtime::Runtime,
@@ -56,31 +56,31 @@ impl Client {
         Ok(Client { address, runtime })
     }
 
-    /// Fetches a path.
+    /// Fetches the document at a path.
     ///
     /// # Errors
-    /// Fails if no server replies or the request is refused.
+    /// Fails if no server replies, or the server refuses the request.
     pub fn get(&self, path: &str) -> Result<Vec<u8>, QueryError> {
         self.send(self.request("GET", path, Bytes::new()))
     }
 
-    /// Posts `what` to a path as JSON and returns the reply.
+    /// Posts `body` to a path as JSON and returns the reply.
     ///
     /// # Errors
-    /// Fails if no server replies or the request is refused.
-    pub fn post(&self, path: &str, what: &Value) -> Result<Value, QueryError> {
-        let answer = self.send(self.request("POST", path, what.to_string().into()))?;
+    /// Fails if no server replies, or the server refuses the request.
+    pub fn post(&self, path: &str, body: &Value) -> Result<Value, QueryError> {
+        let answer = self.send(self.request("POST", path, body.to_string().into()))?;
         serde_json::from_slice(&answer).map_err(|error| self.unreachable(error))
     }
 
     /// Fetches a reading of all counters.
     ///
     /// # Errors
-    /// Fails if no server replies or the reading has another format version.
+    /// Fails if no server replies, or the reading has another format version.
     pub fn read(&self) -> Result<Reading, QueryError> {
         let answer = self.get("/status.json")?;
         let value = serde_json::from_slice(&answer).map_err(|error| self.unreachable(error))?;
-        Reading::of_json(value).map_err(|problem| self.unreachable(problem))
+        Reading::from_json(value).map_err(|problem| self.unreachable(problem))
     }
 
     fn unreachable(&self, problem: impl ToString) -> QueryError {
@@ -131,7 +131,7 @@ where
     let connection = tokio::spawn(connection);
     let answer = sender.send_request(request).await?;
     let status = answer.status();
-    let body = Limited::new(answer.into_body(), MOST_BYTES).collect().await?.to_bytes().to_vec();
+    let body = Limited::new(answer.into_body(), MAX_BYTES).collect().await?.to_bytes().to_vec();
     connection.abort();
     Ok((status, body))
 }

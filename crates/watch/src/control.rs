@@ -17,8 +17,8 @@ use std::time::Duration;
 use wearwell_serve::sockets::{Address, Listener};
 use wearwell_serve::{DeviceError, SharedDevice};
 
-/// Interval of checks for the next history sample and for the end.
-const TICK: Duration = Duration::from_millis(100);
+/// Interval between checks for the next history sample and for the end.
+const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Reason why a control server cannot start.
 #[derive(Debug, thiserror::Error)]
@@ -34,7 +34,7 @@ pub enum ControlError {
     Listen(Address, io::Error),
 }
 
-/// Control server of a live drive: a page and its counters.
+/// Control server of a live drive, which serves a page and counters.
 ///
 /// | path | answer |
 /// |---|---|
@@ -42,17 +42,17 @@ pub enum ControlError {
 /// | `GET /status.json` | [`Reading`](wearwell_serve::Reading) |
 /// | `GET /history.json` | list of earlier readings, abridged, oldest first |
 /// | `GET /metrics` | a reading for Prometheus |
-pub struct Control {
+pub struct ControlServer {
     address: Address,
-    ended: Arc<AtomicBool>,
+    is_stopping: Arc<AtomicBool>,
     threads: Vec<JoinHandle<io::Result<()>>>,
 }
 
-impl Control {
-    /// Serves queries about `device` at `address` until it is stopped.
+impl ControlServer {
+    /// Serves queries about `device` at `address` until the server is stopped.
     ///
     /// # Errors
-    /// Fails if other machines could reach the address or it cannot be listened at.
+    /// Fails if other machines could reach the address, or the server cannot listen at it.
     pub fn start(device: SharedDevice, address: &Address) -> Result<Self, ControlError> {
         if !address.is_local() {
             return Err(ControlError::Remote(address.clone()));
@@ -64,17 +64,17 @@ impl Control {
             Listener::Tcp(listener) => wearwell_web::Listener::Tcp(listener),
         };
         let observed = ObservedDrive::new(device);
-        let ended = Arc::new(AtomicBool::new(false));
+        let is_stopping = Arc::new(AtomicBool::new(false));
         let is_running = {
-            let ended = ended.clone();
-            move || !ended.load(Ordering::SeqCst)
+            let is_stopping = is_stopping.clone();
+            move || !is_stopping.load(Ordering::SeqCst)
         };
-        let mut control = Control { address: bound, ended, threads: Vec::new() };
+        let mut control = ControlServer { address: bound, is_stopping, threads: Vec::new() };
         let (sampled, keeps_sampling) = (observed.clone(), is_running.clone());
         control.spawn("control history", move || {
             while keeps_sampling() {
                 sampled.sample();
-                std::thread::sleep(TICK);
+                std::thread::sleep(CHECK_INTERVAL);
             }
             Ok(())
         })?;
@@ -98,7 +98,7 @@ impl Control {
         &self.address
     }
 
-    /// Returns the URL of the page, or `None` for a Unix-domain socket, which browsers do not open.
+    /// Returns the URL of the page; `None` for a Unix-domain socket, which browsers cannot open.
     pub fn url(&self) -> Option<String> {
         match &self.address {
             Address::Tcp(address) => Some(format!("http://{address}/")),
@@ -115,10 +115,10 @@ impl Control {
     }
 
     fn end(&mut self) -> io::Result<()> {
-        self.ended.store(true, Ordering::SeqCst);
+        self.is_stopping.store(true, Ordering::SeqCst);
         // A panic of a thread was already reported.
-        let ended = self.threads.drain(..).map(|thread| thread.join().unwrap_or(Ok(())));
-        let outcome = ended.fold(Ok(()), Result::and);
+        let results = self.threads.drain(..).map(|thread| thread.join().unwrap_or(Ok(())));
+        let outcome = results.fold(Ok(()), Result::and);
         if let Address::Unix(path) = &self.address {
             // The socket may have been removed already.
             let _ = std::fs::remove_file(path);
@@ -127,9 +127,9 @@ impl Control {
     }
 }
 
-impl Drop for Control {
+impl Drop for ControlServer {
     fn drop(&mut self) {
-        // Errors are only reported by `stop`.
+        // Only `stop` reports errors.
         let _ = self.end();
     }
 }
@@ -158,7 +158,7 @@ impl From<DeviceError> for ErrorReply {
     }
 }
 
-/// Queries the drive on a blocking thread, because it may be busy. Other queries are not delayed.
+/// Queries the drive on a blocking thread, because the drive may be busy. Other queries are not delayed.
 async fn query<T: IntoResponse + Send + 'static>(
     observed: ObservedDrive,
     read: impl FnOnce(&ObservedDrive) -> Result<T, DeviceError> + Send + 'static,
@@ -178,7 +178,7 @@ async fn status(State(observed): State<ObservedDrive>) -> Result<Response, Error
     query(observed, |observed| Ok(Json(&*observed.read()?).into_response())).await
 }
 
-/// Returns the history. `?after=SECONDS` leaves out samples up to that time.
+/// Returns the history. `?after=SECONDS` omits samples up to that time.
 async fn history(
     State(observed): State<ObservedDrive>,
     RawQuery(parameters): RawQuery,
@@ -196,7 +196,7 @@ async fn history(
 async fn prometheus_metrics(State(observed): State<ObservedDrive>) -> Result<Response, ErrorReply> {
     let headers = [(header::CONTENT_TYPE, metrics::CONTENT_TYPE)];
     query(observed, move |observed| {
-        Ok((headers, metrics::of_drive(&*observed.read()?).text()).into_response())
+        Ok((headers, metrics::drive_metrics(&*observed.read()?).text()).into_response())
     })
     .await
 }

@@ -6,24 +6,25 @@ use std::time::{Duration, Instant};
 use wearwell_engine::counters::Operation;
 use wearwell_serve::{Reading, RequestReading};
 
-/// Maximum number of samples. Beyond that, every other sample is dropped and the sampling interval doubles.
-const MOST_SAMPLES: usize = 600;
+/// Maximum number of samples. When it is exceeded, every other sample is dropped and the sampling interval is
+/// doubled.
+const MAX_SAMPLES: usize = 600;
 
-/// Counters at one moment. They count from the opening of the device or from when the drive was new, so differences give the
-/// activity in between.
+/// Counters at one moment. They count from the time when the device was opened, or when the drive was new, so
+/// differences give the activity in between.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Sample {
     /// Seconds since the device was opened.
     pub seconds: f64,
-    /// Pages that the host wrote.
+    /// Number of pages that the host wrote.
     pub host_pages: u64,
-    /// Pages programmed.
+    /// Number of pages programmed.
     pub programs: u64,
-    /// Blocks erased.
+    /// Number of blocks erased.
     pub erases: u64,
-    /// Pages that each layer wrote to the layer below, by layer and cause.
+    /// Number of pages that each layer wrote to the layer below, by layer and cause.
     pub writes: BTreeMap<String, BTreeMap<String, u64>>,
-    /// Erased blocks available for writes, by layer.
+    /// Number of erased blocks available for writes, by layer.
     pub erased_blocks: BTreeMap<String, u32>,
     /// Requests by operation.
     pub requests: BTreeMap<String, RequestSample>,
@@ -34,9 +35,9 @@ pub struct Sample {
 pub struct RequestSample {
     /// Number of requests since the device was opened.
     pub requests: u64,
-    /// Bytes since the device was opened.
+    /// Number of bytes since the device was opened.
     pub bytes: u64,
-    /// Median latency in ns since the last sample, or `None` without requests.
+    /// Median latency in ns since the last sample; `None` if there were no requests.
     pub median_ns: Option<u64>,
     /// 99th percentile of the latency in ns since the last sample.
     pub p99_ns: Option<u64>,
@@ -47,7 +48,7 @@ pub struct RequestSample {
 pub struct History {
     samples: Vec<Sample>,
     last: Option<Instant>,
-    /// Requests at the last sample, by operation.
+    /// Request statistics at the last sample, by operation.
     before: BTreeMap<String, RequestReading>,
     halvings: u32,
 }
@@ -63,15 +64,15 @@ impl History {
         1 << self.halvings.min(31)
     }
 
-    /// True if the next sample is due; `every` is the initial sampling interval.
+    /// True if the next sample is due. `every` is the initial sampling interval.
     pub fn is_due(&self, every: Duration) -> bool {
         self.last.is_none_or(|last| last.elapsed() >= every.saturating_mul(self.stride()))
     }
 
-    /// Adds a sample of `reading`.
+    /// Adds a sample made from `reading`.
     pub fn add(&mut self, reading: &Reading) {
         self.last = Some(Instant::now());
-        if self.samples.len() >= MOST_SAMPLES {
+        if self.samples.len() >= MAX_SAMPLES {
             let mut at = 0;
             self.samples.retain(|_| {
                 at += 1;
@@ -86,10 +87,10 @@ impl History {
 
     fn sample(&self, reading: &Reading) -> Sample {
         let write = Operation::Write.name();
-        let writes = reading.so_far.layers.iter().map(|layer| {
+        let writes = reading.intermediate_result.layers.iter().map(|layer| {
             let causes = layer.outgoing.iter();
-            let of = causes.filter_map(|(cause, amounts)| Some((cause.clone(), *amounts.get(write)?)));
-            (layer.name.clone(), of.collect())
+            let by_cause = causes.filter_map(|(cause, amounts)| Some((cause.clone(), *amounts.get(write)?)));
+            (layer.name.clone(), by_cause.collect())
         });
         let requests = reading.requests.iter().map(|(name, now)| {
             let since = self.before.get(name).map_or_else(|| now.clone(), |before| now.since(before));
@@ -103,9 +104,9 @@ impl History {
         });
         Sample {
             seconds: reading.seconds,
-            host_pages: reading.so_far.host_pages,
-            programs: reading.so_far.nand.programs,
-            erases: reading.so_far.nand.erases,
+            host_pages: reading.intermediate_result.host_pages,
+            programs: reading.intermediate_result.nand.programs,
+            erases: reading.intermediate_result.nand.erases,
             writes: writes.collect(),
             erased_blocks: reading.erased_blocks.clone(),
             requests: requests.collect(),

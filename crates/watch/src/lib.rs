@@ -1,8 +1,9 @@
 //! Monitoring of live drives.
 //!
-//! A [`Control`] is an optional server for queries from this machine: a page, the same data as JSON, and metrics for Prometheus.
-//! All of these show one [`Reading`](wearwell_serve::Reading). Readings are taken on demand, at most a few times a second for all
-//! clients together. The drive waits only while its counters are copied.
+//! A [`ControlServer`] is an optional server for queries from this machine. It serves a page, the same data as JSON,
+//! and metrics for Prometheus. All of these show one [`Reading`](wearwell_serve::Reading). Readings are taken on
+//! demand, at most a few times per second for all clients together. The drive waits only while its counters are
+//! copied.
 
 mod client;
 mod control;
@@ -13,4 +14,4 @@ mod page;
 pub mod top;
 
 pub use client::{Client, QueryError};
-pub use control::{Control, ControlError};
+pub use control::{ControlError, ControlServer};

@@ -22,7 +22,8 @@ pub struct Metrics(Vec<MetricFamily>);
 pub type Labels<'a> = &'a [(&'a str, &'a str)];
 
 impl Metrics {
-    /// Adds a counter: a number that only rises and starts at zero with the process. Its name must end with `_total`.
+    /// Adds a counter: a number that never decreases, and starts at zero with the process. Its name must end with
+    /// `_total`.
     pub fn counter(&mut self, name: &str, help: &str, labels: Labels<'_>, value: f64) {
         debug_assert!(name.ends_with("_total"), "{name}");
         let mut counter = Counter::default();
@@ -32,7 +33,7 @@ impl Metrics {
         self.add(name, help, MetricType::COUNTER, metric);
     }
 
-    /// Adds a gauge: the current value of a number.
+    /// Adds a gauge, which shows the current value of a number.
     pub fn gauge(&mut self, name: &str, help: &str, labels: Labels<'_>, value: f64) {
         let mut gauge = Gauge::default();
         gauge.set_value(value);
@@ -42,9 +43,9 @@ impl Metrics {
     }
 
     /// Adds a histogram of latencies in seconds.
-    fn latencies(&mut self, name: &str, help: &str, labels: Labels<'_>, of: &RequestReading) {
+    fn latencies(&mut self, name: &str, help: &str, labels: Labels<'_>, reading: &RequestReading) {
         let bucket = |&bound: &f64| {
-            let within = of.latencies_ns.iter().filter(|(ns, _)| *ns as f64 * 1e-9 <= bound);
+            let within = reading.latencies_ns.iter().filter(|(ns, _)| *ns as f64 * 1e-9 <= bound);
             let mut bucket = Bucket::default();
             bucket.set_upper_bound(bound);
             bucket.set_cumulative_count(within.map(|(_, requests)| requests).sum());
@@ -52,16 +53,16 @@ impl Metrics {
         };
         let mut histogram = Histogram::default();
         histogram.set_bucket(BOUNDS.iter().map(bucket).collect());
-        histogram.set_sample_count(of.requests);
-        histogram.set_sample_sum(of.seconds);
+        histogram.set_sample_count(reading.requests);
+        histogram.set_sample_sum(reading.seconds);
         let mut metric = Metric::from_label(pairs(labels));
         metric.set_histogram(histogram);
         self.add(name, help, MetricType::HISTOGRAM, metric);
     }
 
     fn add(&mut self, name: &str, help: &str, kind: MetricType, metric: Metric) {
-        let known = self.0.iter().position(|family| family.name() == name);
-        let at = known.unwrap_or_else(|| {
+        let index = self.0.iter().position(|family| family.name() == name);
+        let at = index.unwrap_or_else(|| {
             let mut family = MetricFamily::default();
             family.set_name(name.to_owned());
             family.set_help(help.to_owned());
@@ -72,10 +73,10 @@ impl Metrics {
         self.0[at].mut_metric().push(metric);
     }
 
-    /// Returns all families in the text format, each once, after its help and type.
+    /// Returns all families in the text format, each one after its help text and type.
     ///
     /// # Panics
-    /// Panics if a family has no name or no metric, which the functions above prevent.
+    /// Panics if a family has no name or no metric, which the functions above exclude.
     pub fn text(&self) -> String {
         TextEncoder::new().encode_to_string(&self.0).expect("every family has a name and a metric")
     }
@@ -91,29 +92,29 @@ fn pairs(labels: Labels<'_>) -> Vec<LabelPair> {
     labels.iter().map(pair).collect()
 }
 
-/// Converts a reading of a drive to metrics. Counters of layers start when the drive was new, which with an image may be before
-/// the process started.
-pub fn of_drive(reading: &Reading) -> Metrics {
+/// Converts a reading of a drive to metrics. Counters of layers start when the drive was new; with an image, this may
+/// be before the process started.
+pub fn drive_metrics(reading: &Reading) -> Metrics {
     let mut metrics = Metrics::default();
     metrics.gauge("wearwell_build_info", "The version of Wearwell.", &[("version", &reading.version)], 1.0);
     metrics.gauge("wearwell_device_size_bytes", "Bytes of the device.", &[], reading.bytes as f64);
     let content = reading.content_bytes as f64;
     metrics.gauge("wearwell_device_content_bytes", "Bytes of content that are held.", &[], content);
-    let alive = f64::from(u8::from(reading.died.is_none()));
+    let alive = f64::from(u8::from(reading.failure.is_none()));
     metrics.gauge("wearwell_device_alive", "1 while the drive takes writes, 0 once it died.", &[], alive);
     for (operation, requests) in &reading.requests {
-        of_requests(&mut metrics, operation, requests);
+        add_request_metrics(&mut metrics, operation, requests);
     }
-    reading.so_far.layers.iter().for_each(|layer| of_layer(&mut metrics, layer));
+    reading.intermediate_result.layers.iter().for_each(|layer| add_layer_metrics(&mut metrics, layer));
     for (layer, blocks) in &reading.erased_blocks {
         let help = "Erased blocks (segments, zones, extents) that wait to be written.";
         metrics.gauge("wearwell_layer_erased_blocks", help, &[("layer", layer)], f64::from(*blocks));
     }
-    of_flash(&mut metrics, reading);
+    add_flash_metrics(&mut metrics, reading);
     metrics
 }
 
-fn of_requests(metrics: &mut Metrics, operation: &str, requests: &RequestReading) {
+fn add_request_metrics(metrics: &mut Metrics, operation: &str, requests: &RequestReading) {
     let labels = [("operation", operation)];
     let bytes = requests.bytes as f64;
     metrics.counter("wearwell_request_bytes_total", "Bytes that requests were about.", &labels, bytes);
@@ -121,7 +122,7 @@ fn of_requests(metrics: &mut Metrics, operation: &str, requests: &RequestReading
     metrics.latencies("wearwell_request_duration_seconds", help, &labels, requests);
 }
 
-fn of_layer(metrics: &mut Metrics, layer: &LayerResult) {
+fn add_layer_metrics(metrics: &mut Metrics, layer: &LayerResult) {
     let name = layer.name.as_str();
     for (operation, amount) in &layer.incoming {
         let labels = [("layer", name), ("operation", operation.as_str())];
@@ -145,20 +146,20 @@ fn of_layer(metrics: &mut Metrics, layer: &LayerResult) {
     }
 }
 
-fn of_flash(metrics: &mut Metrics, reading: &Reading) {
-    let (nand, wear) = (&reading.so_far.nand, &reading.so_far.wear);
-    let host = reading.so_far.host_pages as f64;
+fn add_flash_metrics(metrics: &mut Metrics, reading: &Reading) {
+    let (nand, wear) = (&reading.intermediate_result.nand, &reading.intermediate_result.wear);
+    let host = reading.intermediate_result.host_pages as f64;
     metrics.counter("wearwell_host_written_pages_total", "Pages that the host wrote.", &[], host);
     let help = "What the flash did: pages read and programmed, blocks erased.";
     for (operation, amount) in [("read", nand.reads), ("program", nand.programs), ("erase", nand.erases)] {
         let labels = [("operation", operation)];
         metrics.counter("wearwell_flash_operations_total", help, &labels, amount as f64);
     }
-    if let Some(amplification) = reading.so_far.write_amplification {
+    if let Some(amplification) = reading.intermediate_result.write_amplification {
         let help = "Pages programmed for each page that the host wrote, since the drive was new.";
         metrics.gauge("wearwell_write_amplification", help, &[], amplification);
     }
-    let blocks = f64::from(reading.so_far.device.blocks);
+    let blocks = f64::from(reading.intermediate_result.device.blocks);
     metrics.gauge("wearwell_flash_blocks", "Blocks of the flash.", &[], blocks);
     let bad = f64::from(wear.bad_blocks);
     metrics.gauge(

@@ -1,14 +1,14 @@
-//! Drive under observation: cached readings and a history.
+//! Drive under observation, with cached readings and a history.
 
 use crate::history::{History, Sample};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use wearwell_serve::{DeviceError, Reading, SharedDevice};
 
-/// Age up to which a reading is reused for queries.
+/// Age up to which a reading is reused for further queries.
 const MAX_AGE: Duration = Duration::from_millis(250);
 
-/// Initial interval of the history's samples.
+/// Initial interval between the samples of the history.
 const SAMPLE_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Drive with its last reading and its history.
@@ -50,7 +50,7 @@ impl ObservedDrive {
         Ok(reading)
     }
 
-    /// Returns the samples taken later than `after` seconds since the device was opened.
+    /// Returns the samples that were taken later than `after` seconds after the device was opened.
     pub fn history(&self, after: f64) -> Vec<Sample> {
         let cached = self.cached();
         let later = |sample: &&Sample| sample.seconds > after;
@@ -60,7 +60,7 @@ impl ObservedDrive {
     /// Adds a sample to the history if it is due.
     pub fn sample(&self) {
         if self.cached().history.is_due(SAMPLE_INTERVAL) {
-            // The history ends with the device.
+            // Without the device, there are no further samples.
             let Ok(reading) = self.read() else { return };
             self.cached().history.add(&reading);
         }

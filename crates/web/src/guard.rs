@@ -1,4 +1,4 @@
-//! Access check: admits requests from this machine only, and none on behalf of another site.
+//! Access check, which admits requests only from this machine, and none on behalf of another site.
 
 use axum::Router;
 use axum::extract::{Request, State};
@@ -6,10 +6,10 @@ use axum::http::{HeaderMap, HeaderName, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 
-/// Loopback host names. The check excludes foreign domains that resolve to this machine.
+/// Host names of loopback. Names of other domains that resolve to this machine are refused.
 const NAMES: [&str; 3] = ["127.0.0.1", "localhost", "[::1]"];
 
-/// Content security policy: pages load nothing from elsewhere and cannot be framed.
+/// Content security policy: pages load nothing from other hosts, and other pages cannot show them in a frame.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:; connect-src 'self'; \
     frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
 
@@ -18,19 +18,19 @@ const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 
 pub enum Names {
     /// Loopback name with this port.
     Port(u16),
-    /// Loopback name with any port or none, for a Unix-domain socket: access to the socket is controlled by its permissions, and
-    /// a proxy has a port of its own.
+    /// Loopback name with any port or none, for a Unix-domain socket: the permissions of the socket control the
+    /// access, and a proxy listens at a different port.
     Socket,
 }
 
 /// Adds the access check to the routes.
-pub(crate) fn guarded(routes: Router, names: Names) -> Router {
+pub(crate) fn with_guard(routes: Router, names: Names) -> Router {
     routes.layer(middleware::from_fn_with_state(names, admit))
 }
 
-/// Admits requests addressed to this server that come from no page or from a page of this server.
+/// Admits requests that are addressed to this server and come from no page or from a page of this server.
 async fn admit(State(names): State<Names>, request: Request, next: Next) -> Response {
-    if !is_for_us(request.headers(), names) {
+    if !is_addressed_to_server(request.headers(), names) {
         return (StatusCode::FORBIDDEN, "answers on loopback, to itself\n").into_response();
     }
     let mut response = next.run(request).await;
@@ -44,8 +44,8 @@ async fn admit(State(names): State<Names>, request: Request, next: Next) -> Resp
     response
 }
 
-/// True if the host header names this server, and the origin header, if present, does too.
-fn is_for_us(headers: &HeaderMap, names: Names) -> bool {
+/// True if the host header names this server and the origin header, if present, does so, too.
+fn is_addressed_to_server(headers: &HeaderMap, names: Names) -> bool {
     let text = |name: HeaderName| headers.get(name).map(|value| value.to_str().unwrap_or_default());
     let host = text(header::HOST).is_some_and(|host| names.has(host));
     let origin = text(header::ORIGIN)
@@ -55,10 +55,10 @@ fn is_for_us(headers: &HeaderMap, names: Names) -> bool {
 
 impl Names {
     fn has(self, host: &str) -> bool {
-        let rest = NAMES.iter().find_map(|name| host.strip_prefix(name));
+        let suffix = NAMES.iter().find_map(|name| host.strip_prefix(name));
         match self {
-            Names::Port(port) => rest == Some(&format!(":{port}")),
-            Names::Socket => rest.is_some_and(|rest| {
+            Names::Port(port) => suffix == Some(&format!(":{port}")),
+            Names::Socket => suffix.is_some_and(|rest| {
                 rest.is_empty() || rest.strip_prefix(':').is_some_and(|port| port.parse::<u16>().is_ok())
             }),
         }
@@ -69,36 +69,47 @@ impl Names {
 mod tests {
     use super::*;
 
-    fn asked(names: Names, host: &'static str, origin: Option<&'static str>) -> bool {
+    fn is_admitted(names: Names, host: &'static str, origin: Option<&'static str>) -> bool {
         let mut headers = HeaderMap::new();
         headers.insert(header::HOST, host.parse().unwrap());
         if let Some(origin) = origin {
             headers.insert(header::ORIGIN, origin.parse().unwrap());
         }
-        is_for_us(&headers, names)
+        is_addressed_to_server(&headers, names)
     }
 
     #[test]
     fn port_admits_only_loopback_names_with_its_port() {
-        let asked = |host, origin| asked(Names::Port(8080), host, origin);
-        assert!(asked("127.0.0.1:8080", None) && asked("localhost:8080", Some("http://localhost:8080")));
-        assert!(asked("[::1]:8080", None));
-        assert!(!asked("evil.example:8080", None) && !asked("127.0.0.1:81", None) && !asked("", None));
-        assert!(!asked("localhost.evil.example:8080", None) && !asked("127.0.0.1", None));
-        assert!(!asked("127.0.0.1:8080", Some("http://evil.example")));
+        let is_admitted = |host, origin| is_admitted(Names::Port(8080), host, origin);
         assert!(
-            !asked("127.0.0.1:8080", Some("null"))
-                && !asked("127.0.0.1:8080", Some("https://127.0.0.1:8080"))
+            is_admitted("127.0.0.1:8080", None)
+                && is_admitted("localhost:8080", Some("http://localhost:8080"))
         );
-        assert!(!is_for_us(&HeaderMap::new(), Names::Port(8080)));
+        assert!(is_admitted("[::1]:8080", None));
+        assert!(
+            !is_admitted("evil.example:8080", None)
+                && !is_admitted("127.0.0.1:81", None)
+                && !is_admitted("", None)
+        );
+        assert!(!is_admitted("localhost.evil.example:8080", None) && !is_admitted("127.0.0.1", None));
+        assert!(!is_admitted("127.0.0.1:8080", Some("http://evil.example")));
+        assert!(
+            !is_admitted("127.0.0.1:8080", Some("null"))
+                && !is_admitted("127.0.0.1:8080", Some("https://127.0.0.1:8080"))
+        );
+        assert!(!is_addressed_to_server(&HeaderMap::new(), Names::Port(8080)));
     }
 
     #[test]
     fn socket_admits_loopback_names_with_any_port() {
-        let asked = |host, origin| asked(Names::Socket, host, origin);
-        assert!(asked("localhost", None) && asked("127.0.0.1:9000", Some("http://127.0.0.1:9000")));
-        assert!(!asked("evil.example", None) && !asked("localhost.evil.example", None));
-        assert!(!asked("localhost:", None) && !asked("localhost:x", None));
-        assert!(!asked("localhost", Some("http://evil.example")) && !asked("localhost", Some("null")));
+        let is_admitted = |host, origin| is_admitted(Names::Socket, host, origin);
+        assert!(
+            is_admitted("localhost", None) && is_admitted("127.0.0.1:9000", Some("http://127.0.0.1:9000"))
+        );
+        assert!(!is_admitted("evil.example", None) && !is_admitted("localhost.evil.example", None));
+        assert!(!is_admitted("localhost:", None) && !is_admitted("localhost:x", None));
+        assert!(
+            !is_admitted("localhost", Some("http://evil.example")) && !is_admitted("localhost", Some("null"))
+        );
     }
 }

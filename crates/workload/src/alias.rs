@@ -5,7 +5,7 @@
 /// Replaces `rand`'s `WeightedAliasIndex`, which draws twice and branches: a choice here is one multiplication
 /// without a branch, which accounts for most of the speed of the Zipf sampler.
 #[derive(Clone, Debug)]
-pub(super) struct Alias {
+pub(super) struct AliasTable {
     slots: Vec<Slot>,
 }
 
@@ -14,39 +14,40 @@ struct Slot {
     /// Draws below this threshold select the slot itself.
     threshold: u64,
     /// Index selected by the other draws.
-    other: u32,
+    alias: u32,
 }
 
-impl Alias {
+impl AliasTable {
     /// Builds the table for weights that are finite, not negative and not all zero.
     pub fn new(weights: &[f64]) -> Self {
         let scale = weights.len() as f64 / weights.iter().sum::<f64>();
-        let mut left: Vec<f64> = weights.iter().map(|weight| weight * scale).collect();
+        let mut remaining: Vec<f64> = weights.iter().map(|weight| weight * scale).collect();
         let mut slots: Vec<Slot> =
-            (0..weights.len() as u32).map(|own| Slot { threshold: u64::MAX, other: own }).collect();
-        let (mut small, mut large): (Vec<usize>, Vec<usize>) = (0..left.len()).partition(|&i| left[i] < 1.0);
+            (0..weights.len() as u32).map(|index| Slot { threshold: u64::MAX, alias: index }).collect();
+        let (mut small, mut large): (Vec<usize>, Vec<usize>) =
+            (0..remaining.len()).partition(|&i| remaining[i] < 1.0);
         // Fill each small slot from a large one. Slots left over because of rounding select themselves.
-        while let (Some(&donor), Some(short)) = (large.last(), small.pop()) {
-            slots[short] = Slot { threshold: threshold(left[short]), other: donor as u32 };
-            left[donor] -= 1.0 - left[short];
-            if left[donor] < 1.0 {
+        while let (Some(&donor), Some(small_index)) = (large.last(), small.pop()) {
+            slots[small_index] = Slot { threshold: threshold(remaining[small_index]), alias: donor as u32 };
+            remaining[donor] -= 1.0 - remaining[small_index];
+            if remaining[donor] < 1.0 {
                 large.pop();
                 small.push(donor);
             }
         }
-        Alias { slots }
+        AliasTable { slots }
     }
 
     /// Returns the index for the uniform number `draw`.
     #[inline(always)]
     pub fn pick(&self, draw: u64) -> usize {
         let product = u128::from(draw) * self.slots.len() as u128;
-        let own = (product >> 64) as usize;
-        let slot = self.slots[own];
+        let index = (product >> 64) as usize;
+        let slot = self.slots[index];
         // Written as a mask, because the compiler turns an `if` into a branch, which is mispredicted every few draws.
-        let keeps_own = usize::from((product as u64) < slot.threshold).wrapping_neg();
-        let other = slot.other as usize;
-        other ^ ((own ^ other) & keeps_own)
+        let own_mask = usize::from((product as u64) < slot.threshold).wrapping_neg();
+        let alias = slot.alias as usize;
+        alias ^ ((index ^ alias) & own_mask)
     }
 }
 
@@ -69,12 +70,12 @@ mod tests {
         fn slots_add_up_to_the_weights(weights in prop::collection::vec(0.0..10.0f64, 1..60)) {
             let sum: f64 = weights.iter().sum();
             prop_assume!(sum > 0.0);
-            let alias = Alias::new(&weights);
+            let table = AliasTable::new(&weights);
             let mut share = vec![0.0; weights.len()];
-            for (own, slot) in alias.slots.iter().enumerate() {
-                let kept = slot.threshold as f64 / 2f64.powi(64);
-                share[own] += kept / weights.len() as f64;
-                share[slot.other as usize] += (1.0 - kept) / weights.len() as f64;
+            for (index, slot) in table.slots.iter().enumerate() {
+                let own_share = slot.threshold as f64 / 2f64.powi(64);
+                share[index] += own_share / weights.len() as f64;
+                share[slot.alias as usize] += (1.0 - own_share) / weights.len() as f64;
             }
             for (share, weight) in share.iter().zip(&weights) {
                 prop_assert!((share - weight / sum).abs() < 1e-9, "{share} for {weight} of {sum}");
@@ -83,9 +84,9 @@ mod tests {
     }
 
     #[test]
-    fn the_ends_of_the_range_stay_inside() {
-        let alias = Alias::new(&[1.0, 0.0, 3.0]);
-        assert!(alias.pick(0) < 3 && alias.pick(u64::MAX) < 3);
-        assert_eq!(Alias::new(&[5.0]).pick(u64::MAX), 0);
+    fn extreme_draws_stay_in_range() {
+        let table = AliasTable::new(&[1.0, 0.0, 3.0]);
+        assert!(table.pick(0) < 3 && table.pick(u64::MAX) < 3);
+        assert_eq!(AliasTable::new(&[5.0]).pick(u64::MAX), 0);
     }
 }

@@ -32,7 +32,7 @@ pub enum Spacing {
     Exponential,
 }
 
-/// Lowest rate, in requests per second: the clock has room for ten million requests at this rate.
+/// Lowest rate, in requests per second: the clock can represent ten million requests at this rate.
 const LOWEST_RATE: f64 = 1e-3;
 
 /// Generator of arrival times, see [`ArrivalConfig`].
@@ -55,7 +55,7 @@ impl Arrivals {
         Ok(Arrivals {
             spacing: config.spacing,
             mean_gap_ns: 1e9 / rate,
-            random: seed.of("arrivals").random(),
+            random: seed.derive("arrivals").random(),
             requests: 0,
             elapsed: 0.0,
         })
@@ -118,7 +118,7 @@ impl TimedRequests {
 
 #[cfg(test)]
 mod tests {
-    use super::super::law::assert_mean;
+    use super::super::statistical_tests::assert_mean;
     use super::super::{PageRequest, WorkloadConfig};
     use super::*;
     use wearwell_base::request::Op;
@@ -134,12 +134,12 @@ mod tests {
     }
 
     #[test]
-    fn constant_spacing_begins_at_0_and_keeps_the_rate() {
+    fn constant_spacing_begins_at_0_with_configured_rate() {
         assert_eq!(timed(Spacing::Constant, &[4]).time_ns, [0, 1_000_000, 2_000_000, 3_000_000]);
     }
 
     #[test]
-    fn exponential_gaps_have_the_mean_and_the_deviation() {
+    fn exponential_gaps_have_expected_mean_and_deviation() {
         let times = timed(Spacing::Exponential, &[100_000]).time_ns;
         let gaps = || times.windows(2).map(|pair| (pair[1] - pair[0]) as f64 / 1e6);
         assert_mean(gaps(), 1.0, 1.0);
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_are_the_workloads_in_bytes() {
+    fn timed_requests_equal_workload_requests_in_bytes() {
         let batch = timed(Spacing::Exponential, &[1, 0, 700, 299]);
         assert_eq!((batch.len(), &batch.time_ns), (1000, &timed(Spacing::Exponential, &[1000]).time_ns));
         let text = "kind = 'uniform'\nrequest_pages = 2\nread_ratio = 0.5";

@@ -1,6 +1,6 @@
 //! Batches of page operations: the input of a stack's top layer.
 
-use wearwell_base::content::Content;
+use wearwell_base::content::ContentId;
 use wearwell_base::request::Op;
 use wearwell_base::units::Lpn;
 
@@ -23,7 +23,7 @@ pub struct PageRun {
 impl PageRun {
     /// True if both are runs of one-page requests with the same operation and hint.
     #[inline]
-    fn joins(&self, next: &PageRun) -> bool {
+    fn can_join(&self, next: &PageRun) -> bool {
         self.request_pages == 1 && next.request_pages == 1 && self.op == next.op && self.hint == next.hint
     }
 }
@@ -37,7 +37,7 @@ pub struct PageBatch {
     pub runs: Vec<PageRun>,
     /// Contents of each page, one per page, if the source knows them; otherwise empty. Entries of pages that are not
     /// written have no meaning.
-    pub contents: Vec<Content>,
+    pub contents: Vec<ContentId>,
 }
 
 impl PageBatch {
@@ -64,7 +64,7 @@ impl PageBatch {
     #[inline]
     pub fn push_run(&mut self, run: PageRun) {
         match self.runs.last_mut() {
-            Some(last) if last.joins(&run) => last.end = run.end,
+            Some(last) if last.can_join(&run) => last.end = run.end,
             _ => self.runs.push(run),
         }
     }
@@ -87,17 +87,18 @@ impl PageBatch {
     }
 
     /// Adds contents for the pages at the end of the batch that have none. `content` is called for written pages, in
-    /// order; all other pages get [`Content::UNKNOWN`].
+    /// order; all other pages get [`ContentId::UNKNOWN`].
     ///
-    /// A source that knows contents calls this method for the pages that it appended, so that there is one content per page.
-    pub fn dress(&mut self, mut content: impl FnMut(Lpn) -> Content) {
+    /// A source that knows contents calls this method for the pages that it appended, so that there is one content per
+    /// page.
+    pub fn add_contents(&mut self, mut content: impl FnMut(Lpn) -> ContentId) {
         let mut next = self.contents.len();
         let first = self.runs.partition_point(|run| run.end as usize <= next);
         for run in &self.runs[first..] {
             let pages = &self.pages[next..run.end as usize];
             match run.op {
                 Op::Write => self.contents.extend(pages.iter().map(|&page| content(page))),
-                _ => self.contents.resize(run.end as usize, Content::UNKNOWN),
+                _ => self.contents.resize(run.end as usize, ContentId::UNKNOWN),
             }
             next = run.end as usize;
         }
@@ -112,29 +113,34 @@ impl PageBatch {
 
 /// Number of pages up to which a source fills a batch.
 #[derive(Debug)]
-pub struct Goal {
-    until_pages: usize,
-    asked_for_one: bool,
-    runs: usize,
+pub struct FillGoal {
+    end_pages: usize,
+    is_one_page: bool,
+    start_runs: usize,
 }
 
-impl Goal {
-    /// Returns a goal of `pages` pages more than are in `batch`.
+impl FillGoal {
+    /// Returns a goal of `pages` pages in addition to those in `batch`.
     pub fn new(batch: &PageBatch, pages: usize) -> Self {
-        Goal { until_pages: batch.pages.len() + pages, asked_for_one: pages == 1, runs: batch.runs.len() }
+        FillGoal {
+            end_pages: batch.pages.len() + pages,
+            is_one_page: pages == 1,
+            start_runs: batch.runs.len(),
+        }
     }
 
     /// Returns the number of missing pages.
     pub fn missing(&self, batch: &PageBatch) -> u64 {
-        self.until_pages.saturating_sub(batch.pages.len()) as u64
+        self.end_pages.saturating_sub(batch.pages.len()) as u64
     }
 
     /// True if the goal is reached. With a goal of one page, a single request is enough, even a flush without pages.
     pub fn is_met(&self, batch: &PageBatch) -> bool {
         let is_flush = |run: &PageRun| run.op == Op::Flush;
-        let is_one_flush =
-            || self.asked_for_one && batch.runs.len() > self.runs && batch.runs.last().is_some_and(is_flush);
-        batch.pages.len() >= self.until_pages || is_one_flush()
+        let is_one_flush = || {
+            self.is_one_page && batch.runs.len() > self.start_runs && batch.runs.last().is_some_and(is_flush)
+        };
+        batch.pages.len() >= self.end_pages || is_one_flush()
     }
 }
 
@@ -143,26 +149,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn contents_are_as_many_as_pages_and_asked_for_writes_only() {
+    fn add_contents_adds_one_per_page_and_queries_only_writes() {
         let mut batch = PageBatch::default();
-        let mut asked = Vec::new();
-        let mut dress = |batch: &mut PageBatch| {
-            batch.dress(|page| {
-                asked.push(page.0);
-                Content(u64::from(page.0) + 1)
+        let mut queried = Vec::new();
+        let mut add_contents = |batch: &mut PageBatch| {
+            batch.add_contents(|page| {
+                queried.push(page.0);
+                ContentId(u64::from(page.0) + 1)
             });
             assert_eq!(batch.contents.len(), batch.pages.len());
         };
         batch.push_request(Op::Write, 0, Lpn(7), 1);
-        dress(&mut batch);
-        // This page is merged into the run of the page before, which has its content already.
+        add_contents(&mut batch);
+        // This page is merged into the run of the previous page, whose content was added already.
         batch.push_request(Op::Write, 0, Lpn(5), 1);
         batch.push_request(Op::Flush, 0, Lpn(0), 0);
         batch.push_request(Op::Read, 0, Lpn(1), 2);
         batch.push_request(Op::Write, 0, Lpn(2), 2);
-        dress(&mut batch);
-        dress(&mut batch);
-        assert_eq!(asked, [7, 5, 2, 3]);
-        assert_eq!(batch.contents, [8, 6, 0, 0, 3, 4].map(Content));
+        add_contents(&mut batch);
+        add_contents(&mut batch);
+        assert_eq!(queried, [7, 5, 2, 3]);
+        assert_eq!(batch.contents, [8, 6, 0, 0, 3, 4].map(ContentId));
     }
 }

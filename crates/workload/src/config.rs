@@ -2,7 +2,7 @@
 
 use super::error::require;
 use super::kind::Kind;
-use super::place::Space;
+use super::rank_map::Space;
 use super::{Fiu, HotCold, Mixed, Phases, Sequential, Uniform, Workload, Zipf};
 use schemars::JsonSchema;
 use serde::de::Error as _;
@@ -81,7 +81,7 @@ impl WorkloadConfig {
     /// Equal configurations, sizes and seeds give equal requests. Errors: a value that is out of range, or
     /// conflicts with another value or with the size of the space.
     pub fn build(&self, logical_pages: u32, seed: Seed) -> Result<Box<dyn Workload>, ConfigError> {
-        self.build_on(&whole(logical_pages, seed)?, seed)
+        self.build_on(&whole_space(logical_pages, seed)?, seed)
     }
 
     /// Returns the oracle for the page temperatures of the workload that [`Self::build`] makes with the same arguments.
@@ -93,7 +93,7 @@ impl WorkloadConfig {
         logical_pages: u32,
         seed: Seed,
     ) -> Result<Option<Box<dyn Temperature>>, ConfigError> {
-        self.kind().temperature(&whole(logical_pages, seed)?)
+        self.kind().temperature(&whole_space(logical_pages, seed)?)
     }
 
     /// Returns the mean number of pages written per request; reads and trims also count as requests.
@@ -108,9 +108,9 @@ impl WorkloadConfig {
 }
 
 /// Returns the space of a workload that uses all of it.
-fn whole(logical_pages: u32, seed: Seed) -> Result<Space, ConfigError> {
+fn whole_space(logical_pages: u32, seed: Seed) -> Result<Space, ConfigError> {
     require(logical_pages > 0, "logical_pages", logical_pages, "must be at least 1")?;
-    Ok(Space { logical_pages, scatter: seed.of("scatter") })
+    Ok(Space { logical_pages, scatter: seed.derive("scatter") })
 }
 
 impl<'de> Deserialize<'de> for WorkloadConfig {
@@ -147,8 +147,8 @@ impl<'de> Deserialize<'de> for WorkloadConfig {
 fn keys_of<K: JsonSchema>() -> Vec<String> {
     let schema = schemars::schema_for!(K);
     let properties = schema.get("properties").and_then(|properties| properties.as_object());
-    let own = properties.into_iter().flat_map(|properties| properties.keys().cloned());
-    let mut keys: Vec<String> = own.chain(["kind".to_owned()]).collect();
+    let field_keys = properties.into_iter().flat_map(|properties| properties.keys().cloned());
+    let mut keys: Vec<String> = field_keys.chain(["kind".to_owned()]).collect();
     keys.sort();
     keys
 }

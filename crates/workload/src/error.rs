@@ -4,18 +4,18 @@ use std::fmt::Display;
 use wearwell_base::config::ConfigError;
 
 /// Returns the error that `key` has `value` where only `allowed` is valid.
-pub(super) fn refusal(key: impl Into<String>, value: impl Display, allowed: &str) -> ConfigError {
+pub(super) fn invalid_value(key: impl Into<String>, value: impl Display, allowed: &str) -> ConfigError {
     ConfigError::new(key, format!("is {value}; it {allowed}"))
 }
 
-/// Returns an error about `key` unless `holds`.
+/// Returns an error about `key` unless `is_valid`.
 pub(super) fn require(
-    holds: bool,
+    is_valid: bool,
     key: impl Into<String>,
     value: impl Display,
     allowed: &str,
 ) -> Result<(), ConfigError> {
-    if holds { Ok(()) } else { Err(refusal(key, value, allowed)) }
+    if is_valid { Ok(()) } else { Err(invalid_value(key, value, allowed)) }
 }
 
 /// Requires a share from 0 to 1.

@@ -4,10 +4,10 @@ use super::Workload;
 use super::alias::threshold;
 use super::error::{require, require_share};
 use super::kind::Kind;
-use super::place::{Places, Space};
+use super::rank_map::{RankMap, Space};
+use super::request_stream::{AddressDistribution, build_workload};
 use super::requests::RequestConfig;
-use super::stream::{Addresses, stream};
-use super::temperature::RankClasses;
+use super::temperature::RankTemperature;
 use rand::RngCore;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -49,8 +49,9 @@ impl HotCold {
 impl Kind for HotCold {
     fn build(&self, space: &Space, seed: Seed) -> Result<Box<dyn Workload>, ConfigError> {
         self.check()?;
-        let law = HotColdLaw::new(self.hot_writes, self.hot_pages(space), space.logical_pages);
-        stream(law, &self.requests, space, seed, self.temperature(space)?)
+        let distribution =
+            HotColdDistribution::new(self.hot_writes, self.hot_pages(space), space.logical_pages);
+        build_workload(distribution, &self.requests, space, seed, self.temperature(space)?)
     }
 
     /// Returns two classes. If a page of the hot set is written less often than a cold page, the cold set is class 0.
@@ -58,8 +59,12 @@ impl Kind for HotCold {
         self.check()?;
         self.requests.check(space.logical_pages)?;
         let classes = if self.hot_writes < self.hot_space { vec![1, 0] } else { vec![0, 1] };
-        let places = Places::new(space, self.requests.shift, self.requests.scatter);
-        Ok(Some(Box::new(RankClasses { bounds: vec![self.hot_pages(space)], classes, places: Some(places) })))
+        let rank_map = RankMap::new(space, self.requests.shift, self.requests.scatter);
+        Ok(Some(Box::new(RankTemperature {
+            bounds: vec![self.hot_pages(space)],
+            classes,
+            rank_map: Some(rank_map),
+        })))
     }
 
     fn written_per_request(&self) -> f64 {
@@ -69,59 +74,59 @@ impl Kind for HotCold {
 
 /// Draws the temperature and the page from one 64-bit number: the offset of the draw within the range of its
 /// temperature is again uniform, and one multiplication spreads it over the pages.
-struct HotColdLaw {
+struct HotColdDistribution {
     /// Draws below this threshold are hot.
     threshold: u64,
     /// Cold and hot, in a table: an index is free, but a branch would often be mispredicted.
-    sides: [Side; 2],
+    sides: [PageGroup; 2],
 }
 
 /// Pages of one temperature and the draws that select them.
 #[derive(Clone, Copy, Default)]
-struct Side {
+struct PageGroup {
     /// First draw.
-    draw: u64,
+    first_draw: u64,
     /// Left shift that scales the draws, counted from the first, to all 64 bits.
     shift: u32,
     /// Pages per shifted draw, times 2^94: the largest power that fits.
     scale: u64,
     /// First rank.
-    rank: u32,
+    first_rank: u32,
 }
 
-impl Side {
-    /// Returns the side with `pages` pages from `rank`, for `draws` draws from `draw`.
+impl PageGroup {
+    /// Returns the side with `pages` pages from `first_rank`, for `draws` draws from `first_draw`.
     fn new(rank: u32, pages: u32, draw: u64, draws: u128) -> Self {
         if pages == 0 || draws == 0 {
-            return Side::default();
+            return PageGroup::default();
         }
         // The full range of 2^64 draws has 65 bits and needs no shift either.
         let shift = draws.leading_zeros().saturating_sub(64);
         // Below 2^(32 + 94) divided by at least 2^63.
         let scale = ((u128::from(pages) << 94) / (draws << shift)) as u64;
-        Side { draw, shift, scale, rank }
+        PageGroup { first_draw: draw, shift, scale, first_rank: rank }
     }
 
     /// Returns the rank for a draw.
     #[inline(always)]
     fn rank_of(&self, draw: u64) -> u32 {
-        let moved = (draw - self.draw) << self.shift;
-        self.rank + ((u128::from(moved) * u128::from(self.scale)) >> 94) as u32
+        let scaled_draw = (draw - self.first_draw) << self.shift;
+        self.first_rank + ((u128::from(scaled_draw) * u128::from(self.scale)) >> 94) as u32
     }
 }
 
-impl HotColdLaw {
+impl HotColdDistribution {
     fn new(hot_writes: f64, hot_pages: u32, logical_pages: u32) -> Self {
         let cold_pages = logical_pages - hot_pages;
         // Without cold pages every draw is hot, except for the last one, which falls on page 0.
         let threshold = if cold_pages == 0 { u64::MAX } else { threshold(hot_writes) };
-        let hot = Side::new(0, hot_pages, 0, u128::from(threshold));
-        let cold = Side::new(hot_pages, cold_pages, threshold, (1 << 64) - u128::from(threshold));
-        HotColdLaw { threshold, sides: [cold, hot] }
+        let hot = PageGroup::new(0, hot_pages, 0, u128::from(threshold));
+        let cold = PageGroup::new(hot_pages, cold_pages, threshold, (1 << 64) - u128::from(threshold));
+        HotColdDistribution { threshold, sides: [cold, hot] }
     }
 }
 
-impl Addresses for HotColdLaw {
+impl AddressDistribution for HotColdDistribution {
     #[inline(always)]
     fn draw(&mut self, random: &mut Random, _length: u32) -> u32 {
         let draw = random.next_u64();
@@ -131,7 +136,7 @@ impl Addresses for HotColdLaw {
 
 #[cfg(test)]
 mod tests {
-    use super::super::law::{assert_fits, draw_pages};
+    use super::super::statistical_tests::{assert_matches_weights, draw_pages};
     use super::*;
     use wearwell_base::units::Lpn;
 
@@ -140,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn each_page_has_its_share() {
+    fn page_frequencies_match_distribution() {
         for (r, f) in [(0.9, 0.1), (0.8, 0.2), (0.5, 0.5), (0.001, 0.3), (0.2, 0.7), (1.0, 0.25), (1.0, 1.0)]
         {
             let hot = f64::round(f * 1000.0) as usize;
@@ -150,22 +155,25 @@ mod tests {
             for page in draw_pages(&config(r, f), 1000, 300_000) {
                 counts[page as usize] += 1;
             }
-            assert_fits(&counts, &hot_weights.chain(cold_weights).collect::<Vec<_>>());
+            assert_matches_weights(&counts, &hot_weights.chain(cold_weights).collect::<Vec<_>>());
         }
     }
 
     #[test]
-    fn parts_of_a_large_space_have_their_shares() {
+    fn region_frequencies_of_large_space_match_distribution() {
         let logical_pages = 375_809_664;
         let mut counts = vec![0; 64];
         for page in draw_pages(&config(0.8, 0.25), logical_pages, 300_000) {
             counts[page as usize / (logical_pages as usize / 64)] += 1;
         }
-        assert_fits(&counts, &[[0.05; 16], [0.2 / 48.0; 16], [0.2 / 48.0; 16], [0.2 / 48.0; 16]].concat());
+        assert_matches_weights(
+            &counts,
+            &[[0.05; 16], [0.2 / 48.0; 16], [0.2 / 48.0; 16], [0.2 / 48.0; 16]].concat(),
+        );
     }
 
     #[test]
-    fn the_smallest_spaces_work() {
+    fn smallest_spaces_are_accessed_as_configured() {
         for (r, f) in [(0.9, 0.1), (0.5, 0.99), (1.0, 1.0), (1.0, 0.01)] {
             assert!(draw_pages(&config(r, f), 1, 100).iter().all(|&page| page == 0));
             assert!(draw_pages(&config(r, f), 2, 100).iter().all(|&page| page < 2));
@@ -175,21 +183,23 @@ mod tests {
     }
 
     #[test]
-    fn the_draws_at_the_ends_of_each_side_stay_inside() {
+    fn extreme_draws_of_each_group_stay_in_its_ranks() {
         for (r, hot, pages) in
             [(0.8, 20, 100), (0.1, 1, 2), (1.0, 5, 5), (0.5, 1 << 31, u32::MAX), (1e-300, 1, 9)]
         {
-            let law = HotColdLaw::new(r, hot, pages);
-            for draw in [0, law.threshold.saturating_sub(1), law.threshold, u64::MAX - 1, u64::MAX] {
-                let rank = law.sides[usize::from(draw < law.threshold)].rank_of(draw);
+            let distribution = HotColdDistribution::new(r, hot, pages);
+            for draw in
+                [0, distribution.threshold.saturating_sub(1), distribution.threshold, u64::MAX - 1, u64::MAX]
+            {
+                let rank = distribution.sides[usize::from(draw < distribution.threshold)].rank_of(draw);
                 assert!(rank < pages);
-                assert_eq!(rank < hot, draw < law.threshold || hot == pages);
+                assert_eq!(rank < hot, draw < distribution.threshold || hot == pages);
             }
         }
     }
 
     #[test]
-    fn class_0_is_the_hotter_even_where_hot_pages_are_not() {
+    fn class_0_is_cold_set_if_hot_pages_are_written_less_often() {
         let space = Space { logical_pages: 10, scatter: Seed(1) };
         for (r, hottest) in [(0.9, 0), (0.1, 9)] {
             let workload = HotCold { hot_writes: r, hot_space: 0.3, requests: RequestConfig::default() };

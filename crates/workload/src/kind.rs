@@ -1,7 +1,7 @@
 //! Interface between workloads and the table of workloads.
 
 use super::Workload;
-use super::place::Space;
+use super::rank_map::Space;
 use wearwell_base::config::ConfigError;
 use wearwell_base::seed::Seed;
 use wearwell_base::temperature::Temperature;

@@ -17,25 +17,25 @@ mod kind;
 mod mixed;
 mod permutation;
 mod phases;
-mod place;
+mod rank_map;
+mod request_stream;
 mod requests;
 mod sequential;
-mod stream;
 mod temperature;
 mod uniform;
 mod zipf;
 
 #[cfg(test)]
-mod law;
+mod invalid_configs;
 #[cfg(test)]
-mod refusals;
+mod statistical_tests;
 #[cfg(test)]
 mod tests;
 
 pub use arrivals::{ArrivalConfig, Arrivals, Spacing, TimedRequests, as_requests};
-pub use batch::{Goal, PageBatch, PageRun};
+pub use batch::{FillGoal, PageBatch, PageRun};
 pub use config::{Entry, WORKLOADS, WorkloadConfig};
-pub use content::{ContentConfig, Contents, SINGLES};
+pub use content::{ContentConfig, ContentGenerator, MAX_SINGLES};
 pub use cursor::{PageRequest, RequestCursor};
 pub use fiu::{FIU_TRACES, Fiu, FiuTrace};
 pub use hot_cold::HotCold;
@@ -59,16 +59,16 @@ pub enum Stage {
 
 /// A source of page operations on a logical space of known size.
 ///
-/// Two sources built from the same configuration and seed give the same operations however their
-/// fills are cut into batches.
+/// Two sources built from the same configuration and seed give the same operations, regardless of the numbers of pages
+/// with which `fill` is called.
 pub trait Workload: Send {
     /// Appends requests to `batch` until it holds at least `pages` more pages; fewer only at the end of a finite
     /// source, or if its [`Stage`] changes. Otherwise an infinite source never returns an empty batch. With a goal of
-    /// one page, it appends a single request, which may be a flush without pages; see [`Goal`].
+    /// one page, it appends a single request, which may be a flush without pages; see [`FillGoal`].
     fn fill(&mut self, batch: &mut PageBatch, pages: usize);
 
     /// True if the source only ever draws writes of one page without a hint, so that a fill of N pages is N requests.
-    fn draws_single_writes(&self) -> bool {
+    fn has_only_single_writes(&self) -> bool {
         false
     }
 
@@ -76,8 +76,9 @@ pub trait Workload: Send {
     /// its state. Two equal runs end with equal draws.
     fn final_draw(&mut self) -> u64;
 
-    /// Returns the reason if the source cannot continue: the run then ends with this error, and the last fill is discarded.
-    fn failure(&self) -> Option<String> {
+    /// Returns the reason if the source cannot continue: the run then ends with this error, and the last fill is
+    /// discarded.
+    fn failure_reason(&self) -> Option<String> {
         None
     }
 

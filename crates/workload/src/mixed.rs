@@ -1,14 +1,14 @@
 //! Several concurrent workloads, each on its own part of the space.
 
 use super::Workload;
-use super::alias::Alias;
-use super::batch::{Goal, PageBatch};
+use super::alias::AliasTable;
+use super::batch::{FillGoal, PageBatch};
 use super::config::WorkloadConfig;
 use super::cursor::RequestCursor;
 use super::error::{require, require_share, require_weights};
 use super::kind::Kind;
-use super::place::Space;
-use super::temperature::RankClasses;
+use super::rank_map::Space;
+use super::temperature::RankTemperature;
 use rand::RngCore;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -43,10 +43,10 @@ impl Mixed {
     }
 
     /// Returns the end of each part, in pages.
-    fn ends(&self, space: &Space) -> Result<Vec<u32>, ConfigError> {
+    fn part_ends(&self, space: &Space) -> Result<Vec<u32>, ConfigError> {
         require_weights("parts", &self.weights())?;
         let (mut sum, mut last) = (0.0, 0);
-        let mut ends = Vec::new();
+        let mut part_ends = Vec::new();
         for (index, part) in self.parts.iter().enumerate() {
             let path = format!("parts[{index}]");
             require_share("space", part.space).map_err(|error| error.within(&path))?;
@@ -61,10 +61,10 @@ impl Mixed {
             let end = ((f64::from(space.logical_pages) * sum).round() as u32).min(space.logical_pages);
             let allowed = format!("is less than one of the {} pages of the space", space.logical_pages);
             require(end > last, format!("{path}.space"), part.space, &allowed)?;
-            ends.push(end);
+            part_ends.push(end);
             last = end;
         }
-        Ok(ends)
+        Ok(part_ends)
     }
 }
 
@@ -72,32 +72,32 @@ impl Kind for Mixed {
     fn build(&self, space: &Space, seed: Seed) -> Result<Box<dyn Workload>, ConfigError> {
         let mut parts = Vec::new();
         let mut base = 0;
-        for (index, (part, end)) in self.parts.iter().zip(self.ends(space)?).enumerate() {
+        for (index, (part, end)) in self.parts.iter().zip(self.part_ends(space)?).enumerate() {
             let name = format!("parts[{index}]");
-            let inner = Space { logical_pages: end - base, scatter: space.scatter.of(&name) };
-            let source = part.workload.build_on(&inner, seed.of(&name));
+            let inner = Space { logical_pages: end - base, scatter: space.scatter.derive(&name) };
+            let source = part.workload.build_on(&inner, seed.derive(&name));
             let source = source.map_err(|error| error.within(&format!("{name}.workload")))?;
             parts.push((base, RequestCursor::new(source)));
             base = end;
         }
-        Ok(Box::new(Mixture {
+        Ok(Box::new(MixedWorkload {
             parts,
-            pick: Alias::new(&self.weights()),
-            choices: seed.of("choices").random(),
+            part_table: AliasTable::new(&self.weights()),
+            choices: seed.derive("choices").random(),
         }))
     }
 
     /// Returns one class per part, ordered by the mean write rate of a page of the part. Pages outside of
     /// all parts belong to the coldest class.
     fn temperature(&self, space: &Space) -> Result<Option<Box<dyn Temperature>>, ConfigError> {
-        let ends = self.ends(space)?;
-        let firsts = std::iter::once(0).chain(ends.iter().copied());
+        let part_ends = self.part_ends(space)?;
+        let starts = std::iter::once(0).chain(part_ends.iter().copied());
         let rates: Vec<f64> = self
             .parts
             .iter()
-            .zip(ends.iter().zip(firsts))
-            .map(|(part, (end, first))| {
-                part.weight * part.workload.written_per_request() / f64::from(end - first)
+            .zip(part_ends.iter().zip(starts))
+            .map(|(part, (end, start))| {
+                part.weight * part.workload.written_per_request() / f64::from(end - start)
             })
             .collect();
         require(
@@ -107,34 +107,34 @@ impl Kind for Mixed {
             "must be fewer than 256 to tell their temperatures",
         )?;
         // The class of a part is the number of parts that are hotter, or equally hot with a lower index.
-        let mut by_heat: Vec<usize> = (0..rates.len()).collect();
-        by_heat.sort_by(|&a, &b| rates[b].total_cmp(&rates[a]));
+        let mut by_rate: Vec<usize> = (0..rates.len()).collect();
+        by_rate.sort_by(|&a, &b| rates[b].total_cmp(&rates[a]));
         let mut classes = vec![0; rates.len() + 1];
-        for (class, part) in by_heat.into_iter().enumerate() {
+        for (class, part) in by_rate.into_iter().enumerate() {
             classes[part] = class as u8;
         }
         classes[rates.len()] = rates.len() as u8 - 1;
-        Ok(Some(Box::new(RankClasses { bounds: ends, classes, places: None })))
+        Ok(Some(Box::new(RankTemperature { bounds: part_ends, classes, rank_map: None })))
     }
 
     fn written_per_request(&self) -> f64 {
-        let written = self.parts.iter().map(|part| part.weight * part.workload.written_per_request());
-        written.sum::<f64>() / self.weights().iter().sum::<f64>()
+        let mean_written = self.parts.iter().map(|part| part.weight * part.workload.written_per_request());
+        mean_written.sum::<f64>() / self.weights().iter().sum::<f64>()
     }
 }
 
-struct Mixture {
+struct MixedWorkload {
     /// First page and requests of each part.
     parts: Vec<(u32, RequestCursor)>,
-    pick: Alias,
+    part_table: AliasTable,
     choices: Random,
 }
 
-impl Workload for Mixture {
+impl Workload for MixedWorkload {
     fn fill(&mut self, batch: &mut PageBatch, pages: usize) {
-        let goal = Goal::new(batch, pages);
+        let goal = FillGoal::new(batch, pages);
         while !goal.is_met(batch) {
-            let (base, requests) = &mut self.parts[self.pick.pick(self.choices.next_u64())];
+            let (base, requests) = &mut self.parts[self.part_table.pick(self.choices.next_u64())];
             // All synthetic sources are infinite; the end of a finite source would end the mixture.
             let Some(request) = requests.next() else { return };
             batch.push_request(request.op, request.hint, Lpn(*base + request.first.0), request.pages);

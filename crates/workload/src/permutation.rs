@@ -94,7 +94,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn every_small_space_is_permuted() {
+    fn every_small_space_is_mapped_one_to_one() {
         for n in 1..=600 {
             let permutation = Permutation::new(n, Seed(u64::from(n)));
             let mut image: Vec<u32> = (0..n).map(|value| permutation.forward(value)).collect();
@@ -106,7 +106,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn backward_undoes_forward(n in 1..=u32::MAX, part in 0.0..1.0f64, seed: u64) {
+        fn backward_inverts_forward(n in 1..=u32::MAX, part in 0.0..1.0f64, seed: u64) {
             let permutation = Permutation::new(n, Seed(seed));
             let value = (f64::from(n) * part) as u32;
             let image = permutation.forward(value);
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn the_largest_space_is_permuted_at_its_ends() {
+    fn largest_space_is_mapped_one_to_one_at_its_ends() {
         let permutation = Permutation::new(u32::MAX, Seed(1));
         for value in [0, 1, u32::MAX / 2, u32::MAX - 1] {
             assert_eq!(permutation.backward(permutation.forward(value)), value);
@@ -125,7 +125,7 @@ mod tests {
 
     /// Neighbours do not keep their distance either: the image of the next value follows no pattern.
     #[test]
-    fn distances_of_neighbours_are_spread() {
+    fn distances_between_neighbours_are_uniform() {
         for n in [50_000u32, 1_000_003, 370_000_000] {
             let parts = 64u64;
             let permutation = Permutation::new(n, Seed(7));
@@ -135,20 +135,20 @@ mod tests {
                 let distance = u64::from(next) + u64::from(n) - u64::from(here);
                 counts[(distance % u64::from(n) * parts / u64::from(n)) as usize] += 1;
             }
-            crate::law::assert_fits(&counts, &vec![1.0; parts as usize]);
+            crate::statistical_tests::assert_matches_weights(&counts, &vec![1.0; parts as usize]);
         }
     }
 
     /// Checks that a contiguous tenth is spread evenly: its number in each sixty-fourth of the space is
     /// binomially distributed.
     #[test]
-    fn neighbours_are_spread() {
+    fn contiguous_range_is_spread_uniformly() {
         let (n, parts) = (1_000_000u32, 64);
         let permutation = Permutation::new(n, Seed(7));
         let mut counts = vec![0u64; parts];
         for value in 0..n / 10 {
             counts[permutation.forward(value) as usize * parts / n as usize] += 1;
         }
-        crate::law::assert_fits(&counts, &vec![1.0; parts]);
+        crate::statistical_tests::assert_matches_weights(&counts, &vec![1.0; parts]);
     }
 }

@@ -1,11 +1,11 @@
 //! Workloads in sequence: a load that changes, a hot set that moves.
 
 use super::Workload;
-use super::batch::{Goal, PageBatch};
+use super::batch::{FillGoal, PageBatch};
 use super::config::WorkloadConfig;
-use super::error::{refusal, require};
+use super::error::{invalid_value, require};
 use super::kind::Kind;
-use super::place::Space;
+use super::rank_map::Space;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use wearwell_base::config::ConfigError;
@@ -54,7 +54,7 @@ impl Phases {
         let key = format!("phases[{index}].writes");
         let Some(writes) = phase.writes else {
             let allowed = "must say after how many multiples of the logical capacity the phase ends";
-            return Err(refusal(key, "nothing", allowed));
+            return Err(invalid_value(key, "nothing", allowed));
         };
         let is_valid = writes > 0.0 && writes.is_finite();
         require(is_valid, key, writes, "must be a finite number of logical capacities above 0")?;
@@ -68,15 +68,15 @@ impl Phases {
 impl Kind for Phases {
     fn build(&self, space: &Space, seed: Seed) -> Result<Box<dyn Workload>, ConfigError> {
         require(!self.phases.is_empty(), "phases", "[]", "must have at least one entry")?;
-        let mut stages = Vec::new();
+        let mut sources = Vec::new();
         for (index, phase) in self.phases.iter().enumerate() {
             let name = format!("phases[{index}]");
-            let source = phase.workload.build_on(space, seed.of(&name));
+            let source = phase.workload.build_on(space, seed.derive(&name));
             let source = source.map_err(|error| error.within(&format!("{name}.workload")))?;
-            stages.push(Stage { source, page_writes: self.page_writes(index, space)? });
+            sources.push(PhaseSource { source, page_writes: self.page_writes(index, space)? });
         }
-        let left = stages[0].page_writes;
-        Ok(Box::new(Sequence { stages, current: 0, left }))
+        let remaining_writes = sources[0].page_writes;
+        Ok(Box::new(PhaseSequence { phases: sources, current: 0, remaining_writes }))
     }
 
     /// Returns the mean over the whole sequence: the pages written in all phases, divided by the number of requests.
@@ -94,37 +94,38 @@ impl Kind for Phases {
     }
 }
 
-struct Stage {
+struct PhaseSource {
     source: Box<dyn Workload>,
     page_writes: u64,
 }
 
-struct Sequence {
-    stages: Vec<Stage>,
+struct PhaseSequence {
+    phases: Vec<PhaseSource>,
     current: usize,
     /// Page writes until the current phase ends, including the request that reaches the end.
-    left: u64,
+    remaining_writes: u64,
 }
 
-impl Workload for Sequence {
+impl Workload for PhaseSequence {
     fn fill(&mut self, batch: &mut PageBatch, pages: usize) {
-        let goal = Goal::new(batch, pages);
+        let goal = FillGoal::new(batch, pages);
         while !goal.is_met(batch) {
-            // A fill of at most `left` pages cannot go beyond the request that ends the phase, even if many
+            // A fill of at most `remaining_writes` pages cannot go beyond the request that ends the phase, even if many
             // requests are reads. The end therefore does not depend on the sizes of fills.
-            let asked = self.left.min(goal.missing(batch)) as usize;
+            let requested = self.remaining_writes.min(goal.missing(batch)) as usize;
             let (pages_before, runs_before) = (batch.pages.len(), batch.runs.len());
-            self.stages[self.current].source.fill(batch, asked);
-            self.left = self.left.saturating_sub(written_since(batch, pages_before, runs_before));
-            if self.left == 0 {
-                self.current = (self.current + 1) % self.stages.len();
-                self.left = self.stages[self.current].page_writes;
+            self.phases[self.current].source.fill(batch, requested);
+            self.remaining_writes =
+                self.remaining_writes.saturating_sub(written_since(batch, pages_before, runs_before));
+            if self.remaining_writes == 0 {
+                self.current = (self.current + 1) % self.phases.len();
+                self.remaining_writes = self.phases[self.current].page_writes;
             }
         }
     }
 
     fn final_draw(&mut self) -> u64 {
-        self.stages.iter_mut().fold(0, |all, stage| all.rotate_left(1) ^ stage.source.final_draw())
+        self.phases.iter_mut().fold(0, |all, stage| all.rotate_left(1) ^ stage.source.final_draw())
     }
 }
 

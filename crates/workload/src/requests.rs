@@ -1,6 +1,6 @@
 //! Settings that all simple workloads share: lengths of requests, and shares of reads and discards.
 
-use super::alias::{Alias, threshold};
+use super::alias::{AliasTable, threshold};
 use super::error::{require, require_ratio, require_weights};
 use rand::RngCore;
 use schemars::JsonSchema;
@@ -30,10 +30,10 @@ pub struct WeightedPages {
 }
 
 /// Largest share of flushes.
-const MOST_FLUSHES: f64 = 0.99;
+const MAX_FLUSH_RATIO: f64 = 0.99;
 
 /// Tolerance for the sum of three ratios that make up all requests.
-const ROUNDING: f64 = 4.0 * f64::EPSILON;
+const RATIO_TOLERANCE: f64 = 4.0 * f64::EPSILON;
 
 fn is_zero(ratio: &f64) -> bool {
     *ratio == 0.0
@@ -74,7 +74,8 @@ pub struct RequestConfig {
     pub trim_pages: Option<RequestPages>,
     /// Stream hint of each request: none, or its temperature class.
     pub hint: HintRule,
-    /// Share of the space, from 0 to below 1, by which the beginning of the distribution, its hottest pages, is moved up.
+    /// Share of the space, from 0 to below 1, by which the beginning of the distribution, its hottest pages, is moved
+    /// up.
     pub shift: f64,
     /// True if neighbours in the distribution (hot pages) are spread over the whole space by a pseudo-random
     /// permutation instead of being adjacent. A long request then includes unrelated neighbours.
@@ -136,22 +137,33 @@ impl RequestConfig {
         }
         require_ratio("read_ratio", self.read_ratio)?;
         require_ratio("trim_ratio", self.trim_ratio)?;
-        let rare = "must be a number from 0 to 0.99: a source of flushes alone would never touch a page";
-        require((0.0..=MOST_FLUSHES).contains(&self.flush_ratio), "flush_ratio", self.flush_ratio, rare)?;
-        let sum = self.other_ratio();
+        let flush_allowed =
+            "must be a number from 0 to 0.99: a source of flushes alone would never touch a page";
+        require(
+            (0.0..=MAX_FLUSH_RATIO).contains(&self.flush_ratio),
+            "flush_ratio",
+            self.flush_ratio,
+            flush_allowed,
+        )?;
+        let sum = self.non_write_ratio();
         let sum_of = if self.flush_ratio > 0.0 { " + flush_ratio" } else { "" };
-        require(sum <= 1.0 + ROUNDING, format!("read_ratio + trim_ratio{sum_of}"), sum, "must be at most 1")?;
+        require(
+            sum <= 1.0 + RATIO_TOLERANCE,
+            format!("read_ratio + trim_ratio{sum_of}"),
+            sum,
+            "must be at most 1",
+        )?;
         require((0.0..1.0).contains(&self.shift), "shift", self.shift, "must lie from 0 to below 1")
     }
 
     /// Returns the share of the requests that do not write.
-    fn other_ratio(&self) -> f64 {
+    fn non_write_ratio(&self) -> f64 {
         self.read_ratio + self.trim_ratio + self.flush_ratio
     }
 
     /// Returns the mean number of pages written per request.
     pub fn written_per_request(&self) -> f64 {
-        if self.other_ratio() >= 1.0 - ROUNDING {
+        if self.non_write_ratio() >= 1.0 - RATIO_TOLERANCE {
             return 0.0;
         }
         (1.0 - self.read_ratio - self.trim_ratio - self.flush_ratio) * self.request_pages.mean()
@@ -159,45 +171,45 @@ impl RequestConfig {
 }
 
 /// Generator of the operation and the length of each request.
-pub(super) struct Mix {
+pub(super) struct RequestMix {
     /// Draws below this threshold read.
-    reads: u64,
-    /// Draws from `reads` up to this threshold trim.
-    reads_and_trims: u64,
-    /// Draws from `reads_and_trims` up to this threshold flush; all higher draws write.
-    no_writes: u64,
-    lengths: Lengths,
-    trim_lengths: Lengths,
+    read_threshold: u64,
+    /// Draws from `read_threshold` up to this threshold trim.
+    trim_threshold: u64,
+    /// Draws from `trim_threshold` up to this threshold flush; all higher draws write.
+    flush_threshold: u64,
+    lengths: LengthDistribution,
+    trim_lengths: LengthDistribution,
 }
 
-impl Mix {
+impl RequestMix {
     /// Builds the generator from checked settings.
     pub fn new(config: &RequestConfig) -> Self {
-        let lengths = Lengths::new(&config.request_pages);
-        Mix {
-            reads: threshold(config.read_ratio),
-            reads_and_trims: threshold(config.read_ratio + config.trim_ratio),
-            no_writes: threshold(config.read_ratio + config.trim_ratio + config.flush_ratio),
-            trim_lengths: config.trim_pages.as_ref().map_or(lengths.clone(), Lengths::new),
+        let lengths = LengthDistribution::new(&config.request_pages);
+        RequestMix {
+            read_threshold: threshold(config.read_ratio),
+            trim_threshold: threshold(config.read_ratio + config.trim_ratio),
+            flush_threshold: threshold(config.read_ratio + config.trim_ratio + config.flush_ratio),
+            trim_lengths: config.trim_pages.as_ref().map_or(lengths.clone(), LengthDistribution::new),
             lengths,
         }
     }
 
     /// True if all requests write one page.
     pub fn is_single_writes(&self) -> bool {
-        self.no_writes == 0 && matches!(self.lengths, Lengths::Fixed(1))
+        self.flush_threshold == 0 && matches!(self.lengths, LengthDistribution::Fixed(1))
     }
 
     /// Returns the next request's operation and length in pages, 0 for a flush. The number of random numbers used
     /// depends only on the settings and the drawn operation.
     #[inline]
     pub fn draw(&self, random: &mut Random) -> (Op, u32) {
-        let kind = if self.no_writes == 0 { u64::MAX } else { random.next_u64() };
-        if kind < self.reads {
+        let op_draw = if self.flush_threshold == 0 { u64::MAX } else { random.next_u64() };
+        if op_draw < self.read_threshold {
             (Op::Read, self.lengths.draw(random))
-        } else if kind < self.reads_and_trims {
+        } else if op_draw < self.trim_threshold {
             (Op::Trim, self.trim_lengths.draw(random))
-        } else if kind < self.no_writes {
+        } else if op_draw < self.flush_threshold {
             (Op::Flush, 0)
         } else {
             (Op::Write, self.lengths.draw(random))
@@ -206,18 +218,18 @@ impl Mix {
 }
 
 #[derive(Clone)]
-enum Lengths {
+enum LengthDistribution {
     Fixed(u32),
-    Mix { pages: Vec<u32>, pick: Alias },
+    Mix { pages: Vec<u32>, table: AliasTable },
 }
 
-impl Lengths {
+impl LengthDistribution {
     fn new(config: &RequestPages) -> Self {
         match config {
-            RequestPages::Fixed(pages) => Lengths::Fixed(*pages),
-            RequestPages::Mix(mix) => Lengths::Mix {
+            RequestPages::Fixed(pages) => LengthDistribution::Fixed(*pages),
+            RequestPages::Mix(mix) => LengthDistribution::Mix {
                 pages: mix.iter().map(|length| length.pages).collect(),
-                pick: Alias::new(&mix.iter().map(|length| length.weight).collect::<Vec<_>>()),
+                table: AliasTable::new(&mix.iter().map(|length| length.weight).collect::<Vec<_>>()),
             },
         }
     }
@@ -225,8 +237,8 @@ impl Lengths {
     #[inline]
     fn draw(&self, random: &mut Random) -> u32 {
         match self {
-            Lengths::Fixed(pages) => *pages,
-            Lengths::Mix { pages, pick } => pages[pick.pick(random.next_u64())],
+            LengthDistribution::Fixed(pages) => *pages,
+            LengthDistribution::Mix { pages, table: pick } => pages[pick.pick(random.next_u64())],
         }
     }
 }

@@ -3,9 +3,9 @@
 use super::Workload;
 use super::error::require;
 use super::kind::Kind;
-use super::place::Space;
+use super::rank_map::Space;
+use super::request_stream::{AddressDistribution, build_workload};
 use super::requests::RequestConfig;
-use super::stream::{Addresses, stream};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use wearwell_base::config::ConfigError;
@@ -44,8 +44,8 @@ impl Kind for Sequential {
                 "must lie from 1 to the size of the space",
             )?;
         }
-        let law = SequentialLaw { next: self.start, stride: self.stride, logical_pages };
-        stream(law, &self.requests, space, seed, None)
+        let distribution = SequentialAddresses { next: self.start, stride: self.stride, logical_pages };
+        build_workload(distribution, &self.requests, space, seed, None)
     }
 
     fn written_per_request(&self) -> f64 {
@@ -53,24 +53,24 @@ impl Kind for Sequential {
     }
 }
 
-struct SequentialLaw {
+struct SequentialAddresses {
     next: u32,
     stride: Option<u32>,
     logical_pages: u32,
 }
 
-impl Addresses for SequentialLaw {
+impl AddressDistribution for SequentialAddresses {
     const ALIGNED: bool = false;
 
     #[inline(always)]
     fn draw(&mut self, _random: &mut Random, length: u32) -> u32 {
         let first = self.next;
-        let left = self.logical_pages - first;
+        let remaining = self.logical_pages - first;
         self.next = match self.stride {
             // The request is cut off at the end of the space, so that every pass starts at page 0.
-            None if length >= left => 0,
+            None if length >= remaining => 0,
             None => first + length,
-            Some(stride) if stride >= left => stride - left,
+            Some(stride) if stride >= remaining => stride - remaining,
             Some(stride) => first + stride,
         };
         first
@@ -79,17 +79,17 @@ impl Addresses for SequentialLaw {
 
 #[cfg(test)]
 mod tests {
-    use super::super::law::draw_pages;
+    use super::super::statistical_tests::draw_pages;
 
     #[test]
-    fn passes_begin_at_page_0() {
+    fn each_pass_begins_at_page_0() {
         assert_eq!(draw_pages("kind = 'sequential'\nstart = 3", 5, 8), [3, 4, 0, 1, 2, 3, 4, 0]);
         let long = draw_pages("kind = 'sequential'\nrequest_pages = 4", 6, 9);
         assert_eq!(long, [0, 1, 2, 3, 4, 5, 0, 1, 2, 3]);
     }
 
     #[test]
-    fn strides_go_round() {
+    fn stride_wraps_around_end_of_space() {
         assert_eq!(draw_pages("kind = 'sequential'\nstride = 3", 7, 8), [0, 3, 6, 2, 5, 1, 4, 0]);
         assert_eq!(draw_pages("kind = 'sequential'\nstride = 5\nstart = 1", 5, 3), [1, 1, 1]);
         let long = draw_pages("kind = 'sequential'\nstride = 4\nrequest_pages = 2", 6, 6);

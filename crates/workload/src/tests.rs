@@ -88,15 +88,15 @@ fn requests(
         workload.fill(&mut batch, pages);
         assert!(batch.pages.len() >= before + pages);
         if !one_batch {
-            requests.extend(in_requests(&batch));
+            requests.extend(requests_of(&batch));
             batch.clear();
         }
     }
-    requests.extend(in_requests(&batch));
+    requests.extend(requests_of(&batch));
     requests
 }
 
-fn in_requests(batch: &PageBatch) -> Vec<PageRequest> {
+fn requests_of(batch: &PageBatch) -> Vec<PageRequest> {
     let mut requests = Vec::new();
     for (run, pages) in batch.iter() {
         for request in pages.chunks(run.request_pages.max(1) as usize) {
@@ -110,20 +110,20 @@ fn in_requests(batch: &PageBatch) -> Vec<PageRequest> {
 }
 
 #[test]
-fn every_kind_has_a_sample_and_survives_being_written() {
+fn every_kind_has_sample_that_round_trips() {
     for entry in WORKLOADS {
         assert!(SAMPLES.iter().any(|(_, text)| config(text).name() == entry.name), "{}", entry.name);
         assert!(!entry.help.is_empty() && !entry.source.is_empty());
     }
     for (name, text) in SAMPLES {
-        let read = config(text);
-        assert_eq!(read, config(&toml::to_string(&read).unwrap()), "{name}");
-        assert_eq!(read, serde_json::from_str(&serde_json::to_string(&read).unwrap()).unwrap(), "{name}");
+        let parsed = config(text);
+        assert_eq!(parsed, config(&toml::to_string(&parsed).unwrap()), "{name}");
+        assert_eq!(parsed, serde_json::from_str(&serde_json::to_string(&parsed).unwrap()).unwrap(), "{name}");
     }
 }
 
 #[test]
-fn the_keys_of_a_kind_are_listed() {
+fn keys_of_kind_are_listed() {
     let uniform = WORKLOADS.iter().find(|entry| entry.name == "uniform").unwrap();
     let common = [
         "flush_ratio",
@@ -140,7 +140,7 @@ fn the_keys_of_a_kind_are_listed() {
 }
 
 #[test]
-fn the_schema_explains_every_key() {
+fn schema_describes_every_key() {
     let schema = serde_json::to_value(schemars::schema_for!(WorkloadConfig)).unwrap();
     for kind in schema["oneOf"].as_array().unwrap() {
         for (key, property) in kind["properties"].as_object().unwrap() {
@@ -151,7 +151,7 @@ fn the_schema_explains_every_key() {
 }
 
 #[test]
-fn samples_of_the_smallest_spaces_stay_inside() {
+fn requests_stay_inside_smallest_spaces() {
     for (name, text) in SAMPLES {
         for logical_pages in 20..60 {
             for request in requests(&config(text), logical_pages, &[2000], true) {
@@ -179,14 +179,14 @@ proptest! {
     fn requests_do_not_depend_on_batch_sizes(fills in prop::collection::vec(0usize..300, 1..30), one_batch: bool) {
         for (name, text) in SAMPLES {
             let config = config(text);
-            let cut = requests(&config, 150, &fills, one_batch);
-            let whole = requests(&config, 150, &[cut.iter().map(|request| request.pages as usize).sum()], true);
-            prop_assert_eq!(&cut, &whole, "{}", name);
+            let filled = requests(&config, 150, &fills, one_batch);
+            let whole = requests(&config, 150, &[filled.iter().map(|request| request.pages as usize).sum()], true);
+            prop_assert_eq!(&filled, &whole, "{}", name);
         }
     }
 
     #[test]
-    fn fill_of_one_page_returns_one_request(requests in 1usize..400) {
+    fn fill_of_one_page_adds_one_request(requests in 1usize..400) {
         for (name, text) in SAMPLES {
             let config = config(text);
             let mut workload = config.build(150, Seed(1)).unwrap();
@@ -195,7 +195,7 @@ proptest! {
             for _ in 0..requests {
                 batch.clear();
                 workload.fill(&mut batch, 1);
-                let found = in_requests(&batch);
+                let found = requests_of(&batch);
                 prop_assert_eq!(found.len(), 1, "{}", name);
                 single.extend(found);
             }
@@ -205,7 +205,7 @@ proptest! {
     }
 
     #[test]
-    fn seeds_matter_and_repeat(seed: u64) {
+    fn equal_seeds_give_equal_streams_and_different_seeds_differ(seed: u64) {
         for (name, text) in SAMPLES {
             let config = config(text);
             let draws = |seed| {
@@ -221,14 +221,14 @@ proptest! {
 }
 
 #[test]
-fn the_read_ratio_does_not_move_requests() {
+fn read_ratio_does_not_change_addresses() {
     let addresses =
         |text: &str| requests(&config(text), 1000, &[500], true).into_iter().map(|request| request.first);
     assert!(addresses("kind = 'uniform'\nread_ratio = 0.5").eq(addresses("kind = 'uniform'")));
 }
 
 #[test]
-fn operations_and_lengths_have_their_shares() {
+fn operation_and_length_frequencies_match_config() {
     let text = "kind = 'uniform'\nread_ratio = 0.5\ntrim_ratio = 0.2\ntrim_pages = 3
                 request_pages = [{ pages = 1, weight = 6 }, { pages = 4, weight = 2 }]";
     let mut counts = [0; 5];
@@ -243,13 +243,16 @@ fn operations_and_lengths_have_their_shares() {
         };
         counts[cell] += 1;
     }
-    law::assert_fits(&counts, &[0.5 * 0.75, 0.5 * 0.25, 0.3 * 0.75, 0.3 * 0.25, 0.2]);
+    statistical_tests::assert_matches_weights(
+        &counts,
+        &[0.5 * 0.75, 0.5 * 0.25, 0.3 * 0.75, 0.3 * 0.25, 0.2],
+    );
     assert!((config(text).written_per_request() - 0.3 * 1.75).abs() < 1e-12);
 }
 
 /// Ratios that sum to 1 leave no writes, despite rounding in any way of writing them.
 #[test]
-fn ratios_that_make_up_all_requests_leave_no_writes() {
+fn ratios_that_sum_to_1_leave_no_writes() {
     let ratios = |[read, trim, flush]: [u32; 3]| {
         format!(
             "kind = 'uniform'\nread_ratio = 0.{read:02}\ntrim_ratio = 0.{trim:02}\nflush_ratio = 0.{flush:02}"
@@ -269,7 +272,7 @@ fn ratios_that_make_up_all_requests_leave_no_writes() {
 /// Checks that a fill of one page may return a flush as its single request, and that flushes do not change the
 /// addresses of writes.
 #[test]
-fn flushes_have_their_share_and_no_pages() {
+fn flush_frequency_matches_config_and_flushes_have_no_pages() {
     let mixed = "kind = 'mixed'\nparts = [{ weight = 1, space = 1, workload = { kind = 'uniform', flush_ratio = 0.25 } }]";
     let phases = "kind = 'phases'\nphases = [{ workload = { kind = 'uniform', flush_ratio = 0.25 } }]";
     for text in ["kind = 'uniform'\nflush_ratio = 0.25", mixed, phases] {
@@ -286,7 +289,7 @@ fn flushes_have_their_share_and_no_pages() {
                 other => panic!("{text}: {other:?}"),
             }
         }
-        law::assert_fits(&counts, &[0.25, 0.75]);
+        statistical_tests::assert_matches_weights(&counts, &[0.25, 0.75]);
         assert!((config(text).written_per_request() - 0.75).abs() < 1e-12);
     }
     let writes = |text: &str| {
@@ -300,7 +303,7 @@ fn flushes_have_their_share_and_no_pages() {
 }
 
 #[test]
-fn hints_are_one_above_the_oracles_class() {
+fn hint_is_temperature_class_plus_1() {
     for text in [SAMPLES[3].1, SAMPLES[5].1] {
         let config = config(text);
         let oracle = config.temperature(1000, Seed(1)).unwrap().unwrap();
@@ -316,7 +319,7 @@ fn hints_are_one_above_the_oracles_class() {
 }
 
 #[test]
-fn parts_of_a_mixture_keep_to_themselves() {
+fn mixture_parts_stay_in_their_page_ranges() {
     let config = config(SAMPLES[8].1);
     let mut counts = [0, 0];
     for request in requests(&config, 1000, &[50_000], true) {
@@ -324,14 +327,14 @@ fn parts_of_a_mixture_keep_to_themselves() {
         assert!(request.first.0 + request.pages <= if is_log { 500 } else { 800 });
         counts[usize::from(!is_log)] += 1;
     }
-    law::assert_fits(&counts, &[3.0, 1.0]);
+    statistical_tests::assert_matches_weights(&counts, &[3.0, 1.0]);
     let oracle = config.temperature(1000, Seed(1)).unwrap().unwrap();
     let classes = [0, 499, 500, 799, 800, 999].map(|page| oracle.class_of(wearwell_base::units::Lpn(page)));
     assert_eq!((oracle.classes(), classes), (2, [0, 0, 1, 1, 1, 1]));
 }
 
 #[test]
-fn phases_end_with_the_write_that_fills_them() {
+fn phase_ends_with_the_write_that_completes_it() {
     let text = "kind = 'phases'
                 [[phases]]
                 writes = 0.5
@@ -350,7 +353,7 @@ fn phases_end_with_the_write_that_fills_them() {
 }
 
 #[test]
-fn phases_scatter_alike() {
+fn phases_share_one_scattering() {
     let text = "kind = 'phases'
                 repeat = true
                 [[phases]]
@@ -370,8 +373,8 @@ fn phases_scatter_alike() {
 /// Pins the streams of the samples on a million pages: the first pages of four requests, and a hash of 10,000. A
 /// change here changes every published result, so it must be intentional.
 #[test]
-fn values_are_stable() {
-    let found: Vec<([u32; 4], u64)> = SAMPLES
+fn streams_equal_pinned_values() {
+    let streams: Vec<([u32; 4], u64)> = SAMPLES
         .iter()
         .map(|(_, text)| {
             let drawn = &requests(&config(text), 1_000_000, &[70_000], true)[..10_000];
@@ -384,7 +387,7 @@ fn values_are_stable() {
             (std::array::from_fn(|index| drawn[index].first.0), hash)
         })
         .collect();
-    assert_eq!(found, PINNED);
+    assert_eq!(streams, PINNED);
 }
 
 const PINNED: &[([u32; 4], u64)] = &[

@@ -1,13 +1,13 @@
 //! Zipf workload: popularity falls as a power of rank.
 
 use super::Workload;
-use super::alias::{Alias, threshold};
+use super::alias::{AliasTable, threshold};
 use super::error::require;
 use super::kind::Kind;
-use super::place::{Places, Space};
+use super::rank_map::{RankMap, Space};
+use super::request_stream::{AddressDistribution, build_workload};
 use super::requests::RequestConfig;
-use super::stream::{Addresses, stream};
-use super::temperature::RankClasses;
+use super::temperature::RankTemperature;
 use rand::RngCore;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -16,11 +16,11 @@ use wearwell_base::seed::{Random, Seed};
 use wearwell_base::temperature::Temperature;
 
 /// Largest number of temperature classes of the oracle.
-const CLASSES: u32 = 8;
+const MAX_CLASSES: u32 = 8;
 
 /// Buckets are one rank wide up to this rank; beyond it, their width is their first rank divided by this
 /// number. All values from 48 to 128 are equally fast: finer buckets reject less but miss the cache more.
-const FINENESS: u32 = 96;
+const RESOLUTION: u32 = 96;
 
 /// Zipf's law: the page of rank `k` (from 1) is drawn with a probability proportional to `k^-exponent`.
 ///
@@ -46,23 +46,23 @@ impl Zipf {
 impl Kind for Zipf {
     fn build(&self, space: &Space, seed: Seed) -> Result<Box<dyn Workload>, ConfigError> {
         self.check()?;
-        let law = ZipfLaw::new(self.exponent, space.logical_pages);
-        stream(law, &self.requests, space, seed, self.temperature(space)?)
+        let distribution = ZipfDistribution::new(self.exponent, space.logical_pages);
+        build_workload(distribution, &self.requests, space, seed, self.temperature(space)?)
     }
 
-    /// Returns at most eight classes with bounds that rise geometrically with rank. Pages within a class
-    /// differ in heat by the same factor in all classes, and at exponent 1 each class has about the same
-    /// share of the writes.
+    /// Returns at most eight classes with bounds that rise geometrically with rank. Pages within a class differ in
+    /// update frequency by the same factor in all classes, and at exponent 1 each class has about the same share of the
+    /// writes.
     fn temperature(&self, space: &Space) -> Result<Option<Box<dyn Temperature>>, ConfigError> {
         self.check()?;
         self.requests.check(space.logical_pages)?;
         let pages = f64::from(space.logical_pages);
-        let bound = |class: u32| libm::pow(pages, f64::from(class) / f64::from(CLASSES)).round() as u32;
-        let mut bounds: Vec<u32> = (1..CLASSES).map(bound).filter(|&b| b < space.logical_pages).collect();
+        let bound = |class: u32| libm::pow(pages, f64::from(class) / f64::from(MAX_CLASSES)).round() as u32;
+        let mut bounds: Vec<u32> = (1..MAX_CLASSES).map(bound).filter(|&b| b < space.logical_pages).collect();
         bounds.dedup();
         let classes = (0..=bounds.len() as u8).collect();
-        let places = Places::new(space, self.requests.shift, self.requests.scatter);
-        Ok(Some(Box::new(RankClasses { bounds, classes, places: Some(places) })))
+        let rank_map = RankMap::new(space, self.requests.shift, self.requests.scatter);
+        Ok(Some(Box::new(RankTemperature { bounds, classes, rank_map: Some(rank_map) })))
     }
 
     fn written_per_request(&self) -> f64 {
@@ -77,9 +77,9 @@ impl Kind for Zipf {
 /// draws a rank of the bucket uniformly, and accepts the rank with the ratio of its probability to that of
 /// the first one. This ratio rarely has to be computed: it is at least that of the last rank, which is known
 /// beforehand (the "squeeze"). See Devroye, "Non-Uniform Random Variate Generation", 1986, II.3 and III.4.
-pub(super) struct ZipfLaw {
+pub(super) struct ZipfDistribution {
     exponent: f64,
-    pick: Alias,
+    bucket_table: AliasTable,
     buckets: Vec<Bucket>,
 }
 
@@ -90,26 +90,30 @@ struct Bucket {
     /// Number of ranks.
     width: u32,
     /// Draws below this threshold are accepted for any rank of the bucket.
-    squeeze: u64,
+    accept_threshold: u64,
 }
 
-impl ZipfLaw {
-    pub fn new(exponent: f64, ranks: u32) -> Self {
+impl ZipfDistribution {
+    pub fn new(exponent: f64, rank_count: u32) -> Self {
         let mut buckets = Vec::new();
         let mut weights = Vec::new();
-        let mut left = ranks;
-        while left > 0 {
-            let first = ranks - left + 1;
-            let width = (first / FINENESS).max(1).min(left);
+        let mut remaining = rank_count;
+        while remaining > 0 {
+            let first = rank_count - remaining + 1;
+            let width = (first / RESOLUTION).max(1).min(remaining);
             let ratio = f64::from(first) / f64::from(first + (width - 1));
             // Slightly below the true ratio, so that rounding never accepts a draw that the exact test would reject.
-            let squeeze = threshold(libm::pow(ratio, exponent) * (1.0 - 1e-12));
-            buckets.push(Bucket { first, width, squeeze: if width == 1 { u64::MAX } else { squeeze } });
+            let accept_threshold = threshold(libm::pow(ratio, exponent) * (1.0 - 1e-12));
+            buckets.push(Bucket {
+                first,
+                width,
+                accept_threshold: if width == 1 { u64::MAX } else { accept_threshold },
+            });
             // `libm` instead of the standard library, whose powers differ between platforms.
             weights.push(f64::from(width) * libm::pow(f64::from(first), -exponent));
-            left -= width;
+            remaining -= width;
         }
-        ZipfLaw { exponent, pick: Alias::new(&weights), buckets }
+        ZipfDistribution { exponent, bucket_table: AliasTable::new(&weights), buckets }
     }
 
     /// Returns true if the uniform number `draw` accepts `rank` of `bucket`, by the exact test.
@@ -119,16 +123,16 @@ impl ZipfLaw {
     }
 }
 
-impl Addresses for ZipfLaw {
+impl AddressDistribution for ZipfDistribution {
     #[inline(always)]
     fn draw(&mut self, random: &mut Random, _length: u32) -> u32 {
         loop {
-            let bucket = self.buckets[self.pick.pick(random.next_u64())];
+            let bucket = self.buckets[self.bucket_table.pick(random.next_u64())];
             // The high half selects the rank; the low half serves as an independent number for the test.
             let product = u128::from(random.next_u64()) * u128::from(bucket.width);
             let rank = bucket.first + (product >> 64) as u32;
             let draw = product as u64;
-            if draw < bucket.squeeze || self.accepts(bucket, rank, draw) {
+            if draw < bucket.accept_threshold || self.accepts(bucket, rank, draw) {
                 return rank - 1;
             }
         }
@@ -137,13 +141,13 @@ impl Addresses for ZipfLaw {
 
 #[cfg(test)]
 mod tests {
-    use super::super::law::{assert_fits, assert_mean, draw_pages};
+    use super::super::statistical_tests::{assert_matches_weights, assert_mean, draw_pages};
     use super::*;
 
     const EXPONENTS: [f64; 7] = [0.01, 0.5, 0.99, 1.0, 1.2, 2.5, 40.0];
 
     #[test]
-    fn every_rank_has_its_share() {
+    fn rank_frequencies_match_distribution() {
         for exponent in EXPONENTS {
             for ranks in [1, 2, 3, 10, 97, 1000, 100_000] {
                 let config = format!("kind = 'zipf'\nexponent = {exponent}");
@@ -152,7 +156,7 @@ mod tests {
                     counts[page as usize] += 1;
                 }
                 let weights: Vec<f64> = (1..=ranks).map(|rank| f64::from(rank).powf(-exponent)).collect();
-                assert_fits(&counts, &weights);
+                assert_matches_weights(&counts, &weights);
             }
         }
     }
@@ -174,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn the_head_and_the_mean_log_rank_are_exact_on_large_spaces() {
+    fn top_ranks_and_mean_log_rank_match_distribution_on_large_spaces() {
         for exponent in EXPONENTS {
             for ranks in [1_000_000, 375_809_638, u32::MAX] {
                 let power = |rank: f64| rank.powf(-exponent);
@@ -195,36 +199,39 @@ mod tests {
     }
 
     #[test]
-    fn no_space_needs_many_buckets() {
-        assert!(ZipfLaw::new(0.99, u32::MAX).buckets.len() < 1900);
+    fn largest_space_needs_few_buckets() {
+        assert!(ZipfDistribution::new(0.99, u32::MAX).buckets.len() < 1900);
     }
 
     #[test]
-    fn the_squeeze_never_accepts_more_than_the_law() {
+    fn accept_threshold_never_exceeds_exact_test() {
         for exponent in EXPONENTS {
-            let law = ZipfLaw::new(exponent, u32::MAX);
-            for bucket in law.buckets.iter().filter(|bucket| bucket.width > 1) {
+            let distribution = ZipfDistribution::new(exponent, u32::MAX);
+            for bucket in distribution.buckets.iter().filter(|bucket| bucket.width > 1) {
                 assert!(
-                    law.accepts(*bucket, bucket.first + (bucket.width - 1), bucket.squeeze.saturating_sub(1))
-                        || bucket.squeeze == 0
+                    distribution.accepts(
+                        *bucket,
+                        bucket.first + (bucket.width - 1),
+                        bucket.accept_threshold.saturating_sub(1)
+                    ) || bucket.accept_threshold == 0
                 );
             }
         }
     }
 
     #[test]
-    fn classes_follow_rank() {
+    fn temperature_class_rises_with_rank() {
         let zipf = Zipf { exponent: 0.99, requests: RequestConfig { scatter: true, ..Default::default() } };
         for logical_pages in [1, 2, 3, 5, 1000] {
             let space = Space { logical_pages, scatter: Seed(5) };
             let oracle = zipf.temperature(&space).unwrap().unwrap();
-            let places = Places::new(&space, 0.0, true);
+            let rank_map = RankMap::new(&space, 0.0, true);
             let classes: Vec<u8> = (0..logical_pages)
-                .map(|rank| oracle.class_of(wearwell_base::units::Lpn(places.page(rank))))
+                .map(|rank| oracle.class_of(wearwell_base::units::Lpn(rank_map.page(rank))))
                 .collect();
             assert!(classes.is_sorted() && classes[0] == 0);
             assert_eq!(u32::from(classes[classes.len() - 1]) + 1, u32::from(oracle.classes()));
-            assert!(u32::from(oracle.classes()) <= CLASSES.min(logical_pages));
+            assert!(u32::from(oracle.classes()) <= MAX_CLASSES.min(logical_pages));
         }
     }
 }

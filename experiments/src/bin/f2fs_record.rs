@@ -14,14 +14,15 @@ f2fs_record [--only TEXT] [--memory /dev/shm] [--out experiments/recordings]
 Records all loads with 2, 4 and 6 logs and writes f2fs.columns.xz and f2fs.csv; --only those whose name has TEXT in it.
 Needs the packages user-mode-linux, f2fs-tools, fio, busybox and kmod.";
 
-fn one(case: &Case, memory: &Path) -> Result<Recording, Failure> {
+fn record_case(case: &Case, memory: &Path) -> Result<Recording, Failure> {
     let folder = |parent: &Path| tempfile::Builder::new().prefix("wearwell-").tempdir_in(parent);
     let memory = folder(memory)?;
-    // Not in the usual folder for memory, over which the guest mounts another file system.
+    // The scratch folder must not be in the usual folder for memory, because the guest mounts another file system
+    // there.
     let scratch = folder(&std::env::temp_dir())?;
-    let (known, requests) = record(case, memory.path(), scratch.path())?;
-    eprintln!("{}: {} MiB, {:.4}", case.name(), known.written_bytes >> 20, known.write_amplification());
-    Ok(Recording { known, requests })
+    let (info, requests) = record(case, memory.path(), scratch.path())?;
+    eprintln!("{}: {} MiB, {:.4}", case.name(), info.written_bytes >> 20, info.write_amplification());
+    Ok(Recording { info, requests })
 }
 
 fn main() -> Result<(), Failure> {
@@ -42,6 +43,6 @@ fn main() -> Result<(), Failure> {
     }
     stop::on_signals()?;
     let cases = Case::all().into_iter().filter(|case| case.name().contains(&only));
-    let recordings = cases.map(|case| one(&case, &memory)).collect::<Result<Vec<_>, _>>()?;
+    let recordings = cases.map(|case| record_case(&case, &memory)).collect::<Result<Vec<_>, _>>()?;
     write(&recordings, &out, NAME)
 }

@@ -9,7 +9,7 @@ use wearwell_experiments::nvmfs::host::HostFileSystem;
 use wearwell_experiments::nvmfs::job::{GeneratedJob, Job, play};
 use wearwell_experiments::nvmfs::nilfs_logs::NilfsLogs;
 use wearwell_experiments::nvmfs::recorder::{OnWrite, Recorder};
-use wearwell_experiments::nvmfs::recording::{Known, NAME, Recording, Setting};
+use wearwell_experiments::nvmfs::recording::{FileSystemRecordingInfo, NAME, Recording, Setting};
 use wearwell_experiments::nvmfs::stop;
 use wearwell_experiments::recordings::{paths, read, write};
 use wearwell_nvmfs::workload::{FILE_WORKLOADS, FileWorkloadConfig};
@@ -31,17 +31,17 @@ struct Settings {
     workloads: Vec<String>,
     utilisations: Vec<f64>,
     disk_mib: u64,
-    /// Size of the page cache: a sixth of the disk, as 4 GB beside 24 GB in the paper.
+    /// Size of the page cache: a sixth of the disk, like the 4 GB of memory and 24 GB of disk in the paper.
     cache_mib: u64,
-    /// Bytes that the main phase writes.
+    /// Number of bytes that the main phase writes.
     written_mib: u64,
     /// Time limit of a run.
     limit_seconds: u32,
     seed: u64,
-    /// Folder for the disk's content, on a tmpfs.
+    /// Folder on a tmpfs for the content of the disk.
     memory: PathBuf,
     /// Folder in which each recording is stored.
-    kept: Option<PathBuf>,
+    recordings_folder: Option<PathBuf>,
     out: PathBuf,
 }
 
@@ -58,7 +58,7 @@ impl Default for Settings {
             limit_seconds: 900,
             seed: 1,
             memory: "/dev/shm".into(),
-            kept: None,
+            recordings_folder: None,
             out: "experiments/recordings".into(),
         }
     }
@@ -83,7 +83,7 @@ fn settings(mut parser: lexopt::Parser) -> Result<Settings, Failure> {
             Long("limit-s") => settings.limit_seconds = parser.value()?.parse()?,
             Long("seed") => settings.seed = parser.value()?.parse()?,
             Long("memory") => settings.memory = parser.value()?.into(),
-            Long("kept") => settings.kept = Some(parser.value()?.into()),
+            Long("kept") => settings.recordings_folder = Some(parser.value()?.into()),
             Long("out") => settings.out = parser.value()?.into(),
             Long("help") => {
                 println!("{HELP}");
@@ -105,7 +105,7 @@ fn job(settings: &Settings, setting: &Setting, scratch: &Path) -> Result<Job, Fa
         seed: *seed,
         main_bytes: main_bytes(settings, workload),
         sync_bytes: Some(setting.cache_bytes),
-        unlike: false,
+        unique_pages: false,
     };
     let mut job = Job::generated(&job, &["play"], scratch)?;
     job.limit_seconds = settings.limit_seconds;
@@ -113,42 +113,44 @@ fn job(settings: &Settings, setting: &Setting, scratch: &Path) -> Result<Job, Fa
 }
 
 /// Returns the bytes that the main phase of a workload writes. PostMark's files are so small that file systems send
-/// some five times as much to the disk.
+/// about five times this number of bytes to the disk.
 fn main_bytes(settings: &Settings, workload: &str) -> u64 {
     let share = if workload == "postmark" { 4 } else { 1 };
     (settings.written_mib << 20) / share
 }
 
-/// Records one file system under one workload; further output of the job is written to `said`.
-fn record(settings: &Settings, setting: &Setting, said: &Path) -> Result<Recording, Failure> {
+/// Records one file system under one workload; further output of the job is written to `log_path`.
+fn record(settings: &Settings, setting: &Setting, log_path: &Path) -> Result<Recording, Failure> {
     let folder = |parent: &Path| tempfile::Builder::new().prefix("wearwell-").tempdir_in(parent);
     let memory = folder(&settings.memory)?;
-    // Not in the usual folder for memory, over which a guest mounts another file system.
+    // The scratch folder must not be in the usual folder for memory, because a guest mounts another file system
+    // there.
     let scratch = folder(&std::env::temp_dir())?;
     let logs = Arc::new(NilfsLogs::default());
-    let witness = Arc::clone(&logs);
-    let on_write: OnWrite = Box::new(move |disk, offset, data| witness.written(disk, offset, data));
-    let recorder = Recorder::start_watched(memory.path(), setting.disk_bytes, on_write)?;
+    let observer = Arc::clone(&logs);
+    let on_write: OnWrite = Box::new(move |disk, offset, data| observer.record_write(disk, offset, data));
+    let recorder = Recorder::start_with_callback(memory.path(), setting.disk_bytes, on_write)?;
     let job = job(settings, setting, scratch.path())?;
-    let (requests, seen) = match HostFileSystem::named(&setting.file_system) {
+    let (requests, output) = match HostFileSystem::named(&setting.file_system) {
         Some(host) => {
-            let seen = host.run(&recorder, &job, setting.cache_bytes, scratch.path())?;
-            (recorder.requests(), seen)
+            let output = host.run(&recorder, &job, setting.cache_bytes, scratch.path())?;
+            (recorder.requests(), output)
         }
         None if setting.file_system == NILFS2 => {
-            let mut seen = guest::run(&recorder, &logs, &job, setting.cache_bytes, scratch.path())?;
-            let (requests, measured_from) = guest::merged(&recorder.requests(), seen.set_up_requests);
-            seen.set_up_requests = measured_from;
-            (requests, seen)
+            let mut output = guest::run(&recorder, &logs, &job, setting.cache_bytes, scratch.path())?;
+            let (requests, measured_from) =
+                guest::merge_requests(&recorder.requests(), output.set_up_requests);
+            output.set_up_requests = measured_from;
+            (requests, output)
         }
         None => return Err(format!("no file system called {}", setting.file_system).into()),
     };
-    std::fs::write(said, seen.lines.join("\n"))?;
-    Ok(Recording { known: Known::new(setting, &requests, &seen)?, requests })
+    std::fs::write(log_path, output.lines.join("\n"))?;
+    Ok(Recording { info: FileSystemRecordingInfo::new(setting, &requests, &output)?, requests })
 }
 
 /// Returns all settings to record.
-fn all(settings: &Settings) -> Vec<Setting> {
+fn all_settings(settings: &Settings) -> Vec<Setting> {
     let mut all = Vec::new();
     for file_system in &settings.file_systems {
         for utilisation in &settings.utilisations {
@@ -165,14 +167,14 @@ fn all(settings: &Settings) -> Vec<Setting> {
     all
 }
 
-/// Returns the recording stored in `folder`, after making it if it is missing.
-fn kept(settings: &Settings, setting: &Setting, folder: &Path) -> Result<Recording, Failure> {
+/// Returns the recording that is stored in `folder`; records it if it is missing.
+fn read_or_record(settings: &Settings, setting: &Setting, folder: &Path) -> Result<Recording, Failure> {
     let name = setting.name();
     let [requests, table] = paths(folder, &name);
     if !table.exists() {
         std::fs::create_dir_all(folder)?;
         let recording = record(settings, setting, &folder.join(format!("{name}.log")))?;
-        let Known { user_written_bytes, written_bytes, seconds, .. } = recording.known;
+        let FileSystemRecordingInfo { user_written_bytes, written_bytes, seconds, .. } = recording.info;
         eprintln!("{name}: {} MiB made {} in {seconds:.0} s", user_written_bytes >> 20, written_bytes >> 20);
         write(&[recording], folder, &name)?;
     }
@@ -188,13 +190,13 @@ fn main() -> Result<(), Failure> {
         return play(Path::new(job), Path::new(root));
     }
     let settings = settings(lexopt::Parser::from_args(arguments))?;
-    let folder = settings.kept.as_ref().ok_or("--kept FOLDER is missing")?;
+    let folder = settings.recordings_folder.as_ref().ok_or("--kept FOLDER is missing")?;
     stop::on_signals()?;
     let (mut recordings, mut failed) = (Vec::new(), 0);
-    for setting in all(&settings) {
-        match kept(&settings, &setting, folder) {
+    for setting in all_settings(&settings) {
+        match read_or_record(&settings, &setting, folder) {
             Ok(recording) => recordings.push(recording),
-            Err(error) if stop::asked() => return Err(error),
+            Err(error) if stop::is_stop_requested() => return Err(error),
             Err(error) => {
                 eprintln!("{}: {error}", setting.name());
                 failed += 1;

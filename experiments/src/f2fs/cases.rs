@@ -1,6 +1,6 @@
 //! Cases to record: the loads of Yang et al. (2014), Figure 2 and Table 1, with 2, 4 and 6 logs.
 
-/// Bytes that the loads of Figure 2 write: a sixty-fourth of the paper's 8 GiB.
+/// Number of bytes that the loads of Figure 2 write: one sixty-fourth of the paper's 8 GiB.
 pub const FILE_BYTES: u64 = 128 << 20;
 
 /// Size of the file that is synced after each write.
@@ -9,15 +9,15 @@ pub const SYNCED_BYTES: u64 = 8 << 20;
 /// Size of the file that is overwritten at random: three quarters of the capacity of F2FS.
 pub const AGED_BYTES: u64 = 650 << 20;
 
-/// Bytes of overwrites: fio writes each page twice, once in each pass.
+/// Number of overwritten bytes: fio writes each page twice, once in each pass.
 pub const OVERWRITTEN_BYTES: u64 = 2 * AGED_BYTES;
 
 /// Numbers of logs.
 pub const LOGS: [u8; 3] = [2, 4, 6];
 
-/// Part of the experiment that a recording belongs to.
+/// Part of the experiment to which a recording belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
+pub enum CasePart {
     /// The eight loads of Figure 2 on a new file system.
     Figure2,
     /// Loads of Figure 2 with a sync after each write, a detail that the paper leaves open.
@@ -26,20 +26,20 @@ pub enum Part {
     Aged,
 }
 
-/// A recording to be made.
+/// A recording to make.
 #[derive(Clone, Debug)]
 pub struct Case {
     /// Part of the experiment.
-    pub part: Part,
+    pub part: CasePart,
     /// Description of the load.
     pub load: String,
-    /// Mount option `active_logs`.
+    /// Value of the mount option `active_logs`.
     pub logs: u8,
     /// Seed of fio's random offsets.
     pub seed: u64,
-    /// Options of fio.
+    /// Options of fio, which define the load.
     fio: String,
-    /// Options of the mount.
+    /// Additional mount options.
     mount: &'static str,
 }
 
@@ -52,38 +52,39 @@ impl Case {
         cases
     }
 
-    /// Returns load, logs and seed as one word.
+    /// Returns the load, the logs and the seed as one name.
     pub fn name(&self) -> String {
         format!("{}, {} logs, seed {}", self.load, self.logs, self.seed)
     }
 
-    /// Returns the size of the disk, bytes.
+    /// Returns the size of the disk in bytes.
     pub fn disk_bytes(&self) -> u64 {
-        if self.part == Part::Aged { 1 << 30 } else { 512 << 20 }
+        if self.part == CasePart::Aged { 1 << 30 } else { 512 << 20 }
     }
 
-    /// Returns the guest's memory: twice the bytes of Figure 2's loads, so that the write-back limit of a tenth of
-    /// memory is reached during the load.
+    /// Returns the memory of the guest: twice the bytes of Figure 2's loads, so that the write-back limit, a tenth of
+    /// the memory, is reached during the load.
     pub fn memory_bytes(&self) -> u64 {
-        if self.part == Part::Aged { 512 << 20 } else { 256 << 20 }
+        if self.part == CasePart::Aged { 512 << 20 } else { 256 << 20 }
     }
 
-    /// Returns the bytes that the load writes in its measured part.
+    /// Returns the number of bytes that the load writes in its measured part.
     pub fn load_bytes(&self) -> u64 {
         match self.part {
-            Part::Figure2 => FILE_BYTES,
-            Part::Synced => SYNCED_BYTES,
-            Part::Aged => OVERWRITTEN_BYTES,
+            CasePart::Figure2 => FILE_BYTES,
+            CasePart::Synced => SYNCED_BYTES,
+            CasePart::Aged => OVERWRITTEN_BYTES,
         }
     }
 
-    /// Returns the guest's script; it prints `set_up` at the start of the measured part.
+    /// Returns the script of the guest, which prints `set_up` at the start of the measured part.
     pub fn script(&self, set_up: &str) -> String {
         let Case { logs, mount, seed, fio, .. } = self;
         let job = "fio --filename=/mnt/fs/file --ioengine=psync --fallocate=none --output-format=terse";
-        // Write-back begins after 8 MiB: most overwritten data reaches the disk soon, as with the paper's direct I/O.
+        // Write-back begins after 8 MiB, so that most overwritten data reaches the disk soon, as with the paper's
+        // direct I/O.
         let (before, fill) = match self.part {
-            Part::Aged => (
+            CasePart::Aged => (
                 "echo 16777216 > /proc/sys/vm/dirty_bytes; echo 8388608 > /proc/sys/vm/dirty_background_bytes\n",
                 format!("{job} --name=fill --rw=write --bs=1m --size={AGED_BYTES} > /dev/null; sync\n"),
             ),
@@ -103,14 +104,15 @@ impl Case {
 fn figure_2() -> Vec<Case> {
     let mut cases = Vec::new();
     for size in ["1k", "4k"] {
-        for (direct, way) in ["buffered", "direct"].into_iter().enumerate() {
+        for (direct, mode) in ["buffered", "direct"].into_iter().enumerate() {
             for (order, rw) in [("sequential", "write"), ("random", "randwrite")] {
-                // Some pages are written back before all of their quarters are complete, depending on the speed.
+                // Some pages are written back before all of their quarters are complete; the number of such pages
+                // depends on the speed.
                 let seeds = if size == "1k" && rw == "randwrite" { 3 } else { 1 };
                 let keys = LOGS.into_iter().flat_map(|logs| (1..=seeds).map(move |seed| (logs, seed)));
                 cases.extend(keys.map(|(logs, seed)| Case {
-                    part: Part::Figure2,
-                    load: format!("{order} {size} {way}"),
+                    part: CasePart::Figure2,
+                    load: format!("{order} {size} {mode}"),
                     logs,
                     seed,
                     fio: format!("--rw={rw} --bs={size} --direct={direct} --size={FILE_BYTES}"),
@@ -124,9 +126,9 @@ fn figure_2() -> Vec<Case> {
 
 fn synced() -> Vec<Case> {
     let orders = [("sequential", "write"), ("random", "randwrite")];
-    let of = |(order, rw): (&str, &str)| {
+    let cases_of = |(order, rw): (&str, &str)| {
         LOGS.map(|logs| Case {
-            part: Part::Synced,
+            part: CasePart::Synced,
             load: format!("{order} 4k direct synced"),
             logs,
             seed: 1,
@@ -134,28 +136,28 @@ fn synced() -> Vec<Case> {
             mount: "",
         })
     };
-    orders.into_iter().flat_map(of).collect()
+    orders.into_iter().flat_map(cases_of).collect()
 }
 
 /// Returns the cases with an aged file system. Current F2FS overwrites in place under direct I/O, for any number of
 /// logs, unless it is mounted with `mode=lfs`; and with direct I/O and `mode=lfs`, Linux 6.1 does not survive
-/// foreground cleaning. The paper's kernel sent direct writes through the page cache to a new place at once. Buffered
-/// writes with `mode=lfs` are closest to that.
+/// foreground cleaning. The paper's kernel sent direct writes through the page cache to a new place immediately.
+/// Buffered writes with `mode=lfs` are closest to this behaviour.
 fn aged() -> Vec<Case> {
     let kinds = [
         ("overwrites logged", ",mode=lfs", "", 1..=3),
         ("overwrites logged, synced", ",mode=lfs", "--fdatasync=64", 1..=1),
     ];
     let mut cases = Vec::new();
-    for (load, mount, more, seeds) in kinds {
+    for (load, mount, extra, seeds) in kinds {
         for logs in LOGS {
             cases.extend(seeds.clone().map(|seed| Case {
-                part: Part::Aged,
+                part: CasePart::Aged,
                 load: load.to_owned(),
                 logs,
                 seed,
                 fio: format!(
-                    "--rw=randwrite --bs=4k --size={AGED_BYTES} --io_size={OVERWRITTEN_BYTES} {more}"
+                    "--rw=randwrite --bs=4k --size={AGED_BYTES} --io_size={OVERWRITTEN_BYTES} {extra}"
                 ),
                 mount,
             }));
@@ -170,10 +172,13 @@ mod tests {
     use std::collections::BTreeSet;
 
     #[test]
-    fn the_papers_eight_loads_are_recorded_with_each_number_of_logs() {
+    fn eight_loads_of_paper_are_recorded_with_each_log_count() {
         let cases = Case::all();
-        let loads: BTreeSet<&str> =
-            cases.iter().filter(|case| case.part == Part::Figure2).map(|case| case.load.as_str()).collect();
+        let loads: BTreeSet<&str> = cases
+            .iter()
+            .filter(|case| case.part == CasePart::Figure2)
+            .map(|case| case.load.as_str())
+            .collect();
         assert_eq!(loads.len(), 8, "{loads:?}");
         for load in loads {
             let first = cases.iter().filter(|case| case.load == load && case.seed == 1);
@@ -189,7 +194,7 @@ mod tests {
             let script = case.script("HERE");
             let (before, after) = script.split_once("echo 'HERE'").unwrap();
             assert!(before.contains(&format!("active_logs={}", case.logs)) && after.contains("sync"));
-            assert_eq!(before.contains("fio"), case.part == Part::Aged);
+            assert_eq!(before.contains("fio"), case.part == CasePart::Aged);
         }
     }
 }

@@ -7,47 +7,52 @@ use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use wearwell_trace::{Op, RequestBatch};
 
-/// Name of the files of requests and of descriptions.
+/// Name of the files with the requests and the table.
 pub const NAME: &str = "f2fs";
 const REQUESTS: &[u8] = include_bytes!("../../recordings/f2fs.columns.xz");
 const TABLE: &str = include_str!("../../recordings/f2fs.csv");
 
 /// Figures of a recording.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Known {
-    /// Volume of the requests.
+pub struct F2fsRecordingInfo {
+    /// Volume of the recording in the requests.
     pub volume: u32,
     /// Description of the load.
     pub load: String,
-    /// Mount option `active_logs`.
+    /// Value of the mount option `active_logs`.
     pub logs: u8,
     /// Seed of the load.
     pub seed: u64,
-    /// Size of the disk.
+    /// Size of the disk in bytes.
     pub disk_bytes: u64,
-    /// Bytes that the load wrote.
+    /// Number of bytes that the load wrote.
     pub load_bytes: u64,
-    /// Index of the first measured request, from 0.
+    /// Index of the first measured request, starting from 0.
     pub measured_from: usize,
-    /// Bytes that F2FS wrote for the load, up to the end of a sync.
+    /// Number of bytes that F2FS wrote for the load, until a final sync was complete.
     pub written_bytes: u64,
-    /// Number of these pages that cleaning moved.
+    /// Number of pages that cleaning moved, which are included in these bytes.
     pub moved_pages: u64,
-    /// Number of checkpoints among the writes.
+    /// Number of checkpoints among these writes.
     pub checkpoints: u64,
-    /// Number of requests of the recording.
+    /// Number of requests in the recording.
     pub requests: usize,
     /// Checksum of the requests.
     pub checksum: String,
 }
 
 /// Requests of F2FS to its disk, without reads.
-pub type Recording = recordings::Recording<Known>;
+pub type Recording = recordings::Recording<F2fsRecordingInfo>;
 
-impl Known {
-    /// Returns the figures of a recording of `case`, before it is labelled.
-    pub fn new(case: &Case, moved_pages: u64, measured_from: usize, requests: &RequestBatch) -> Known {
-        Known {
+impl F2fsRecordingInfo {
+    /// Returns the figures of a recording of `case`, before its volume and checksum are set.
+    pub fn new(
+        case: &Case,
+        moved_pages: u64,
+        measured_from: usize,
+        requests: &RequestBatch,
+    ) -> F2fsRecordingInfo {
+        F2fsRecordingInfo {
             volume: 0,
             load: case.load.clone(),
             logs: case.logs,
@@ -63,38 +68,38 @@ impl Known {
         }
     }
 
-    /// Returns the bytes that F2FS wrote for each byte that the load wrote.
+    /// Returns the number of bytes that F2FS wrote per byte that the load wrote.
     pub fn write_amplification(&self) -> f64 {
         self.written_bytes as f64 / self.load_bytes as f64
     }
 }
 
-impl recordings::Known for Known {
+impl recordings::RecordingInfo for F2fsRecordingInfo {
     fn label(&self) -> Label {
         Label { volume: self.volume, requests: self.requests, checksum: self.checksum.clone() }
     }
 
-    fn labelled(self, Label { volume, requests, checksum }: Label) -> Self {
-        Known { volume, requests, checksum, ..self }
+    fn with_label(self, Label { volume, requests, checksum }: Label) -> Self {
+        F2fsRecordingInfo { volume, requests, checksum, ..self }
     }
 
     fn name(&self) -> String {
         format!("{} with {} logs", self.load, self.logs)
     }
 
-    fn is_of(&self, requests: &RequestBatch) -> bool {
+    fn matches(&self, requests: &RequestBatch) -> bool {
         written_bytes(requests, self.measured_from) == self.written_bytes
     }
 }
 
-/// Bytes of the disk where `mkfs.f2fs` puts both checkpoints on disks of this size.
+/// Byte range of the disk in which `mkfs.f2fs` puts both checkpoints on disks of this size.
 const CHECKPOINTS: Range<u64> = 2 << 20..6 << 20;
 
-/// Counts checkpoints by the requests that write there: pages of one checkpoint are contiguous.
+/// Counts checkpoints by the requests that write to this range: pages of one checkpoint are contiguous.
 fn checkpoints(requests: &RequestBatch, from: usize) -> u64 {
-    let is_one =
+    let is_checkpoint =
         |at: &usize| requests.op[*at] == Op::Write && CHECKPOINTS.contains(&requests.offset_bytes[*at]);
-    (from..requests.len()).filter(is_one).count() as u64
+    (from..requests.len()).filter(is_checkpoint).count() as u64
 }
 
 /// Reads the shipped recordings.
@@ -115,7 +120,7 @@ mod tests {
     fn shipped_recordings_are_complete_and_one_per_case() {
         let recordings = read().unwrap();
         let keys: BTreeSet<(&str, u8, u64)> =
-            recordings.iter().map(|one| (one.known.load.as_str(), one.known.logs, one.known.seed)).collect();
+            recordings.iter().map(|one| (one.info.load.as_str(), one.info.logs, one.info.seed)).collect();
         let cases = Case::all();
         assert_eq!(keys, cases.iter().map(|case| (case.load.as_str(), case.logs, case.seed)).collect());
         assert_eq!(keys.len(), recordings.len());

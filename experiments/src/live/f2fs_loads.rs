@@ -1,13 +1,13 @@
-//! The F2FS loads of the log-on-log paper on live drives, in the same form as recorded.
+//! The F2FS loads of the log-on-log paper on live drives, in the same form as in the recordings.
 
 use crate::Failure;
 use crate::f2fs::cases::Case;
-use crate::f2fs::record::known;
-use crate::f2fs::replayed::DRIVES;
-use crate::f2fs::shipped::Known;
-use crate::live::drives::{Done, Drives, Wanted};
+use crate::f2fs::record::info_from_output;
+use crate::f2fs::replay::DRIVES;
+use crate::f2fs::shipped::F2fsRecordingInfo;
+use crate::live::drives::{DriveCounts, DriveSpec, Drives};
 use crate::live::file_systems;
-use crate::live::measure::{Bench, DONE_LINE, ENDED_LINE, ONE};
+use crate::live::measure::{DONE_LINE, ENDED_LINE, MEASUREMENT_LOCK, ScriptRun};
 use crate::nvmfs::job::SET_UP_LINE;
 use serde::{Deserialize, Serialize};
 use std::sync::{Arc, PoisonError};
@@ -18,30 +18,31 @@ const LIMIT_SECONDS: u32 = 900;
 
 /// Results of a load.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Live {
+pub struct LiveResult {
     /// Figures of the requests of F2FS.
-    pub known: Known,
-    /// Results of the drives, in the order of [`DRIVES`].
-    pub drives: Vec<Done>,
-    /// Messages of the file system's checker: empty if it found no errors.
+    #[serde(rename = "known")]
+    pub info: F2fsRecordingInfo,
+    /// Counts of the drives, in the order of [`DRIVES`].
+    pub drives: Vec<DriveCounts>,
+    /// Messages of the file system's checker: empty if it found no error.
     pub check: String,
 }
 
-impl Live {
+impl LiveResult {
     /// Runs the load of `case` on F2FS over drives that were completely written before.
     ///
     /// # Errors
     ///
-    /// As for mounting; a guest that does not complete its work; drives whose counts do not add up.
-    pub fn measure(case: &Case) -> Result<Live, Failure> {
-        let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+    /// The errors of mounting; a guest that does not complete its work; drives whose counts do not agree.
+    pub fn measure(case: &Case) -> Result<LiveResult, Failure> {
+        let _lock = MEASUREMENT_LOCK.lock().unwrap_or_else(PoisonError::into_inner);
         let system = file_systems::find(&format!("f2fs_{}", case.logs))?;
         let folder = tempfile::Builder::new().prefix("wearwell-live-").tempdir()?;
         let kind = |pages_per_block| if pages_per_block == 64 { "page" } else { "page_2m" };
-        let wanted: Vec<Wanted> = DRIVES.iter().map(|&(pages, trims)| (kind(pages), trims)).collect();
-        let drives = Arc::new(Drives::new(&wanted, case.disk_bytes())?);
-        drives.use_all(case.disk_bytes())?;
-        let bench = Bench {
+        let specs: Vec<DriveSpec> = DRIVES.iter().map(|&(pages, trims)| (kind(pages), trims)).collect();
+        let drives = Arc::new(Drives::new(&specs, case.disk_bytes())?);
+        drives.fill(case.disk_bytes())?;
+        let bench = ScriptRun {
             system,
             drives: &drives,
             disk_bytes: case.disk_bytes(),
@@ -49,18 +50,21 @@ impl Live {
             scratch: folder.path(),
             limit_seconds: LIMIT_SECONDS,
         };
-        let script =
-            format!("{}echo '{DONE_LINE}'\n{}echo '{ENDED_LINE}'\n", case.script(SET_UP_LINE), system.end());
+        let script = format!(
+            "{}echo '{DONE_LINE}'\n{}echo '{ENDED_LINE}'\n",
+            case.script(SET_UP_LINE),
+            system.end_script()
+        );
         bench.run(&script, |recorder, seen| {
             let (Some(set_up), Some(done), true) = (&seen.set_up, &seen.done, seen.is_ended) else {
-                let said = seen.lines.join("\n");
-                return Err(format!("{}: it did not end well:\n{said}", case.name()).into());
+                let output = seen.lines.join("\n");
+                return Err(format!("{}: it did not end well:\n{output}", case.name()).into());
             };
             let (all, mut requests) = (recorder.requests(), RequestBatch::default());
             (0..done.requests).for_each(|at| requests.push(&all.get(at)));
-            let (known, _) = known(case, &seen.lines, &requests, set_up.requests)?;
+            let (info, _) = info_from_output(case, &seen.lines, &requests, set_up.requests)?;
             let drives = done.drives.iter().zip(&set_up.drives).map(|(now, then)| now.since(then)).collect();
-            Ok(Live { known, drives, check: system.check(&recorder.disk)?.unwrap_or_default() })
+            Ok(LiveResult { info, drives, check: system.check(&recorder.disk)?.unwrap_or_default() })
         })
     }
 }

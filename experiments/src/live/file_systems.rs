@@ -1,65 +1,66 @@
-//! File systems of the measurements: commands that make, mount and check them, with discards and without.
+//! File systems of the measurements: the commands that make, mount and check them, with discards and without.
 
 use crate::Failure;
 use crate::nvmfs::clean_up::output_of;
-use crate::nvmfs::guest::{CLEANER, RESERVED_PERCENT, SEGMENT_BLOCKS, WRITTEN_AT_BLOCKS};
+use crate::nvmfs::guest::{CLEANER_CONFIG, RESERVED_PERCENT, SEGMENT_BLOCKS, SEGMENT_WRITE_BLOCKS};
 use std::ops::Range;
 use std::path::Path;
 
 /// Bytes of a block, equal for all file systems.
 const BLOCK_BYTES: u64 = 4096;
 
-/// Kernel that runs a file system.
+/// Kernel in which a file system runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kernel {
-    /// Kernel of the machine, on a loop device.
+    /// The kernel of the machine, with a loop device.
     Host,
-    /// Kernel of User-mode Linux.
+    /// The kernel of User-mode Linux.
     Guest,
 }
 
-/// A file system. Commands are shell commands, with `$DEV` for its disk and `$ROOT` for its mount point.
+/// A file system. Its commands are shell commands, with `$DEV` for its disk and `$ROOT` for its mount point.
 pub struct FileSystem {
-    /// Name in settings and tables.
+    /// Name of the file system in settings and tables.
     pub name: &'static str,
-    /// Kernel that runs it.
+    /// Kernel in which the file system runs.
     pub kernel: Kernel,
     /// Module of the guest's kernel.
     pub module: &'static str,
-    /// Command for mkfs, which is followed by the device and discards all of it.
+    /// Command for mkfs, to which the device is appended; it discards the whole device.
     make: &'static str,
     /// Option of mkfs that prevents discards.
     make_without_discard: &'static str,
     /// Type and options of the mount.
     mount: [&'static str; 2],
-    /// Mount options with discards and without.
+    /// Mount options with discards, and without.
     discard: [&'static str; 2],
-    /// Additional options for a load that uses its log.
+    /// Additional mount options for a load that must be logged.
     logging: &'static str,
-    /// Command that checks it unmounted and read-only; empty if there is no checker.
+    /// Command that checks the unmounted file system without changing it; empty if there is no checker.
     check: &'static [&'static str],
-    /// Location of its own writes: its journal, or its metadata area.
+    /// Location of the journal or the metadata area.
     area: Area,
-    /// Package of its programs.
+    /// Package that contains the programs of the file system.
     package: &'static str,
-    /// Rate limit for fio, MiB per second, if its cleaner works by the clock: a drive in memory would be too fast for the cleaner.
+    /// Rate limit for fio in MiB per second, if the cleaner of the file system works periodically: a drive in memory
+    /// would be too fast for it.
     pub pace_mib_per_s: Option<u32>,
 }
 
-/// Method of finding the range that a file system uses for itself.
+/// Method of finding the range that a file system uses for its journal or metadata.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Area {
     /// There is no contiguous range.
     None,
     /// The journal of the ext file systems, inode 8.
     ExtJournal,
-    /// Log of XFS.
+    /// The log of XFS.
     XfsLog,
-    /// All of F2FS before its segments.
+    /// Everything in F2FS before its segments.
     BelowMain,
 }
 
-/// Returns F2FS with the given mount options. F2FS overwrites in place where it may, which bypasses the log.
+/// Returns F2FS with the given mount options. F2FS overwrites in place where this is allowed, which bypasses the log.
 const fn f2fs(name: &'static str, mount: [&'static str; 2]) -> FileSystem {
     FileSystem {
         name,
@@ -77,8 +78,9 @@ const fn f2fs(name: &'static str, mount: [&'static str; 2]) -> FileSystem {
     }
 }
 
-/// All file systems. Commits by time are deferred for a day where possible, so that slow and fast machines send the
-/// same requests. Tables of the ext file systems are zeroed by mkfs, instead of in the background later.
+/// All file systems. Commits that depend on time are deferred for a day where possible, so that slow and fast
+/// machines send the same requests. The tables of the ext file systems are zeroed by mkfs, and not later in the
+/// background.
 pub const FILE_SYSTEMS: [FileSystem; 8] = [
     FileSystem {
         name: "ext4",
@@ -155,7 +157,7 @@ pub const FILE_SYSTEMS: [FileSystem; 8] = [
     },
 ];
 
-/// Returns the file system of this name.
+/// Returns the file system with this name.
 ///
 /// # Errors
 ///
@@ -168,7 +170,7 @@ pub fn find(name: &str) -> Result<&'static FileSystem, Failure> {
 }
 
 impl FileSystem {
-    /// Returns the programs that it needs, each with its package.
+    /// Returns the programs that the file system needs, each with its package.
     pub fn programs(&self) -> Vec<(&'static str, &'static str)> {
         let first = |command: &'static str| command.split(' ').next().unwrap_or(command);
         let mut programs = vec![(first(self.make), self.package)];
@@ -186,42 +188,43 @@ impl FileSystem {
         programs
     }
 
-    /// True for nilfs2, which has its own cleaner.
+    /// True for nilfs2, which has a cleaner in user space.
     pub fn is_nilfs(&self) -> bool {
         self.module == "nilfs2"
     }
 
-    /// Returns the script that makes and mounts it. A `logged` load writes to its log even where it would write in
-    /// place. Additional files are in `scratch`.
+    /// Returns the script that makes and mounts the file system. A `logged` load writes to the log even if the file
+    /// system would write in place. Additional files are in `scratch`.
     ///
     /// # Errors
     ///
     /// Returns an error if files cannot be written.
-    pub fn begin(&self, discard: bool, logged: bool, scratch: &Path) -> Result<String, Failure> {
+    pub fn begin_script(&self, discard: bool, logged: bool, scratch: &Path) -> Result<String, Failure> {
         let make = if discard { self.make } else { self.make_without_discard };
         let [kind, options] = self.mount;
-        let said = if discard { self.discard[0] } else { self.discard[1] };
+        let discard_option = if discard { self.discard[0] } else { self.discard[1] };
         let logging =
             if logged && !self.logging.is_empty() { format!(",{}", self.logging) } else { String::new() };
-        let options = format!("{options},{said}{logging}");
+        let options = format!("{options},{discard_option}{logging}");
         if !self.is_nilfs() {
             return Ok(format!("{make} $DEV > /dev/null\nmount -t {kind} -o {options} $DEV $ROOT\n"));
         }
-        std::fs::write(scratch.join("cleaner.conf"), CLEANER)?;
+        std::fs::write(scratch.join("cleaner.conf"), CLEANER_CONFIG)?;
         let scratch = scratch.display();
         Ok(format!(
             "mkdir -p /dev/mqueue; mount -t mqueue mqueue /dev/mqueue\n\
              busybox syslogd -O /mnt/cleaner.log\n\
              echo 0 > /proc/sys/vm/dirty_writeback_centisecs\n\
              {make} -B {SEGMENT_BLOCKS} -m {RESERVED_PERCENT} $DEV\n\
-             nilfs-tune -i 86400 -m {WRITTEN_AT_BLOCKS} $DEV\n\
+             nilfs-tune -i 86400 -m {SEGMENT_WRITE_BLOCKS} $DEV\n\
              mount -i -t {kind} -o {options} $DEV $ROOT\n\
              nilfs_cleanerd -n -c {scratch}/cleaner.conf $DEV $ROOT > /dev/null 2>&1 &\n"
         ))
     }
 
-    /// Returns the script that prints the number of pages its cleaner has moved, if known: `live: moved N`.
-    pub fn count(&self) -> &'static str {
+    /// Returns the script that prints the number of pages that the cleaner has moved, if the file system reports it:
+    /// `live: moved N`.
+    pub fn count_script(&self) -> &'static str {
         match self.area {
             Area::BelowMain => {
                 "cd /sys/fs/f2fs/ubda\n\
@@ -232,8 +235,8 @@ impl FileSystem {
         }
     }
 
-    /// Returns the script that unmounts it.
-    pub fn end(&self) -> &'static str {
+    /// Returns the script that unmounts the file system.
+    pub fn end_script(&self) -> &'static str {
         if self.is_nilfs() {
             "busybox killall nilfs_cleanerd || { tail -n 20 /mnt/cleaner.log; exit 1; }\n\
              while busybox pidof nilfs_cleanerd > /dev/null; do sleep 0.1; done\numount -i $ROOT\n"
@@ -242,7 +245,8 @@ impl FileSystem {
         }
     }
 
-    /// Runs its checker on the unmounted `disk`; returns its messages, empty without errors, or `None` without a checker.
+    /// Runs the checker on the unmounted `disk`. Returns its messages, which are empty without errors; `None` if
+    /// there is no checker.
     ///
     /// # Errors
     ///
@@ -254,19 +258,19 @@ impl FileSystem {
             .arg(disk)
             .output()
             .map_err(|error| format!("{program}: {error}"))?;
-        let said = [output.stdout, output.stderr].concat();
-        let said = String::from_utf8_lossy(&said).trim().to_owned();
-        // fsck.f2fs always ends with 0; its output shows errors.
-        let wrong = !output.status.success() || said.contains("[Fail]") || said.contains("[FAIL]");
-        Ok(Some(if wrong { format!("{}: {said}", output.status) } else { String::new() }))
+        let messages = [output.stdout, output.stderr].concat();
+        let messages = String::from_utf8_lossy(&messages).trim().to_owned();
+        // fsck.f2fs always exits with 0; its output shows errors.
+        let failed = !output.status.success() || messages.contains("[Fail]") || messages.contains("[FAIL]");
+        Ok(Some(if failed { format!("{}: {messages}", output.status) } else { String::new() }))
     }
 
-    /// Returns the byte ranges of the unmounted `disk` that hold its journal or metadata alone; `main` is the block
-    /// where F2FS reported the start of its segments.
+    /// Returns the byte ranges of the unmounted `disk` that contain only the journal or metadata. `main` is the block
+    /// that F2FS reported as the start of its segments.
     ///
     /// # Errors
     ///
-    /// Returns an error if a program's output lacks the ranges.
+    /// Returns an error if the output of a program lacks the ranges.
     pub fn area(&self, disk: &Path, main: Option<u64>) -> Result<Vec<Range<u64>>, Failure> {
         let disk = disk.to_string_lossy();
         match self.area {
@@ -281,9 +285,9 @@ impl FileSystem {
     }
 }
 
-/// Parses the ranges of a file from debugfs's output about its inode: `(0-11):100-111, (IND):112`, in blocks.
-fn ext_blocks(said: &str) -> Vec<Range<u64>> {
-    let blocks = said.split(|character: char| character.is_whitespace() || character == ',');
+/// Parses the block ranges of a file from the output of debugfs about its inode: `(0-11):100-111, (IND):112`.
+fn ext_blocks(output: &str) -> Vec<Range<u64>> {
+    let blocks = output.split(|character: char| character.is_whitespace() || character == ',');
     let range = |part: &str| {
         let (_, blocks) = part.strip_prefix('(')?.split_once("):")?;
         let (first, last) = blocks.split_once('-').unwrap_or((blocks, blocks));
@@ -293,11 +297,11 @@ fn ext_blocks(said: &str) -> Vec<Range<u64>> {
     blocks.filter_map(range).collect()
 }
 
-/// Parses the range of XFS's log from xfs_db's output about the superblock.
-fn xfs_log(said: &str) -> Result<Range<u64>, Failure> {
+/// Parses the range of the log of XFS from the output of xfs_db about the superblock.
+fn xfs_log(output: &str) -> Result<Range<u64>, Failure> {
     let field = |name: &str| -> Result<u64, Failure> {
-        let line = said.lines().find_map(|line| line.strip_prefix(name)?.trim().strip_prefix('='));
-        Ok(line.ok_or_else(|| format!("xfs_db does not say {name}:\n{said}"))?.trim().parse()?)
+        let line = output.lines().find_map(|line| line.strip_prefix(name)?.trim().strip_prefix('='));
+        Ok(line.ok_or_else(|| format!("xfs_db does not say {name}:\n{output}"))?.trim().parse()?)
     };
     let (start, log) = (field("logstart")?, field("agblklog")?);
     let first = (start >> log) * field("agblocks")? + (start & ((1 << log) - 1));
@@ -310,12 +314,12 @@ mod tests {
 
     #[test]
     fn journal_ranges_are_parsed_from_tool_output() {
-        let said = "Inode: 8   Type: regular\nBLOCKS:\n(0-11):100-111, (IND):112, (12):200\nTOTAL: 14\n";
+        let output = "Inode: 8   Type: regular\nBLOCKS:\n(0-11):100-111, (IND):112, (12):200\nTOTAL: 14\n";
         let blocks: Vec<u64> =
-            ext_blocks(said).iter().map(|range| range.end / 4096 - range.start / 4096).collect();
+            ext_blocks(output).iter().map(|range| range.end / 4096 - range.start / 4096).collect();
         assert_eq!(blocks, [12, 1, 1]);
-        let said = "logstart = 131078\nlogblocks = 2560\nagblocks = 65536\nagblklog = 16\n";
-        assert_eq!(xfs_log(said).unwrap(), (2 * 65_536 + 6) * 4096..(2 * 65_536 + 6 + 2560) * 4096);
+        let output = "logstart = 131078\nlogblocks = 2560\nagblocks = 65536\nagblklog = 16\n";
+        assert_eq!(xfs_log(output).unwrap(), (2 * 65_536 + 6) * 4096..(2 * 65_536 + 6 + 2560) * 4096);
         assert!(xfs_log("nothing").unwrap_err().to_string().contains("agblklog") || xfs_log("").is_err());
     }
 
@@ -324,7 +328,7 @@ mod tests {
         let scratch = tempfile::tempdir().unwrap();
         for system in &FILE_SYSTEMS {
             let [with, without] =
-                [true, false].map(|discard| system.begin(discard, true, scratch.path()).unwrap());
+                [true, false].map(|discard| system.begin_script(discard, true, scratch.path()).unwrap());
             assert!(with.contains(",discard") && without.contains("nodiscard"), "{with}{without}");
             let programs = system.programs();
             assert_eq!(programs.iter().any(|one| one.0 == "linux.uml"), system.kernel == Kernel::Guest);
@@ -332,11 +336,11 @@ mod tests {
         assert!(
             find("f2fs_6")
                 .unwrap()
-                .begin(true, true, scratch.path())
+                .begin_script(true, true, scratch.path())
                 .unwrap()
                 .contains("active_logs=6,discard,mode=lfs")
         );
-        assert!(!find("f2fs_6").unwrap().begin(true, false, scratch.path()).unwrap().contains("lfs"));
+        assert!(!find("f2fs_6").unwrap().begin_script(true, false, scratch.path()).unwrap().contains("lfs"));
         assert!(find("zfs").err().unwrap().to_string().contains("btrfs"));
     }
 }

@@ -4,7 +4,7 @@ mod costs;
 mod types;
 
 pub use costs::Costs;
-pub use types::{Claim, Item, Kind, Manifest, Numbers, Tolerance, Verdict};
+pub use types::{Claim, Item, ItemKind, Manifest, Numbers, Tolerance, Verdict};
 
 use crate::Failure;
 
@@ -26,7 +26,7 @@ const MANIFESTS: [(&str, &str); 9] = [
 /// # Errors
 ///
 /// Returns an error with file and line if a manifest cannot be read.
-pub fn all() -> Result<Vec<Manifest>, Failure> {
+pub fn read_all() -> Result<Vec<Manifest>, Failure> {
     let read = |(file, text): (&str, &str)| {
         toml::from_str(text).map_err(|error| format!("manifest/{file}: {error}").into())
     };
@@ -35,14 +35,14 @@ pub fn all() -> Result<Vec<Manifest>, Failure> {
 
 /// An item together with its manifest.
 #[derive(Clone, Copy, Debug)]
-pub struct Found<'a> {
+pub struct ManifestEntry<'a> {
     /// Manifest of the paper.
     pub manifest: &'a Manifest,
     /// The item.
     pub item: &'a Item,
 }
 
-impl Found<'_> {
+impl ManifestEntry<'_> {
     /// Returns the name: paper, slash, item.
     pub fn name(&self) -> String {
         format!("{}/{}", self.manifest.name, self.item.name)
@@ -50,8 +50,10 @@ impl Found<'_> {
 }
 
 /// Returns every item of `manifests`.
-pub fn items(manifests: &[Manifest]) -> impl Iterator<Item = Found<'_>> {
-    manifests.iter().flat_map(|manifest| manifest.items.iter().map(move |item| Found { manifest, item }))
+pub fn entries(manifests: &[Manifest]) -> impl Iterator<Item = ManifestEntry<'_>> {
+    manifests
+        .iter()
+        .flat_map(|manifest| manifest.items.iter().map(move |item| ManifestEntry { manifest, item }))
 }
 
 /// Returns the item called `name`, as `paper/item`.
@@ -59,9 +61,9 @@ pub fn items(manifests: &[Manifest]) -> impl Iterator<Item = Found<'_>> {
 /// # Errors
 ///
 /// Returns an error for an unknown name, which lists the items of the paper, or the papers.
-pub fn find<'a>(manifests: &'a [Manifest], name: &str) -> Result<Found<'a>, Failure> {
-    let named = named(manifests, name)?;
-    match named[..] {
+pub fn find<'a>(manifests: &'a [Manifest], name: &str) -> Result<ManifestEntry<'a>, Failure> {
+    let selected = select(manifests, name)?;
+    match selected[..] {
         [found] if name.contains('/') => Ok(found),
         _ => Err(format!("`{name}` is a paper; an item of it is named {name}/ITEM").into()),
     }
@@ -72,23 +74,23 @@ pub fn find<'a>(manifests: &'a [Manifest], name: &str) -> Result<Found<'a>, Fail
 /// # Errors
 ///
 /// As for [`find`].
-pub fn named<'a>(manifests: &'a [Manifest], name: &str) -> Result<Vec<Found<'a>>, Failure> {
+pub fn select<'a>(manifests: &'a [Manifest], name: &str) -> Result<Vec<ManifestEntry<'a>>, Failure> {
     if name == "all" {
-        return Ok(items(manifests).collect());
+        return Ok(entries(manifests).collect());
     }
-    let (paper, wanted) = name.split_once('/').map_or((name, None), |(paper, item)| (paper, Some(item)));
+    let (paper, item_name) = name.split_once('/').map_or((name, None), |(paper, item)| (paper, Some(item)));
     let manifest = manifests.iter().find(|manifest| manifest.name == paper).ok_or_else(|| {
         let papers: Vec<&str> = manifests.iter().map(|manifest| manifest.name.as_str()).collect();
         format!("there is no paper `{paper}`; there are {}, and `all`", papers.join(", "))
     })?;
-    let all = || manifest.items.iter().map(|item| Found { manifest, item });
-    let Some(wanted) = wanted else { return Ok(all().collect()) };
-    let found: Vec<Found> = all().filter(|found| found.item.name == wanted).collect();
-    if found.is_empty() {
+    let all = || manifest.items.iter().map(|item| ManifestEntry { manifest, item });
+    let Some(item_name) = item_name else { return Ok(all().collect()) };
+    let selected: Vec<ManifestEntry> = all().filter(|found| found.item.name == item_name).collect();
+    if selected.is_empty() {
         let names: Vec<&str> = manifest.items.iter().map(|item| item.name.as_str()).collect();
-        return Err(format!("{paper} has no item `{wanted}`; it has {}", names.join(", ")).into());
+        return Err(format!("{paper} has no item `{item_name}`; it has {}", names.join(", ")).into());
     }
-    Ok(found)
+    Ok(selected)
 }
 
 #[cfg(test)]

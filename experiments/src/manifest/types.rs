@@ -21,7 +21,7 @@ pub struct Manifest {
 /// Kind of an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Kind {
+pub enum ItemKind {
     /// A figure of the paper.
     Figure,
     /// A table of the paper.
@@ -39,17 +39,18 @@ pub struct Item {
     /// Name in commands, after its paper and a slash.
     pub name: String,
     /// Kind of the item.
-    pub kind: Kind,
+    pub kind: ItemKind,
     /// Subject of the item.
     pub title: String,
     /// Statement or contents of the paper, in our words.
-    pub says: String,
+    #[serde(rename = "says")]
+    pub summary: String,
     /// Program that computes it, by its name in the table of programs.
     #[serde(default)]
     pub program: Option<String>,
     /// Full name of another item whose data also decides this one.
-    #[serde(default)]
-    pub data_of: Option<String>,
+    #[serde(rename = "data_of", default)]
+    pub data_source: Option<String>,
     /// Reason why it cannot be reproduced here, if it has neither.
     #[serde(default)]
     pub impossible: Option<String>,
@@ -72,10 +73,11 @@ pub struct Item {
 #[serde(deny_unknown_fields)]
 pub struct Claim {
     /// Sentence of the paper, in our words.
-    pub says: String,
+    #[serde(rename = "says")]
+    pub text: String,
     /// True if the claim is an addition, which does not count for the paper's verdict.
-    #[serde(default)]
-    pub ours: bool,
+    #[serde(rename = "ours", default)]
+    pub is_addition: bool,
     /// Text of a statement of the program: holds in all cases, in some or in none.
     #[serde(default)]
     pub statement: Option<String>,
@@ -99,7 +101,8 @@ pub struct Numbers {
     #[serde(default, rename = "where")]
     pub rows: BTreeMap<String, String>,
     /// Column with our numbers.
-    pub ours: String,
+    #[serde(rename = "ours")]
+    pub measured_column: String,
     /// Printed value for all of these rows.
     #[serde(default)]
     pub printed: Option<f64>,
@@ -130,7 +133,8 @@ pub struct Tolerance {
     #[serde(default)]
     pub at_most: bool,
     /// Source of the tolerance.
-    pub from: String,
+    #[serde(rename = "from")]
+    pub source: String,
 }
 
 /// Verdict on a claim or an item.
@@ -151,7 +155,7 @@ pub enum Verdict {
 
 impl Verdict {
     /// Returns the verdict in words.
-    pub fn words(self) -> &'static str {
+    pub fn label(self) -> &'static str {
         match self {
             Verdict::Reproduced => "reproduced",
             Verdict::Partly => "partly reproduced",
@@ -162,7 +166,7 @@ impl Verdict {
     }
 
     /// Combines verdicts: all, some or none of the decided claims are reproduced.
-    pub fn of_all(verdicts: impl IntoIterator<Item = Verdict>) -> Option<Verdict> {
+    pub fn combine(verdicts: impl IntoIterator<Item = Verdict>) -> Option<Verdict> {
         let decided = verdicts.into_iter().filter(|verdict| *verdict != Verdict::Undecided);
         decided.reduce(|one, other| if one == other { one } else { Verdict::Partly })
     }
@@ -174,8 +178,8 @@ impl Item {
         if self.impossible.is_some() {
             return Verdict::Impossible;
         }
-        let of_paper = self.claims.iter().filter(|claim| !claim.ours).map(|claim| claim.verdict);
+        let of_paper = self.claims.iter().filter(|claim| !claim.is_addition).map(|claim| claim.verdict);
         let of_ours = self.claims.iter().map(|claim| claim.verdict);
-        Verdict::of_all(of_paper).or_else(|| Verdict::of_all(of_ours)).unwrap_or(Verdict::Undecided)
+        Verdict::combine(of_paper).or_else(|| Verdict::combine(of_ours)).unwrap_or(Verdict::Undecided)
     }
 }

@@ -1,27 +1,27 @@
-//! Clean-up commands that run in any case at the end.
+//! Clean-up commands that run at the end in any case.
 
 use crate::Failure;
 use std::process::Command;
 use std::time::Duration;
 
-/// Number of attempts of a clean-up command, and the time between them: a mount may be busy for a moment.
+/// Number of attempts of a clean-up command, and the time between them, since a mount may be busy for a moment.
 const TRIES: u32 = 20;
-const BETWEEN_TRIES: Duration = Duration::from_millis(250);
+const RETRY_INTERVAL: Duration = Duration::from_millis(250);
 
 /// Commands that undo earlier steps, run in reverse order when dropped.
 #[derive(Debug, Default)]
 pub struct CleanUp {
-    commands: Vec<Undo>,
+    commands: Vec<CleanUpCommand>,
 }
 
-/// A command, and an alternative that is run if all attempts fail.
+/// A command, and an alternative that runs if all attempts fail.
 #[derive(Debug)]
-struct Undo {
+struct CleanUpCommand {
     command: Vec<String>,
     last_resort: Option<Vec<String>>,
 }
 
-fn owned(command: &[&str]) -> Vec<String> {
+fn to_strings(command: &[&str]) -> Vec<String> {
     command.iter().map(|part| (*part).to_owned()).collect()
 }
 
@@ -31,45 +31,46 @@ fn succeeds(command: &[String]) -> bool {
 }
 
 impl CleanUp {
-    /// Adds `command`, which will run before those added earlier.
-    pub fn later(&mut self, command: &[&str]) {
-        self.commands.push(Undo { command: owned(command), last_resort: None });
+    /// Adds `command`, which will run before the commands that were added earlier.
+    pub fn add(&mut self, command: &[&str]) {
+        self.commands.push(CleanUpCommand { command: to_strings(command), last_resort: None });
     }
 
-    /// Unmounts at the end; if all attempts fail, detaches the mount until its last user ends.
-    pub fn unmount_later(&mut self, mount_point: &str) {
-        let last_resort = Some(owned(&["umount", "-l", mount_point]));
-        self.commands.push(Undo { command: owned(&["umount", mount_point]), last_resort });
+    /// Adds an unmount at the end. If all attempts fail, the mount is detached and ends with the last process that
+    /// uses it.
+    pub fn add_unmount(&mut self, mount_point: &str) {
+        let last_resort = Some(to_strings(&["umount", "-l", mount_point]));
+        self.commands.push(CleanUpCommand { command: to_strings(&["umount", mount_point]), last_resort });
     }
 }
 
 impl Drop for CleanUp {
     fn drop(&mut self) {
-        for Undo { command, last_resort } in self.commands.drain(..).rev() {
-            let done = (0..TRIES).any(|_| {
-                let done = succeeds(&command);
-                if !done {
-                    std::thread::sleep(BETWEEN_TRIES);
+        for CleanUpCommand { command, last_resort } in self.commands.drain(..).rev() {
+            let succeeded = (0..TRIES).any(|_| {
+                let succeeded = succeeds(&command);
+                if !succeeded {
+                    std::thread::sleep(RETRY_INTERVAL);
                 }
-                done
+                succeeded
             });
-            if !done && !last_resort.is_some_and(|command| succeeds(&command)) {
+            if !succeeded && !last_resort.is_some_and(|command| succeeds(&command)) {
                 eprintln!("could not clean up: {}", command.join(" "));
             }
         }
     }
 }
 
-/// Runs a command; returns its standard output without the last line end. Errors: the command cannot be run or fails;
-/// the error includes its output.
+/// Runs a command; returns its standard output without the last newline. Errors: the command cannot be run, or it
+/// fails; the error includes its output.
 pub fn output_of(command: &[&str]) -> Result<String, Failure> {
     let output = Command::new(command[0])
         .args(&command[1..])
         .output()
         .map_err(|error| format!("{}: {error}", command[0]))?;
     if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr);
-        return Err(format!("{}: {}: {said}", command.join(" "), output.status).into());
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        return Err(format!("{}: {}: {stderr}", command.join(" "), output.status).into());
     }
     Ok(String::from_utf8_lossy(&output.stdout).trim_end().to_owned())
 }
@@ -84,7 +85,7 @@ mod tests {
         let path = folder.path().join("log");
         let mut clean_up = CleanUp::default();
         for word in ["first", "second"] {
-            clean_up.later(&["sh", "-c", &format!("echo {word} >> {}", path.display())]);
+            clean_up.add(&["sh", "-c", &format!("echo {word} >> {}", path.display())]);
         }
         drop(clean_up);
         assert_eq!(std::fs::read_to_string(path).unwrap(), "second\nfirst\n");
@@ -94,10 +95,10 @@ mod tests {
     fn alternative_runs_only_after_all_attempts_fail() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("log");
-        let echo = |word: &str| owned(&["sh", "-c", &format!("echo {word} >> {}", path.display())]);
+        let echo = |word: &str| to_strings(&["sh", "-c", &format!("echo {word} >> {}", path.display())]);
         let mut clean_up = CleanUp::default();
-        for (command, word) in [(owned(&["false"]), "needed"), (owned(&["true"]), "idle")] {
-            clean_up.commands.push(Undo { command, last_resort: Some(echo(word)) });
+        for (command, word) in [(to_strings(&["false"]), "needed"), (to_strings(&["true"]), "idle")] {
+            clean_up.commands.push(CleanUpCommand { command, last_resort: Some(echo(word)) });
         }
         drop(clean_up);
         assert_eq!(std::fs::read_to_string(path).unwrap(), "needed\n");

@@ -1,7 +1,7 @@
 //! User-mode Linux on a recorded disk, for file systems that the running kernel may lack, in particular nilfs2.
 
 use crate::Failure;
-use crate::nvmfs::job::{Cleaned, Job, Seen, limited, watch};
+use crate::nvmfs::job::{CleanerWork, Job, JobOutput, run_job, timeout_command};
 use crate::nvmfs::nilfs_logs::NilfsLogs;
 use crate::nvmfs::recorder::Recorder;
 use std::os::unix::fs::PermissionsExt;
@@ -15,82 +15,90 @@ pub const NILFS2: &str = "nilfs2";
 /// Folder of the package with the guest kernel's modules.
 const MODULES: &str = "/usr/lib/uml/modules";
 
-/// Configuration of the nilfs2 cleaner: default thresholds, but faster. Nothing is protected for an hour, it hardly
-/// pauses, and it logs its work. By default it frees two segments in five seconds, and any workload would fill the disk.
-pub(crate) const CLEANER: &str = "protection_period 1\nmin_clean_segments 10%\nmax_clean_segments 20%\n\
+/// Configuration of the nilfs2 cleaner: the default thresholds, but a faster cleaner. No segment is protected for an
+/// hour, the cleaner hardly pauses, and it logs its work. By default, it frees two segments in five seconds, and any
+/// workload would fill the disk.
+pub(crate) const CLEANER_CONFIG: &str = "protection_period 1\nmin_clean_segments 10%\nmax_clean_segments 20%\n\
     clean_check_interval 1\nselection_policy timestamp\nnsegments_per_clean 2\nmc_nsegments_per_clean 4\n\
     cleaning_interval 0.1\nmc_cleaning_interval 0.01\nretry_interval 1\nmin_reclaimable_blocks 10%\n\
     mc_min_reclaimable_blocks 1%\nuse_set_suinfo\nuse_mmap\nlog_priority debug\n";
 
-/// Number of 4 KiB blocks in a segment. The default of `mkfs.nilfs2` is eight times as many; a small disk has too few
-/// of those segments for the least reserve.
+/// Number of 4 KiB blocks per segment. The default of `mkfs.nilfs2` is eight times this number; a small disk would
+/// have too few such segments for the minimum reserve.
 pub(crate) const SEGMENT_BLOCKS: u64 = 256;
 
-/// Share of the segments in reserve, per cent; with the default of 5, the paper's fullest disks do not fit.
+/// Share of the segments in reserve, in per cent; with the default of 5, the paper's fullest disks would not fit.
 pub(crate) const RESERVED_PERCENT: u32 = 3;
 
-/// Longest request that [`merged`] makes, bytes: that of the host's loop device.
+/// Maximum size in bytes of a request that [`merge_requests`] makes, which is that of the host's loop device.
 const MERGED_BYTES: u64 = 1 << 20;
 
-/// Number of dirty blocks that triggers the writing of a segment. It is far below the free, unreserved blocks on the
-/// fullest disk, because nilfs2 refuses writes if the dirty data leave no free segments.
-pub(crate) const WRITTEN_AT_BLOCKS: u32 = 512;
+/// Number of dirty blocks that triggers the writing of a segment. It is far below the number of free, unreserved
+/// blocks on the fullest disk, because nilfs2 refuses writes if the dirty data leave no free segments.
+pub(crate) const SEGMENT_WRITE_BLOCKS: u32 = 512;
 
-/// First lines of a guest's script.
-const INIT: &str = "#!/bin/sh\n\
+/// First lines of a script for a guest.
+const INIT_SCRIPT: &str = "#!/bin/sh\n\
     export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin\n\
     mount -t proc proc /proc; mount -t sysfs sysfs /sys; mount -t devtmpfs dev /dev 2> /dev/null\n\
     mount -t tmpfs tmpfs /mnt; mkdir /mnt/fs /mnt/out\n\
     mkdir -p /dev/shm; mount -t tmpfs tmpfs /dev/shm\n";
 
-/// Memory that the guest's kernel and the cleaner need beside the page cache, which also holds the segments being
-/// cleaned; with less, the cleaner thrashes.
-const OWN_MEMORY_BYTES: u64 = 128 << 20;
+/// Memory that the guest's kernel and the cleaner need in addition to the page cache, which also holds the segments
+/// that are being cleaned. With less memory, the cleaner thrashes.
+const SYSTEM_MEMORY_BYTES: u64 = 128 << 20;
 
 /// Runs the job on nilfs2 in a guest with about `memory_bytes` of page cache.
 ///
-/// The guest's disk driver splits requests into blocks and does not pass flushes on. `logs` observes the writes to `recorder`.
+/// The disk driver of the guest splits requests into blocks and does not forward flushes. `logs` observes the writes
+/// to `recorder`.
 pub fn run(
     recorder: &Recorder,
     logs: &NilfsLogs,
     job: &Job,
     memory_bytes: u64,
     scratch: &Path,
-) -> Result<Seen, Failure> {
+) -> Result<JobOutput, Failure> {
     let out = scratch.join("out");
     std::fs::create_dir_all(&out)?;
-    std::fs::write(scratch.join("cleaner.conf"), CLEANER)?;
+    std::fs::write(scratch.join("cleaner.conf"), CLEANER_CONFIG)?;
     let script = script(&job.command("/mnt/fs"), scratch);
-    let mut command =
-        machine(&script, &recorder.disk, memory_bytes + OWN_MEMORY_BYTES, scratch, job.limit_seconds)?;
+    let mut command = guest_command(
+        &script,
+        &recorder.disk,
+        memory_bytes + SYSTEM_MEMORY_BYTES,
+        scratch,
+        job.limit_seconds,
+    )?;
     let cleaner_log = || std::fs::read_to_string(out.join("cleaner.log")).unwrap_or_default();
     let mut before = (0, 0);
-    let mut seen = watch(&mut command, recorder, || {
-        before = (cleaned_segments(&cleaner_log()), logs.blocks().moved);
+    let mut output = run_job(&mut command, recorder, || {
+        before = (count_cleaned_segments(&cleaner_log()), logs.blocks().moved);
     })?;
     let log = cleaner_log();
-    let job_lines = seen.lines.len();
-    seen.lines.extend(log.lines().map(str::to_owned));
-    if seen.report.is_none() {
-        let [job, cleaner] = [&seen.lines[..job_lines], &seen.lines[job_lines..]]
+    let job_lines = output.lines.len();
+    output.lines.extend(log.lines().map(str::to_owned));
+    if output.report.is_none() {
+        let [job, cleaner] = [&output.lines[..job_lines], &output.lines[job_lines..]]
             .map(|lines| lines[lines.len().saturating_sub(40)..].join("\n"));
         return Err(
             format!("the job in the guest did not end well:\n{job}\nand its cleaner:\n{cleaner}").into()
         );
     }
-    let segments = cleaned_segments(&log) - before.0;
-    seen.cleaned = Some(Cleaned {
+    let segments = count_cleaned_segments(&log) - before.0;
+    output.cleaner_work = Some(CleanerWork {
         segments,
         recycled_blocks: segments * SEGMENT_BLOCKS,
         moved_blocks: logs.blocks().moved - before.1,
     });
-    Ok(seen)
+    Ok(output)
 }
 
-/// Returns the command of a machine with `memory_bytes` and the disk `disk`. Its first process runs `script` once the
-/// kernel's file systems are mounted; it is ended after `limit_seconds`. The guest's modules are in the folder
-/// `modules` of `scratch`, which must not be where the guest mounts another file system (`/dev`, `/mnt`).
-pub fn machine(
+/// Returns the command of a machine with `memory_bytes` of memory and the disk `disk`. Its first process runs
+/// `script` after the file systems of the kernel are mounted. The machine is ended after `limit_seconds`. The modules
+/// of the guest are in the folder `modules` of `scratch`, which must not be where the guest mounts another file
+/// system (`/dev`, `/mnt`).
+pub fn guest_command(
     script: &str,
     disk: &Path,
     memory_bytes: u64,
@@ -104,9 +112,9 @@ pub fn machine(
         std::os::unix::fs::symlink(MODULES, link)?;
     }
     let init = scratch.join("init.sh");
-    std::fs::write(&init, format!("{INIT}{script}busybox poweroff -f\n"))?;
+    std::fs::write(&init, format!("{INIT_SCRIPT}{script}busybox poweroff -f\n"))?;
     std::fs::set_permissions(&init, std::fs::Permissions::from_mode(0o755))?;
-    let mut command = limited(limit_seconds);
+    let mut command = timeout_command(limit_seconds);
     command.env("TMPDIR", "/dev/shm").arg("linux.uml");
     command.arg(format!("mem={}M", memory_bytes >> 20)).arg(format!("ubd0={}", disk.display()));
     command.arg(format!("init={}", init.display()));
@@ -115,14 +123,15 @@ pub fn machine(
     Ok(command)
 }
 
-/// Returns the number of freed segments in the cleaner's log.
-fn cleaned_segments(log: &str) -> u64 {
+/// Returns the number of freed segments according to the log of the cleaner.
+fn count_cleaned_segments(log: &str) -> u64 {
     log.lines().filter(|line| line.contains("]: segment ") && line.ends_with(" cleaned")).count() as u64
 }
 
-/// Restores the requests from before the guest's driver split them: merges neighbours in time and place, but not across
-/// request `set_up_requests`, nor above 1 MiB. Also returns the new index of request `set_up_requests`.
-pub fn merged(requests: &RequestBatch, set_up_requests: usize) -> (RequestBatch, usize) {
+/// Restores the requests as they were before the driver of the guest split them. It merges requests that are
+/// neighbours in time and place, but not across request `set_up_requests`, and not above 1 MiB. Also returns the new
+/// index of request `set_up_requests`.
+pub fn merge_requests(requests: &RequestBatch, set_up_requests: usize) -> (RequestBatch, usize) {
     let mut merged = RequestBatch::default();
     let mut set_up = 0;
     for at in 0..requests.len() {
@@ -130,13 +139,13 @@ pub fn merged(requests: &RequestBatch, set_up_requests: usize) -> (RequestBatch,
             set_up = merged.len();
         }
         let request = requests.get(at);
-        let joins = merged.len().checked_sub(1).filter(|last| {
+        let adjacent = merged.len().checked_sub(1).filter(|last| {
             merged.op[*last] == request.op
                 && merged.offset_bytes[*last] + merged.length_bytes[*last] == request.offset_bytes
                 && merged.length_bytes[*last] + request.length_bytes <= MERGED_BYTES
                 && at != set_up_requests
         });
-        match joins {
+        match adjacent {
             Some(last) if request.op != Op::Flush => merged.length_bytes[last] += request.length_bytes,
             _ => merged.push(&request),
         }
@@ -155,7 +164,7 @@ fn script(job: &[String], scratch: &Path) -> String {
          busybox syslogd -O /mnt/out/cleaner.log\n\
          echo 0 > /proc/sys/vm/dirty_writeback_centisecs\n\
          mkfs.nilfs2 -q -f -B {SEGMENT_BLOCKS} -m {RESERVED_PERCENT} /dev/ubda\n\
-         nilfs-tune -i 86400 -m {WRITTEN_AT_BLOCKS} /dev/ubda && mount -i -t nilfs2 -o discard /dev/ubda /mnt/fs\n\
+         nilfs-tune -i 86400 -m {SEGMENT_WRITE_BLOCKS} /dev/ubda && mount -i -t nilfs2 -o discard /dev/ubda /mnt/fs\n\
          nilfs_cleanerd -n -c {scratch}/cleaner.conf /dev/ubda /mnt/fs &\n\
          {}\n\
          df -k /mnt/fs; kill %1; wait %1; umount -i /mnt/fs\n",
@@ -169,7 +178,7 @@ mod tests {
     use wearwell_trace::Request;
 
     #[test]
-    fn neighbours_are_merged_but_not_across_the_end_of_the_set_up() {
+    fn adjacent_requests_are_merged_but_not_across_end_of_set_up() {
         let mut requests = RequestBatch::default();
         let ops = [
             (Op::Write, 0),
@@ -184,7 +193,7 @@ mod tests {
             let (offset_bytes, length_bytes) = (page * 4096, 4096);
             requests.push(&Request { time_ns: 0, op, volume: 0, offset_bytes, length_bytes, hint: 0 });
         }
-        let (merged, set_up) = merged(&requests, 2);
+        let (merged, set_up) = merge_requests(&requests, 2);
         assert_eq!(merged.length_bytes, [8192, 8192, 4096, 8192]);
         assert_eq!(merged.offset_bytes, [0, 8192, 36_864, 40_960]);
         assert_eq!(set_up, 1);
@@ -195,6 +204,6 @@ mod tests {
         let log = "daemon.debug nilfs_cleanerd[7]: 2 segments selected to be cleaned\n\
                    daemon.debug nilfs_cleanerd[7]: segment 16 cleaned\n\
                    daemon.debug nilfs_cleanerd[7]: segment 17 cleaned\n";
-        assert_eq!(cleaned_segments(log), 2);
+        assert_eq!(count_cleaned_segments(log), 2);
     }
 }

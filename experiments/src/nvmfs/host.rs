@@ -2,7 +2,7 @@
 
 use crate::Failure;
 use crate::nvmfs::clean_up::{CleanUp, output_of};
-use crate::nvmfs::job::{Job, Seen, limited, watch};
+use crate::nvmfs::job::{Job, JobOutput, run_job, timeout_command};
 use crate::nvmfs::recorder::{Recorder, attach_loop};
 use std::path::Path;
 
@@ -11,66 +11,67 @@ use std::path::Path;
 pub struct HostFileSystem {
     /// Name of the file system.
     pub name: &'static str,
-    /// Command for mkfs, which is followed by the device.
+    /// Command for mkfs, to which the device is appended.
     make: &'static [&'static str],
     /// Type and options of the mount.
     mount: [&'static str; 2],
 }
 
-/// One inode per 4 KiB, because PostMark's files are small. Tables are zeroed by mkfs, instead of in the background
-/// among the workload's requests.
-const AT_ONCE: &str = "lazy_itable_init=0,lazy_journal_init=0";
+/// There is one inode per 4 KiB, because PostMark's files are small. mkfs zeroes the tables, so that this does not
+/// happen in the background among the requests of the workload.
+const ZERO_TABLES_AT_MKFS: &str = "lazy_itable_init=0,lazy_journal_init=0";
 
-/// Mount options without commits by time, with which a slow machine would write more than a fast one for the same bytes.
-const BY_BYTES: &str = "discard,commit=86400";
+/// Mount options without timed commits: with those, a slow machine would write more than a fast one for the same
+/// bytes.
+const NO_TIMED_COMMITS: &str = "discard,commit=86400";
 
-/// Interval at which the kernel looks for old dirty data, in hundredths of a second; never if 0.
-const WRITE_BACK: &str = "/proc/sys/vm/dirty_writeback_centisecs";
+/// Interval at which the kernel looks for old dirty data, in hundredths of a second; 0 disables it.
+const WRITE_BACK_INTERVAL: &str = "/proc/sys/vm/dirty_writeback_centisecs";
 
-/// File systems of the paper (section IV-A), and the successor of the first. The ext4 driver serves both; for ext3 it
-/// allocates immediately and by blocks, like the original driver.
+/// File systems of the paper (section IV-A), and the successor of the first one. The ext4 driver serves both ext3 and
+/// ext4; for ext3, it allocates immediately and by blocks, as the original driver does.
 pub const HOST_FILE_SYSTEMS: [HostFileSystem; 3] = [
     HostFileSystem {
         name: "ext3",
-        make: &["mkfs.ext3", "-q", "-F", "-b", "4096", "-i", "4096", "-E", AT_ONCE],
-        mount: ["ext3", BY_BYTES],
+        make: &["mkfs.ext3", "-q", "-F", "-b", "4096", "-i", "4096", "-E", ZERO_TABLES_AT_MKFS],
+        mount: ["ext3", NO_TIMED_COMMITS],
     },
     HostFileSystem {
         name: "ext4",
-        make: &["mkfs.ext4", "-q", "-F", "-b", "4096", "-i", "4096", "-E", AT_ONCE],
-        mount: ["ext4", BY_BYTES],
+        make: &["mkfs.ext4", "-q", "-F", "-b", "4096", "-i", "4096", "-E", ZERO_TABLES_AT_MKFS],
+        mount: ["ext4", NO_TIMED_COMMITS],
     },
-    // Data and metadata mixed, as its developers recommend for disks of less than a GiB.
+    // Data and metadata are mixed, as the developers of btrfs recommend for disks of less than a GiB.
     HostFileSystem {
         name: "btrfs",
         make: &["mkfs.btrfs", "-q", "-f", "--mixed"],
-        mount: ["btrfs", BY_BYTES],
+        mount: ["btrfs", NO_TIMED_COMMITS],
     },
 ];
 
 /// Folder of memory limits (cgroups of version 1).
 const MEMORY_GROUPS: &str = "/sys/fs/cgroup/memory";
 
-/// Creates a group of processes with at most `bytes` of memory, including page cache.
+/// Creates a group of processes with at most `bytes` of memory, including their page cache.
 ///
-/// Errors: the kernel has no memory cgroups of version 1, or creating one is not allowed.
+/// Errors: the kernel has no memory cgroups of version 1, or creating a group is not allowed.
 fn limit_memory(bytes: u64, clean_up: &mut CleanUp) -> Result<String, Failure> {
     let group = format!("{MEMORY_GROUPS}/wearwell-{}", std::process::id());
     std::fs::create_dir(&group).map_err(|error| format!("{group}: {error}"))?;
-    clean_up.later(&["rmdir", &group]);
+    clean_up.add(&["rmdir", &group]);
     std::fs::write(format!("{group}/memory.limit_in_bytes"), bytes.to_string())?;
     Ok(format!("{group}/cgroup.procs"))
 }
 
-/// Disables write-back of data by age, until `clean_up`.
-fn write_back_by_bytes(clean_up: &mut CleanUp) -> Result<(), Failure> {
-    let before = std::fs::read_to_string(WRITE_BACK)?;
-    clean_up.later(&["sh", "-c", &format!("echo {} > {WRITE_BACK}", before.trim())]);
-    Ok(std::fs::write(WRITE_BACK, "0")?)
+/// Disables the write-back of data by age until `clean_up` runs.
+fn disable_timed_write_back(clean_up: &mut CleanUp) -> Result<(), Failure> {
+    let before = std::fs::read_to_string(WRITE_BACK_INTERVAL)?;
+    clean_up.add(&["sh", "-c", &format!("echo {} > {WRITE_BACK_INTERVAL}", before.trim())]);
+    Ok(std::fs::write(WRITE_BACK_INTERVAL, "0")?)
 }
 
 impl HostFileSystem {
-    /// Returns the file system of this name, if it is one of the host's.
+    /// Returns the file system with this name, if the host has it.
     pub fn named(name: &str) -> Option<&'static HostFileSystem> {
         HOST_FILE_SYSTEMS.iter().find(|system| system.name == name)
     }
@@ -82,7 +83,7 @@ impl HostFileSystem {
         job: &Job,
         memory_bytes: u64,
         scratch: &Path,
-    ) -> Result<Seen, Failure> {
+    ) -> Result<JobOutput, Failure> {
         let mut clean_up = CleanUp::default();
         let device = attach_loop(recorder, &mut clean_up)?;
         let make: Vec<&str> = self.make.iter().copied().chain([device.as_str()]).collect();
@@ -92,12 +93,12 @@ impl HostFileSystem {
         let mount_point = mount_point.to_string_lossy();
         let [kind, options] = self.mount;
         output_of(&["mount", "-t", kind, "-o", options, &device, &mount_point])?;
-        clean_up.unmount_later(&mount_point);
-        write_back_by_bytes(&mut clean_up)?;
-        let members = limit_memory(memory_bytes, &mut clean_up)?;
-        let mut command = limited(job.limit_seconds);
+        clean_up.add_unmount(&mount_point);
+        disable_timed_write_back(&mut clean_up)?;
+        let group_members = limit_memory(memory_bytes, &mut clean_up)?;
+        let mut command = timeout_command(job.limit_seconds);
         // The shell joins the group, and the program that replaces it stays in the group.
-        command.args(["sh", "-c", &format!("echo $$ > {members} && exec \"$@\""), "sh"]);
-        watch(command.args(job.command(&mount_point)), recorder, || ())
+        command.args(["sh", "-c", &format!("echo $$ > {group_members} && exec \"$@\""), "sh"]);
+        run_job(command.args(job.command(&mount_point)), recorder, || ())
     }
 }

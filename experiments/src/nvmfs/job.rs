@@ -2,7 +2,7 @@
 
 use crate::Failure;
 use crate::nvmfs::recorder::Recorder;
-use crate::nvmfs::stop::{self, Stoppable};
+use crate::nvmfs::stop::{self, StopGuard};
 use serde::{Deserialize, Serialize};
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -10,41 +10,42 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use wearwell_base::seed::Seed;
 use wearwell_nvmfs::workload::FileWorkloadConfig;
-use wearwell_nvmfs::workload::play::{Contents, OnDirectory, PlayCounts, PlayOptions, Player, Target};
+use wearwell_nvmfs::workload::play::{Contents, DirectoryTarget, PlayCounts, PlayOptions, Player, Target};
 
 /// Time that a job waits for the cleaner of a full file system before it gives up.
-const PATIENCE: Duration = Duration::from_secs(30);
+const SPACE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Default time limit of a job, seconds.
 const LIMIT_SECONDS: u32 = 600;
 
 /// Number of operations between two checks of the written bytes.
-const OPERATIONS_AT_ONCE: u64 = 64;
+const OPERATIONS_PER_CHECK: u64 = 64;
 
-/// Line that reports that the files of a job are made and synced.
+/// Line which reports that the files of a job are made and synced.
 pub const SET_UP_LINE: &str = "job: set up";
-/// Prefix of the report.
+/// Prefix of the line with the report.
 pub const REPORT: &str = "job: report ";
-/// Placeholder for the directory of the job in a command.
+/// Placeholder in a command for the directory of the job.
 const ROOT: &str = "{root}";
 
-/// A workload, as it is passed to the process that plays it.
+/// Workload in the form in which it is passed to the process that runs it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct GeneratedJob {
     /// The workload.
     pub workload: FileWorkloadConfig,
-    /// Base of its `utilisation`, bytes.
+    /// Number of bytes to which the `utilisation` of the workload refers.
     pub capacity_bytes: u64,
-    /// The seed.
+    /// Seed of the workload.
     pub seed: u64,
-    /// Bytes that the main phase writes: it ends with the first check of the counts that shows as many.
+    /// Number of bytes that the main phase writes: the phase ends at the first check at which this number is reached.
     pub main_bytes: u64,
-    /// Bytes after which everything is synced, instead of the time-based write-back of a kernel; only at the end unless given.
+    /// Number of bytes after which everything is synced, in place of the time-based write-back of a kernel; only at
+    /// the end unless given.
     #[serde(default)]
     pub sync_bytes: Option<u64>,
-    /// True if all written pages differ, for drives that inspect contents; zeros are faster.
-    #[serde(default)]
-    pub unlike: bool,
+    /// True if all written pages differ, for drives that inspect page content; zeros are faster to make.
+    #[serde(rename = "unlike", default)]
+    pub unique_pages: bool,
 }
 
 /// Report of a job about its main phase.
@@ -52,13 +53,13 @@ pub struct GeneratedJob {
 pub struct JobReport {
     /// Counts of operations.
     pub counts: PlayCounts,
-    /// Duration, including the final sync, seconds.
+    /// Duration in seconds, including the final sync.
     pub seconds: f64,
-    /// Time spent waiting for space, seconds.
+    /// Time spent waiting for free space, in seconds.
     pub waited_seconds: f64,
 }
 
-/// A command to run in a file system.
+/// A command that runs in a mounted file system.
 #[derive(Clone, Debug)]
 pub struct Job {
     /// The command; `{root}` is its working directory.
@@ -69,38 +70,38 @@ pub struct Job {
 
 /// Work of the cleaner of a log-structured file system.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Cleaned {
+pub struct CleanerWork {
     /// Number of segments freed.
     pub segments: u64,
-    /// Number of 4 KiB blocks in them, the paper's "recycled blocks" (section IV-D).
+    /// Number of 4 KiB blocks in these segments, the paper's "recycled blocks" (section IV-D).
     pub recycled_blocks: u64,
-    /// Number of valid file blocks among them, which were moved.
+    /// Number of valid file blocks among these blocks, which were moved.
     pub moved_blocks: u64,
 }
 
-impl Cleaned {
+impl CleanerWork {
     /// Returns "1 - (moved_valid_blocks / total_recycled_blocks)" (section IV-D); `None` if nothing was recycled.
     pub fn efficiency(&self) -> Option<f64> {
         (self.recycled_blocks > 0).then(|| 1.0 - self.moved_blocks as f64 / self.recycled_blocks as f64)
     }
 }
 
-/// Observations of a job.
+/// Results of observing a job.
 #[derive(Clone, Debug, Default)]
-pub struct Seen {
-    /// Number of requests before its main phase.
+pub struct JobOutput {
+    /// Number of requests before the main phase.
     pub set_up_requests: usize,
     /// Report of the job.
     pub report: Option<JobReport>,
     /// Work of the cleaner in the main phase, if there is a cleaner.
-    pub cleaned: Option<Cleaned>,
+    pub cleaner_work: Option<CleanerWork>,
     /// All other lines of output.
     pub lines: Vec<String>,
 }
 
 impl Job {
-    /// Returns a job that plays a generated workload, by this program with the arguments `entry`, which lead to
-    /// [`play`]. Its description is written to `scratch`.
+    /// Returns a job that runs a generated workload. The job starts this program with the arguments `entry`, which
+    /// lead to [`play`]. The description of the job is written to `scratch`.
     pub fn generated(job: &GeneratedJob, entry: &[&str], scratch: &Path) -> Result<Job, Failure> {
         let path = scratch.join("job.toml");
         std::fs::write(&path, toml::to_string(job)?)?;
@@ -117,22 +118,22 @@ impl Job {
     }
 }
 
-/// Plays a generated job in the directory `root`, and reports its progress on standard output.
+/// Runs a generated job in the directory `root`, and reports its progress on standard output.
 pub fn play(job: &Path, root: &Path) -> Result<(), Failure> {
     let job: GeneratedJob = toml::from_str(&std::fs::read_to_string(job)?)?;
     let mut workload = job.workload.build(job.capacity_bytes, Seed(job.seed))?;
-    let contents = if job.unlike { Contents::Unlike } else { Contents::Zeros };
+    let contents = if job.unique_pages { Contents::Unique } else { Contents::Zeros };
     let options = PlayOptions { contents, ..PlayOptions::default() };
-    let mut player = Player::new(OnDirectory::new(root).with_patience(PATIENCE), options);
+    let mut player = Player::new(DirectoryTarget::new(root).with_space_timeout(SPACE_TIMEOUT), options);
     player.set_up(&mut *workload)?;
     player.target.sync_all()?;
-    say(SET_UP_LINE)?;
+    print_line(SET_UP_LINE)?;
     player.reset_counts();
     let waited = player.target.waited();
-    let began = Instant::now();
+    let started = Instant::now();
     let mut next_sync_bytes = job.sync_bytes.unwrap_or(u64::MAX);
     while player.counts().written_bytes < job.main_bytes
-        && player.play(&mut *workload, OPERATIONS_AT_ONCE)? == OPERATIONS_AT_ONCE
+        && player.play(&mut *workload, OPERATIONS_PER_CHECK)? == OPERATIONS_PER_CHECK
     {
         if player.counts().written_bytes >= next_sync_bytes {
             player.target.sync_all()?;
@@ -142,70 +143,74 @@ pub fn play(job: &Path, root: &Path) -> Result<(), Failure> {
     player.target.sync_all()?;
     let report = JobReport {
         counts: player.counts(),
-        seconds: began.elapsed().as_secs_f64(),
+        seconds: started.elapsed().as_secs_f64(),
         waited_seconds: (player.target.waited() - waited).as_secs_f64(),
     };
-    say(&format!("{REPORT}{}", serde_json::to_string(&report)?))
+    print_line(&format!("{REPORT}{}", serde_json::to_string(&report)?))
 }
 
 /// Prints a line and flushes it.
-fn say(line: &str) -> Result<(), Failure> {
+fn print_line(line: &str) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
     writeln!(out, "{line}")?;
     Ok(out.flush()?)
 }
 
-/// Returns the first part of a command that is ended after this many seconds, with all its children.
-pub fn limited(seconds: u32) -> Command {
+/// Returns the first part of a command that ends after this number of seconds, together with all its children.
+pub fn timeout_command(seconds: u32) -> Command {
     let mut command = Command::new("timeout");
     command.args(["-k", "10", &seconds.to_string()]);
     command
 }
 
-/// Runs a [`limited`] command that plays a job, directly or in a machine, and observes its output; calls `set_up` as
-/// soon as the job's files are made.
-pub fn watch(command: &mut Command, recorder: &Recorder, mut set_up: impl FnMut()) -> Result<Seen, Failure> {
-    let mut seen = Seen::default();
-    let ended = watch_lines(command, &mut |line| {
+/// Runs a [`timeout_command`] command that runs a job, directly or in a machine, and observes its output. Calls
+/// `set_up` as soon as the files of the job are made.
+pub fn run_job(
+    command: &mut Command,
+    recorder: &Recorder,
+    mut set_up: impl FnMut(),
+) -> Result<JobOutput, Failure> {
+    let mut output = JobOutput::default();
+    let ended = run_with_lines(command, &mut |line| {
         if line == SET_UP_LINE {
-            seen.set_up_requests = recorder.len();
+            output.set_up_requests = recorder.len();
             set_up();
         } else if let Some(report) = line.strip_prefix(REPORT) {
-            seen.report = Some(serde_json::from_str(report)?);
+            output.report = Some(serde_json::from_str(report)?);
         } else {
-            seen.lines.push(line.to_owned());
+            output.lines.push(line.to_owned());
         }
         Ok(())
     })?;
     if ended {
-        return Ok(seen);
+        return Ok(output);
     }
-    let last = &seen.lines[seen.lines.len().saturating_sub(20)..];
+    let last = &output.lines[output.lines.len().saturating_sub(20)..];
     Err(format!("{command:?} did not end well:\n{}", last.join("\n")).into())
 }
 
-/// Runs a [`limited`] command and passes each line of its output to `on_line` at once; returns true if it succeeded.
-/// The command is ended if this program is asked to stop.
+/// Runs a [`timeout_command`] command and calls `on_line` immediately for each line of its output; returns true if
+/// the command succeeded. The command is ended if this program is asked to stop.
 ///
 /// # Errors
 ///
-/// A request to stop; as for `on_line`, which nevertheless receives all lines.
-pub fn watch_lines(
+/// The request to stop; errors of `on_line`, which is nevertheless called for all lines.
+pub fn run_with_lines(
     command: &mut Command,
     on_line: &mut dyn FnMut(&str) -> Result<(), Failure>,
 ) -> Result<bool, Failure> {
     let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?;
-    let stoppable = Stoppable::new(&child);
+    let stoppable = StopGuard::new(&child);
     let stdout = child.stdout.take().expect("asked for above");
-    let mut told = Ok(());
+    let mut line_result = Ok(());
     for line in BufReader::new(stdout).split(b'\n') {
         let line = String::from_utf8_lossy(&line?).trim_end().to_owned();
-        told = told.and(on_line(&line));
+        line_result = line_result.and(on_line(&line));
     }
     let status = child.wait()?;
     drop(stoppable);
-    if stop::asked() {
+    if stop::is_stop_requested() {
         return Err("asked to stop".into());
     }
-    told.map(|()| status.success())
+    line_result.map(|()| status.success())
 }

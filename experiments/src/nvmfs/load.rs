@@ -7,21 +7,22 @@ use wearwell_nvmfs::workload::FileWorkloadConfig;
 /// A workload with its settings.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Load {
-    /// Name in the tables.
+    /// Name of the workload in the tables.
     pub name: String,
     /// Kind of the workload.
     pub kind: String,
-    /// Settings other than utilisation, as in a configuration.
+    /// Settings other than the utilisation, in the form of a configuration.
     pub settings: String,
 }
 
 impl Load {
-    /// Returns the workload of that kind with default settings.
+    /// Returns the workload of this kind with default settings.
     pub fn named(kind: &str) -> Load {
         Load { name: kind.to_owned(), kind: kind.to_owned(), settings: String::new() }
     }
 
-    /// Returns the workload of that kind with its files or records accessed in this order; Zipf's law has the exponent `skew`.
+    /// Returns the workload of this kind whose files or records are accessed in this order; Zipf's law has the
+    /// exponent `skew`.
     pub fn ordered(kind: &str, order: &str, skew: f64) -> Load {
         let skew = if order == "zipf" { format!("\nskew = {skew:?}") } else { String::new() };
         let settings = format!("order = \"{order}\"{skew}");

@@ -2,7 +2,7 @@
 
 use crate::Failure;
 use crate::nvmfs::clean_up::{CleanUp, output_of};
-use crate::nvmfs::pace::Pace;
+use crate::nvmfs::pace::Pacer;
 use fuser::{
     Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation, INodeNo, KernelConfig,
     LockOwner, OpenFlags, ReplyAttr, ReplyData, ReplyEmpty, ReplyEntry, ReplyOpen, ReplyStatfs, ReplyWrite,
@@ -20,9 +20,9 @@ use wearwell_trace::{Op, Request, RequestBatch};
 
 const DISK: INodeNo = INodeNo(2);
 const NAME: &str = "disk";
-/// Cache lifetime of attributes: the disk never changes by itself.
-const FOREVER: Duration = Duration::from_secs(1 << 20);
-/// Largest request of the loop device, bytes.
+/// Time for which attributes may be cached: only requests change the disk.
+const ATTRIBUTE_TTL: Duration = Duration::from_secs(1 << 20);
+/// Maximum size of a request of the loop device, bytes.
 const MAX_WRITE_BYTES: u32 = 1 << 20;
 const BLOCK_BYTES: u32 = 4096;
 
@@ -40,7 +40,7 @@ pub trait Media: Send + Sync {
     /// Returns an error if the media fail.
     fn write(&self, offset: u64, data: &[u8]) -> io::Result<()>;
 
-    /// Clears a range, which then reads as zeroes. `trim` is true for a discard, and false for writing zeroes.
+    /// Clears a range, which then reads as zeroes. `trim` is true for a discard, and false for a write of zeroes.
     ///
     /// # Errors
     /// Returns an error if the media fail.
@@ -67,33 +67,33 @@ impl Media for File {
         Ok(fallocate(self, hole, offset, length)?)
     }
 
-    /// Does nothing: the file need not survive a crash of the machine.
+    /// This does nothing, because the file need not survive a crash of the machine.
     fn flush(&self) -> io::Result<()> {
         Ok(())
     }
 }
 
-/// Callback that receives the disk's content, and an offset with the data that was just written there.
+/// Callback that receives the content of the disk, and an offset with the data that was just written there.
 pub type OnWrite = Box<dyn Fn(&dyn Media, u64, &[u8]) + Send + Sync>;
 
-/// Requests so far.
+/// Log of the requests so far.
 #[derive(Debug)]
-struct Log {
-    began: Instant,
+struct RequestLog {
+    started: Instant,
     requests: Mutex<RequestBatch>,
 }
 
-impl Log {
+impl RequestLog {
     fn push(&self, op: Op, offset_bytes: u64, length_bytes: u64) {
-        let time_ns = self.began.elapsed().as_nanos() as u64;
+        let time_ns = self.started.elapsed().as_nanos() as u64;
         let request = Request { time_ns, op, volume: 0, offset_bytes, length_bytes, hint: 0 };
         self.requests.lock().unwrap_or_else(PoisonError::into_inner).push(&request);
     }
 }
 
-/// A disk mounted as the file [`Recorder::disk`]; unmounted when dropped.
+/// A disk that is mounted as the file [`Recorder::disk`], and unmounted when dropped.
 pub struct Recorder {
-    log: Arc<Log>,
+    log: Arc<RequestLog>,
     /// Path of the disk.
     pub disk: PathBuf,
     /// Unmounts the disk, which also ends the thread that serves it.
@@ -101,24 +101,25 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// Creates a disk of `bytes` with its content in the folder `scratch`: in memory if that is a tmpfs.
+    /// Creates a disk of `bytes` bytes with its content in the folder `scratch`, which is in memory if the folder is
+    /// on a tmpfs.
     ///
-    /// Errors: as for mounting by FUSE, which requires root.
+    /// Errors: those of mounting by FUSE, which requires root.
     pub fn start(scratch: &Path, bytes: u64) -> Result<Recorder, Failure> {
-        Recorder::start_watched(scratch, bytes, Box::new(|_, _, _| ()))
+        Recorder::start_with_callback(scratch, bytes, Box::new(|_, _, _| ()))
     }
 
-    /// Creates a disk like [`Recorder::start`]; `on_write` receives all writes.
-    pub fn start_watched(scratch: &Path, bytes: u64, on_write: OnWrite) -> Result<Recorder, Failure> {
-        Recorder::serve(scratch, bytes, file_of(scratch, bytes)?, on_write, None)
+    /// Creates a disk as [`Recorder::start`] does; `on_write` is called for all writes.
+    pub fn start_with_callback(scratch: &Path, bytes: u64, on_write: OnWrite) -> Result<Recorder, Failure> {
+        Recorder::serve(scratch, bytes, create_file(scratch, bytes)?, on_write, None)
     }
 
-    /// Creates a disk of `bytes` whose content `media` stores; `scratch` has only its mount point.
+    /// Creates a disk of `bytes` bytes whose content `media` stores; `scratch` contains only its mount point.
     ///
     /// # Errors
     ///
-    /// As for [`Recorder::start`].
-    pub fn start_on(
+    /// The errors of [`Recorder::start`].
+    pub fn start_with_media(
         scratch: &Path,
         bytes: u64,
         media: Arc<dyn Media>,
@@ -127,13 +128,13 @@ impl Recorder {
         Recorder::serve(scratch, bytes, media, on_write, None)
     }
 
-    /// Creates a disk like [`Recorder::start`]; `pace` determines the duration of requests.
+    /// Creates a disk as [`Recorder::start`] does; `pace` determines the duration of requests.
     ///
     /// # Errors
     ///
-    /// As for [`Recorder::start`].
-    pub fn start_paced(scratch: &Path, bytes: u64, pace: Arc<Pace>) -> Result<Recorder, Failure> {
-        Recorder::serve(scratch, bytes, file_of(scratch, bytes)?, Box::new(|_, _, _| ()), Some(pace))
+    /// The errors of [`Recorder::start`].
+    pub fn start_paced(scratch: &Path, bytes: u64, pace: Arc<Pacer>) -> Result<Recorder, Failure> {
+        Recorder::serve(scratch, bytes, create_file(scratch, bytes)?, Box::new(|_, _, _| ()), Some(pace))
     }
 
     fn serve(
@@ -141,15 +142,15 @@ impl Recorder {
         bytes: u64,
         media: Arc<dyn Media>,
         on_write: OnWrite,
-        pace: Option<Arc<Pace>>,
+        pace: Option<Arc<Pacer>>,
     ) -> Result<Recorder, Failure> {
         let mount_point = scratch.join("device");
         std::fs::create_dir_all(&mount_point)?;
-        let log = Arc::new(Log { began: Instant::now(), requests: Mutex::default() });
+        let log = Arc::new(RequestLog { started: Instant::now(), requests: Mutex::default() });
         let disk = Disk { media, bytes, log: Arc::clone(&log), on_write, pace };
         let session = fuser::spawn_mount(disk, &mount_point, &fuser::Config::default())?;
         let mut clean_up = CleanUp::default();
-        clean_up.unmount_later(&mount_point.to_string_lossy());
+        clean_up.add_unmount(&mount_point.to_string_lossy());
         // Dropping the session would unmount the disk before the file systems on it are unmounted.
         std::mem::forget(session);
         Ok(Recorder { log, disk: mount_point.join(NAME), _clean_up: clean_up })
@@ -171,8 +172,8 @@ impl Recorder {
     }
 }
 
-/// Creates a sparse file of `bytes` in the folder `scratch`.
-fn file_of(scratch: &Path, bytes: u64) -> Result<Arc<dyn Media>, Failure> {
+/// Creates a sparse file of `bytes` bytes in the folder `scratch`.
+fn create_file(scratch: &Path, bytes: u64) -> Result<Arc<dyn Media>, Failure> {
     let file =
         File::options().read(true).write(true).create(true).truncate(true).open(scratch.join("image"))?;
     file.set_len(bytes)?;
@@ -182,18 +183,18 @@ fn file_of(scratch: &Path, bytes: u64) -> Result<Arc<dyn Media>, Failure> {
 /// Attaches a loop device to the disk; `clean_up` detaches it.
 pub fn attach_loop(recorder: &Recorder, clean_up: &mut CleanUp) -> Result<String, Failure> {
     let disk = recorder.disk.to_string_lossy();
-    // Sectors of 4 KiB, so that no request is smaller than a page; direct I/O, so that reads reach the disk.
+    // With sectors of 4 KiB, no request is smaller than a page; with direct I/O, reads reach the disk.
     let device = output_of(&["losetup", "-f", "--show", "-b", "4096", "--direct-io=on", &disk])?;
-    clean_up.later(&["losetup", "-d", &device]);
+    clean_up.add(&["losetup", "-d", &device]);
     Ok(device)
 }
 
 struct Disk {
     media: Arc<dyn Media>,
     bytes: u64,
-    log: Arc<Log>,
+    log: Arc<RequestLog>,
     on_write: OnWrite,
-    pace: Option<Arc<Pace>>,
+    pace: Option<Arc<Pacer>>,
 }
 
 fn attributes(ino: INodeNo, kind: FileType, bytes: u64) -> FileAttr {
@@ -218,14 +219,14 @@ fn attributes(ino: INodeNo, kind: FileType, bytes: u64) -> FileAttr {
 
 impl Disk {
     /// Records a request, and waits for its duration.
-    fn done(&self, op: Op, offset_bytes: u64, length_bytes: u64) {
+    fn complete(&self, op: Op, offset_bytes: u64, length_bytes: u64) {
         self.log.push(op, offset_bytes, length_bytes);
         if let Some(pace) = &self.pace {
             pace.wait(op, offset_bytes, length_bytes);
         }
     }
 
-    fn of(&self, ino: INodeNo) -> FileAttr {
+    fn attributes_of(&self, ino: INodeNo) -> FileAttr {
         match ino {
             DISK => attributes(DISK, FileType::RegularFile, self.bytes),
             _ => attributes(INodeNo::ROOT, FileType::Directory, 0),
@@ -243,14 +244,14 @@ impl Filesystem for Disk {
 
     fn lookup(&self, _: &Asked, _: INodeNo, name: &OsStr, reply: ReplyEntry) {
         if name == NAME {
-            reply.entry(&FOREVER, &self.of(DISK), Generation(0));
+            reply.entry(&ATTRIBUTE_TTL, &self.attributes_of(DISK), Generation(0));
         } else {
             reply.error(Errno::ENOENT);
         }
     }
 
     fn getattr(&self, _: &Asked, ino: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
-        reply.attr(&FOREVER, &self.of(ino));
+        reply.attr(&ATTRIBUTE_TTL, &self.attributes_of(ino));
     }
 
     fn open(&self, _: &Asked, _: INodeNo, _: OpenFlags, reply: ReplyOpen) {
@@ -274,7 +275,7 @@ impl Filesystem for Disk {
         match self.media.read(offset, &mut buffer) {
             Ok(()) => {
                 if length > 0 {
-                    self.done(Op::Read, offset, length);
+                    self.complete(Op::Read, offset, length);
                 }
                 reply.data(&buffer);
             }
@@ -299,12 +300,12 @@ impl Filesystem for Disk {
             return reply.error(Errno::EIO);
         }
         (self.on_write)(&*self.media, offset, data);
-        self.done(Op::Write, offset, data.len() as u64);
+        self.complete(Op::Write, offset, data.len() as u64);
         reply.written(data.len() as u32);
     }
 
-    /// Discards arrive as hole punching. The kernel distinguishes zeroing from it, but a drive without a command for
-    /// zeroing would receive zeros: it counts as a write.
+    /// Discards arrive as hole punching. The kernel distinguishes them from zeroing, but a drive without a command
+    /// for zeroing would receive zeros, so zeroing counts as a write.
     fn fallocate(
         &self,
         _: &Asked,
@@ -319,7 +320,7 @@ impl Filesystem for Disk {
         if length == 0 || self.media.clear(offset, length, punches).is_err() {
             return reply.error(Errno::EIO);
         }
-        self.done(if punches { Op::Trim } else { Op::Write }, offset, length);
+        self.complete(if punches { Op::Trim } else { Op::Write }, offset, length);
         reply.ok();
     }
 
@@ -327,7 +328,7 @@ impl Filesystem for Disk {
         if self.media.flush().is_err() {
             return reply.error(Errno::EIO);
         }
-        self.done(Op::Flush, 0, 0);
+        self.complete(Op::Flush, 0, 0);
         reply.ok();
     }
 

@@ -1,13 +1,13 @@
 //! Recordings of real file systems under the paper's workloads.
 
 use crate::Failure;
-use crate::nvmfs::job::{Cleaned, Seen};
+use crate::nvmfs::job::{CleanerWork, JobOutput};
 use crate::nvmfs::trial::Trial;
 use crate::recordings::{self, Label, written_bytes};
 use serde::{Deserialize, Serialize};
 use wearwell_trace::RequestBatch;
 
-/// Name of the shipped files of requests and of descriptions.
+/// Name of the files with the shipped requests and table.
 pub const NAME: &str = "file_systems";
 const REQUESTS: &[u8] = include_bytes!("../../recordings/file_systems.columns.xz");
 const TABLE: &str = include_str!("../../recordings/file_systems.csv");
@@ -15,22 +15,22 @@ const TABLE: &str = include_str!("../../recordings/file_systems.csv");
 /// Settings of a recording.
 #[derive(Clone, Debug)]
 pub struct Setting {
-    /// The file system.
+    /// Name of the file system.
     pub file_system: String,
-    /// The workload.
+    /// Name of the workload.
     pub workload: String,
     /// Share of the disk that the workload's files take.
     pub utilisation: f64,
-    /// Size of the disk.
+    /// Size of the disk in bytes.
     pub disk_bytes: u64,
-    /// Size of the page cache.
+    /// Size of the page cache in bytes.
     pub cache_bytes: u64,
     /// Seed of the workload.
     pub seed: u64,
 }
 
 impl Setting {
-    /// Returns the name of its recording.
+    /// Returns the name of the recording with this setting.
     pub fn name(&self) -> String {
         format!("{}-{}-{}", self.file_system, self.workload, self.utilisation)
     }
@@ -38,59 +38,63 @@ impl Setting {
 
 /// Figures of a recording.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Known {
+pub struct FileSystemRecordingInfo {
     /// Volume of the requests.
     pub volume: u32,
-    /// The file system.
+    /// Name of the file system.
     pub file_system: String,
-    /// The workload.
+    /// Name of the workload.
     pub workload: String,
     /// Share of the disk that the workload's files take.
     pub utilisation: f64,
-    /// Size of the disk.
+    /// Size of the disk in bytes.
     pub disk_bytes: u64,
-    /// Size of the page cache.
+    /// Size of the page cache in bytes.
     pub cache_bytes: u64,
     /// Seed of the workload.
     pub seed: u64,
-    /// Index of the first request of the main phase, from 0.
+    /// Index of the first request of the main phase, starting from 0.
     pub measured_from: usize,
-    /// Bytes that the workload wrote in the main phase.
+    /// Number of bytes that the workload wrote in the main phase.
     pub user_written_bytes: u64,
-    /// Bytes that the workload read in the main phase.
+    /// Number of bytes that the workload read in the main phase.
     pub user_read_bytes: u64,
-    /// Bytes sent to the disk in the main phase.
+    /// Number of bytes sent to the disk in the main phase.
     pub written_bytes: u64,
-    /// Duration on the recording machine, seconds.
+    /// Duration in seconds on the recording machine.
     pub seconds: f64,
-    /// Time spent waiting for the cleaner, seconds.
+    /// Time in seconds spent waiting for the cleaner.
     pub waited_seconds: f64,
     /// Number of segments that the cleaner freed, if there is a cleaner.
     pub cleaned_segments: Option<u64>,
     /// Number of 4 KiB blocks in these segments.
     pub recycled_blocks: Option<u64>,
-    /// Number of valid file blocks among them, which were moved.
+    /// Number of valid file blocks in these segments, which were moved.
     pub moved_blocks: Option<u64>,
-    /// Number of requests of the recording.
+    /// Number of requests in the recording.
     pub requests: usize,
     /// Checksum of the requests.
     pub checksum: String,
 }
 
 /// Requests of a file system to its disk, with their figures.
-pub type Recording = recordings::Recording<Known>;
+pub type Recording = recordings::Recording<FileSystemRecordingInfo>;
 
-impl Known {
-    /// Returns the figures of a recording with this setting, before it is labelled.
+impl FileSystemRecordingInfo {
+    /// Returns the figures of a recording with this setting, before its volume and checksum are set.
     ///
     /// # Errors
     ///
     /// Returns an error if the job did not report.
-    pub fn new(setting: &Setting, requests: &RequestBatch, seen: &Seen) -> Result<Known, Failure> {
-        let report = seen.report.ok_or("the job has not said what it wrote")?;
+    pub fn new(
+        setting: &Setting,
+        requests: &RequestBatch,
+        output: &JobOutput,
+    ) -> Result<FileSystemRecordingInfo, Failure> {
+        let report = output.report.ok_or("the job has not said what it wrote")?;
         let Setting { file_system, workload, utilisation, disk_bytes, cache_bytes, seed } = setting.clone();
-        let cleaned = |count: fn(&Cleaned) -> u64| seen.cleaned.as_ref().map(count);
-        Ok(Known {
+        let cleaner_count = |count: fn(&CleanerWork) -> u64| output.cleaner_work.as_ref().map(count);
+        Ok(FileSystemRecordingInfo {
             volume: 0,
             file_system,
             workload,
@@ -98,41 +102,41 @@ impl Known {
             disk_bytes,
             cache_bytes,
             seed,
-            measured_from: seen.set_up_requests,
+            measured_from: output.set_up_requests,
             user_written_bytes: report.counts.written_bytes,
             user_read_bytes: report.counts.read_bytes,
-            written_bytes: written_bytes(requests, seen.set_up_requests),
+            written_bytes: written_bytes(requests, output.set_up_requests),
             seconds: report.seconds,
             waited_seconds: report.waited_seconds,
-            cleaned_segments: cleaned(|cleaned| cleaned.segments),
-            recycled_blocks: cleaned(|cleaned| cleaned.recycled_blocks),
-            moved_blocks: cleaned(|cleaned| cleaned.moved_blocks),
+            cleaned_segments: cleaner_count(|cleaned| cleaned.segments),
+            recycled_blocks: cleaner_count(|cleaned| cleaned.recycled_blocks),
+            moved_blocks: cleaner_count(|cleaned| cleaned.moved_blocks),
             requests: requests.len(),
             checksum: String::new(),
         })
     }
 }
 
-impl recordings::Known for Known {
+impl recordings::RecordingInfo for FileSystemRecordingInfo {
     fn label(&self) -> Label {
         Label { volume: self.volume, requests: self.requests, checksum: self.checksum.clone() }
     }
 
-    fn labelled(self, Label { volume, requests, checksum }: Label) -> Self {
-        Known { volume, requests, checksum, ..self }
+    fn with_label(self, Label { volume, requests, checksum }: Label) -> Self {
+        FileSystemRecordingInfo { volume, requests, checksum, ..self }
     }
 
     fn name(&self) -> String {
         format!("{} under {} at {}", self.file_system, self.workload, self.utilisation)
     }
 
-    fn is_of(&self, requests: &RequestBatch) -> bool {
+    fn matches(&self, requests: &RequestBatch) -> bool {
         written_bytes(requests, self.measured_from) == self.written_bytes
     }
 }
 
 impl From<&Recording> for Trial {
-    fn from(Recording { known, requests }: &Recording) -> Trial {
+    fn from(Recording { info: known, requests }: &Recording) -> Trial {
         Trial {
             file_system: known.file_system.clone(),
             workload: known.workload.clone(),
@@ -141,7 +145,7 @@ impl From<&Recording> for Trial {
             measured_from: known.measured_from,
             written_bytes: known.user_written_bytes,
             read_bytes: known.user_read_bytes,
-            cleaned: known.cleaned_segments.map(|segments| Cleaned {
+            cleaner_work: known.cleaned_segments.map(|segments| CleanerWork {
                 segments,
                 recycled_blocks: known.recycled_blocks.unwrap_or(0),
                 moved_blocks: known.moved_blocks.unwrap_or(0),
@@ -163,17 +167,18 @@ pub fn shipped() -> Result<Vec<Recording>, Failure> {
 mod tests {
     use super::*;
     use crate::nvmfs::job::JobReport;
-    use crate::recordings::Known as _;
+    use crate::recordings::RecordingInfo as _;
     use wearwell_trace::{Op, Request};
 
     #[test]
-    fn only_the_main_phase_is_summed_up_and_all_requests_are_kept() {
+    fn figures_cover_main_phase_and_all_requests_are_kept() {
         let mut requests = RequestBatch::default();
         for (op, length_bytes) in [(Op::Write, 4096), (Op::Write, 8192), (Op::Trim, 4096), (Op::Write, 4096)]
         {
             requests.push(&Request { time_ns: 0, op, volume: 0, offset_bytes: 0, length_bytes, hint: 0 });
         }
-        let seen = Seen { set_up_requests: 1, report: Some(JobReport::default()), ..Seen::default() };
+        let output =
+            JobOutput { set_up_requests: 1, report: Some(JobReport::default()), ..JobOutput::default() };
         let setting = Setting {
             file_system: "ext4".to_owned(),
             workload: "fio".to_owned(),
@@ -182,10 +187,10 @@ mod tests {
             cache_bytes: 1 << 16,
             seed: 1,
         };
-        let known = Known::new(&setting, &requests, &seen).unwrap();
+        let known = FileSystemRecordingInfo::new(&setting, &requests, &output).unwrap();
         assert_eq!((known.written_bytes, known.requests), (12_288, 4));
-        assert!(known.is_of(&requests));
+        assert!(known.matches(&requests));
         assert_eq!(setting.name(), "ext4-fio-0.6");
-        assert!(Known::new(&setting, &requests, &Seen::default()).is_err());
+        assert!(FileSystemRecordingInfo::new(&setting, &requests, &JobOutput::default()).is_err());
     }
 }

@@ -1,4 +1,4 @@
-//! Replay of requests to a drive on the two FTLs of the paper (section IV-C).
+//! Replay of requests to a drive on the two FTLs in the paper (section IV-C).
 
 use crate::Failure;
 use crate::replicas::scenario;
@@ -9,7 +9,7 @@ use wearwell_engine::counters::{Cause, Operation};
 use wearwell_stack::{Stack, build};
 use wearwell_trace::{Op, Request, RequestBatch};
 
-/// Bytes of a page: "4KB page, 256 KB block".
+/// Bytes per page: "4KB page, 256 KB block".
 pub const PAGE_BYTES: u64 = 4096;
 
 /// The FTLs: "(a)FAST as a representative hybrid FTL scheme and (b)page-level FTL".
@@ -25,7 +25,7 @@ impl ReplayFtl {
     /// Both FTLs.
     pub const ALL: [ReplayFtl; 2] = [ReplayFtl::Page, ReplayFtl::Fast];
 
-    /// Returns the name in scenarios.
+    /// Returns the name of the FTL in scenarios.
     pub fn name(self) -> &'static str {
         match self {
             ReplayFtl::Page => "log",
@@ -36,21 +36,22 @@ impl ReplayFtl {
 
 /// Operations of the drive for the measured requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Replayed {
-    /// Pages that the host wrote.
+pub struct ReplayCounts {
+    /// Number of pages that the host wrote.
     pub host_pages: u64,
-    /// Blocks erased.
+    /// Number of blocks erased.
     pub erases: u64,
-    /// Valid pages copied by cleaning or merging.
+    /// Number of valid pages copied by cleaning or merging.
     pub copied_pages: u64,
-    /// Total pages programmed.
+    /// Number of pages programmed in total.
     pub programs: u64,
-    /// Total pages read.
+    /// Number of pages read in total.
     pub reads: u64,
 }
 
-impl Replayed {
-    /// Returns the valid pages copied per erase, the paper's erase cost; `None` without erases.
+impl ReplayCounts {
+    /// Returns the number of valid pages copied per erase, which is the erase cost of the paper; `None` without
+    /// erases.
     pub fn erase_cost(&self) -> Option<f64> {
         (self.erases > 0).then(|| self.copied_pages as f64 / self.erases as f64)
     }
@@ -60,15 +61,16 @@ impl Replayed {
         (self.host_pages > 0).then(|| self.programs as f64 / self.host_pages as f64)
     }
 
-    /// Returns the seconds that dies were busy, one after the other, on flash like that of the paper's drive: SLC with 25
-    /// µs to read, 250 µs to program and 1.5 ms to erase (Agrawal et al., USENIX ATC 2008, Table 1 with 200 to 300 µs).
+    /// Returns the number of seconds that dies were busy, one after the other. The flash is like that of the paper's
+    /// drive: SLC with 25 µs to read, 250 µs to program and 1.5 ms to erase (Agrawal et al., USENIX ATC 2008, Table 1
+    /// with 200 to 300 µs).
     pub fn die_seconds(&self) -> f64 {
         (self.reads as f64 * 25.0 + self.programs as f64 * 250.0 + self.erases as f64 * 1500.0) / 1e6
     }
 
     /// Returns the operations since `earlier`.
-    pub fn since(self, earlier: Replayed) -> Replayed {
-        Replayed {
+    pub fn since(self, earlier: ReplayCounts) -> ReplayCounts {
+        ReplayCounts {
             host_pages: self.host_pages - earlier.host_pages,
             erases: self.erases - earlier.erases,
             copied_pages: self.copied_pages - earlier.copied_pages,
@@ -77,11 +79,11 @@ impl Replayed {
         }
     }
 
-    fn of(stack: &Stack<()>) -> Replayed {
+    fn from_stack(stack: &Stack<()>) -> ReplayCounts {
         let reports = stack.describe();
         let ftl = &reports.layers.last().expect("a stack has an FTL").counters;
         let copies = [Cause::Cleaning, Cause::WearLevelling];
-        Replayed {
+        ReplayCounts {
             host_pages: ftl.incoming(Operation::Write),
             erases: ftl.outgoing_total(Operation::Erase),
             copied_pages: copies.map(|cause| ftl.outgoing(cause, Operation::Write)).iter().sum(),
@@ -91,52 +93,59 @@ impl Replayed {
     }
 }
 
-/// Replays requests on a fresh drive with a capacity of `shown_bytes`, pages of 4 KiB, blocks of 256 KiB and 10 % of
-/// its flash in reserve. Only requests from number `measured_from` on are counted; the earlier ones set up the state.
+/// Replays requests on a fresh drive with a capacity of `capacity_bytes`, pages of 4 KiB, blocks of 256 KiB and 10 %
+/// of its flash in reserve. Only requests from number `measured_from` on are counted; earlier requests set up the
+/// state.
 ///
-/// Discards are passed on. Errors: a request beyond the drive's end.
+/// Discards are forwarded. Errors: a request beyond the end of the drive.
 pub fn replay(
     requests: &RequestBatch,
     measured_from: usize,
     ftl: ReplayFtl,
     shown_bytes: u64,
-) -> Result<Replayed, Failure> {
+) -> Result<ReplayCounts, Failure> {
     let settings = format!("structure = \"{}\"", ftl.name());
-    replay_on(requests, measured_from, &Drive::of_the_paper(shown_bytes, 64, &settings))
+    replay_on(requests, measured_from, &Drive::with_paper_reserve(shown_bytes, 64, &settings))
 }
 
 /// Share of the flash in reserve: "10% over-provisioned capacity".
-pub const HIDDEN: f64 = 0.1;
+pub const SPARE_FACTOR: f64 = 0.1;
 
 /// A drive for replays.
 #[derive(Clone, Copy, Debug)]
 pub struct Drive<'a> {
     /// Capacity in bytes.
-    pub shown_bytes: u64,
-    /// Number of 4 KiB pages in a block.
+    pub capacity_bytes: u64,
+    /// Number of 4 KiB pages per block.
     pub pages_per_block: u32,
-    /// Additional capacity in bytes, which is not used.
-    pub beyond_bytes: u64,
+    /// Additional capacity in bytes, which requests do not use.
+    pub extra_bytes: u64,
     /// Share of the flash in reserve.
-    pub hidden: f64,
-    /// Settings of the FTL, as in a scenario.
+    pub spare_factor: f64,
+    /// Settings of the FTL, in the form of a scenario.
     pub ftl: &'a str,
 }
 
-/// FAST takes its log blocks from the reserve; this additional capacity covers the rounding to whole blocks.
-pub const BEYOND_BYTES: u64 = 4 << 20;
+/// Additional capacity for the rounding to whole blocks; FAST takes its log blocks from the reserve.
+pub const EXTRA_BYTES: u64 = 4 << 20;
 
 impl<'a> Drive<'a> {
     /// Returns a drive with the reserve of the paper.
-    pub fn of_the_paper(shown_bytes: u64, pages_per_block: u32, ftl: &'a str) -> Self {
-        Drive { shown_bytes, pages_per_block, beyond_bytes: BEYOND_BYTES, hidden: HIDDEN, ftl }
+    pub fn with_paper_reserve(shown_bytes: u64, pages_per_block: u32, ftl: &'a str) -> Self {
+        Drive {
+            capacity_bytes: shown_bytes,
+            pages_per_block,
+            extra_bytes: EXTRA_BYTES,
+            spare_factor: SPARE_FACTOR,
+            ftl,
+        }
     }
 
     /// Returns the empty stack.
     fn stack(&self) -> Result<Stack<()>, Failure> {
-        let capacity = self.shown_bytes + self.beyond_bytes;
-        // The reserve is at least as large as requested, rounded to whole blocks.
-        let pages = (capacity as f64 / 4096.0 / (1.0 - self.hidden)).round() as u64;
+        let capacity = self.capacity_bytes + self.extra_bytes;
+        // The reserve is at least as large as requested, because it is rounded up to whole blocks.
+        let pages = (capacity as f64 / 4096.0 / (1.0 - self.spare_factor)).round() as u64;
         let blocks = pages.div_ceil(self.pages_per_block.into());
         let mut scenario = scenario(&format!(
             "ftl = {{ {} }}\n\
@@ -148,23 +157,28 @@ impl<'a> Drive<'a> {
     }
 }
 
-/// Replays requests as [`replay`] does, on any drive.
-pub fn replay_on(requests: &RequestBatch, measured_from: usize, drive: &Drive) -> Result<Replayed, Failure> {
-    let done = replay_marks(requests, &[measured_from, requests.len()], drive)?;
+/// Replays requests on any drive as [`replay`] does.
+pub fn replay_on(
+    requests: &RequestBatch,
+    measured_from: usize,
+    drive: &Drive,
+) -> Result<ReplayCounts, Failure> {
+    let done = replay_to_marks(requests, &[measured_from, requests.len()], drive)?;
     Ok(done[1].since(done[0]))
 }
 
-/// Replays requests on a fresh drive; returns the operations so far at each of these numbers of requests, which must rise.
-pub fn replay_marks(
+/// Replays requests on a fresh drive. Returns the numbers of operations so far at each of these numbers of requests,
+/// which must be in ascending order.
+pub fn replay_to_marks(
     requests: &RequestBatch,
     marks: &[usize],
     drive: &Drive,
-) -> Result<Vec<Replayed>, Failure> {
-    let (mut stack, mut from) = (drive.stack()?, 0);
+) -> Result<Vec<ReplayCounts>, Failure> {
+    let (mut stack, mut begin) = (drive.stack()?, 0);
     let by = |&to: &usize| {
-        replay_range(&mut stack, requests, from..to)?;
-        from = to;
-        Ok(Replayed::of(&stack))
+        replay_range(&mut stack, requests, begin..to)?;
+        begin = to;
+        Ok(ReplayCounts::from_stack(&stack))
     };
     marks.iter().map(by).collect()
 }
@@ -173,7 +187,7 @@ pub fn replay_marks(
 pub fn pages_of(request: &Request) -> Range<u64> {
     let end = request.offset_bytes + request.length_bytes;
     match request.op {
-        // A partly discarded page is kept.
+        // A page that is partly discarded keeps its content.
         Op::Trim => request.offset_bytes.div_ceil(PAGE_BYTES)..end / PAGE_BYTES,
         Op::Read | Op::Write => request.offset_bytes / PAGE_BYTES..end.div_ceil(PAGE_BYTES),
         Op::Flush => 0..0,
@@ -212,9 +226,9 @@ fn replay_range(stack: &mut Stack<()>, requests: &RequestBatch, range: Range<usi
 #[cfg(test)]
 mod tests {
     use super::*;
-    use wearwell_base::seed::{Seed, below};
+    use wearwell_base::seed::{Seed, random_below};
 
-    const SHOWN: u64 = 64 << 20;
+    const CAPACITY: u64 = 64 << 20;
 
     fn request(op: Op, page: u64, pages: u64) -> Request {
         let (offset_bytes, length_bytes) = (page * PAGE_BYTES, pages * PAGE_BYTES);
@@ -223,35 +237,35 @@ mod tests {
 
     #[test]
     fn sequential_writes_copy_nothing_and_random_ones_do() {
-        let pages = SHOWN / PAGE_BYTES;
+        let pages = CAPACITY / PAGE_BYTES;
         let mut requests = RequestBatch::default();
         let mut random = Seed(3).random();
         (0..pages / 64).for_each(|block| requests.push(&request(Op::Write, block * 64, 64)));
         let filled = requests.len();
         (0..3 * pages / 64).for_each(|block| requests.push(&request(Op::Write, block * 64 % pages, 64)));
         let rewritten = requests.len();
-        (0..2 * pages).for_each(|_| requests.push(&request(Op::Write, below(&mut random, pages), 1)));
+        (0..2 * pages).for_each(|_| requests.push(&request(Op::Write, random_below(&mut random, pages), 1)));
         for ftl in ReplayFtl::ALL {
             let mut sequential = requests.clone();
             sequential.op.truncate(rewritten);
-            let sequential = replay(&sequential, filled, ftl, SHOWN).unwrap();
+            let sequential = replay(&sequential, filled, ftl, CAPACITY).unwrap();
             assert_eq!(sequential.host_pages, 3 * pages, "{ftl:?}");
             assert_eq!(sequential.copied_pages, 0, "{ftl:?}");
-            let random = replay(&requests, rewritten, ftl, SHOWN).unwrap();
+            let random = replay(&requests, rewritten, ftl, CAPACITY).unwrap();
             assert_eq!(random.host_pages, 2 * pages);
             assert_eq!(random.programs, random.host_pages + random.copied_pages, "{ftl:?}");
             assert!(random.erase_cost().unwrap() > 10.0, "{ftl:?} {random:?}");
         }
-        let at = |ftl| replay(&requests, rewritten, ftl, SHOWN).unwrap().copied_pages;
+        let at = |ftl| replay(&requests, rewritten, ftl, CAPACITY).unwrap().copied_pages;
         assert!(at(ReplayFtl::Fast) > at(ReplayFtl::Page));
     }
 
     #[test]
-    fn requests_must_fit() {
+    fn request_beyond_capacity_is_an_error() {
         let mut requests = RequestBatch::default();
-        requests.push(&request(Op::Trim, 0, SHOWN / PAGE_BYTES));
-        assert_eq!(replay(&requests, 0, ReplayFtl::Page, SHOWN).unwrap(), Replayed::default());
-        requests.push(&request(Op::Write, 2 * SHOWN / PAGE_BYTES, 1));
-        assert!(replay(&requests, 0, ReplayFtl::Page, SHOWN).is_err());
+        requests.push(&request(Op::Trim, 0, CAPACITY / PAGE_BYTES));
+        assert_eq!(replay(&requests, 0, ReplayFtl::Page, CAPACITY).unwrap(), ReplayCounts::default());
+        requests.push(&request(Op::Write, 2 * CAPACITY / PAGE_BYTES, 1));
+        assert!(replay(&requests, 0, ReplayFtl::Page, CAPACITY).is_err());
     }
 }

@@ -1,8 +1,8 @@
-//! Simulation of NVMFS and Conquest under the workloads, without a mount.
+//! Simulation of NVMFS and Conquest under the workloads of the paper, without a mount.
 
 use crate::Failure;
-use crate::nvmfs::assumed::Assumed;
-use crate::nvmfs::job::Cleaned;
+use crate::nvmfs::assumed_values::AssumedValues;
+use crate::nvmfs::job::CleanerWork;
 use crate::nvmfs::load::Load;
 use crate::nvmfs::trial::Trial;
 use serde::Serialize;
@@ -17,34 +17,35 @@ const BLOCK_BYTES: u64 = 4096;
 
 /// Error of a file system that did not complete a workload.
 #[derive(Debug)]
-pub struct Stopped {
+pub struct WorkloadFailure {
     /// File system and workload.
     case: String,
-    why: Failure,
+    cause: Failure,
 }
 
-impl std::fmt::Display for Stopped {
+impl std::fmt::Display for WorkloadFailure {
     fn fmt(&self, formatter: &mut std::fmt::Formatter) -> std::fmt::Result {
-        write!(formatter, "{}: {}", self.case, self.why)
+        write!(formatter, "{}: {}", self.case, self.cause)
     }
 }
 
-impl std::error::Error for Stopped {
+impl std::error::Error for WorkloadFailure {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        Some(&*self.why)
+        Some(&*self.cause)
     }
 }
 
-/// True if the error is that a file system ran out of space.
+/// True if the error is that a file system had no free space.
 pub fn ran_out_of_space(error: &Failure) -> bool {
     let first: &(dyn std::error::Error + 'static) = &**error;
     let mut causes = std::iter::successors(Some(first), |error| error.source());
     causes.any(|error| matches!(error.downcast_ref(), Some(wearwell_nvmfs::api::Error::NoSpace(_))))
 }
 
-/// Largest files, in bytes, that Conquest keeps on NVRAM, by workload. They are estimated to take at most a third of
-/// the NVRAM. The design's limit of 1 MiB would include all files of three workloads, of which a tenth fit.
-const CONQUEST_KEEPS: [(&str, u64); 4] =
+/// Maximum size in bytes of the files that Conquest keeps on NVRAM, by workload. These files are estimated to take at
+/// most a third of the NVRAM. The 1 MiB of the design would include all files of three workloads, only a tenth of
+/// which fit.
+const CONQUEST_MAX_FILE_BYTES: [(&str, u64); 4] =
     [("iozone", 1 << 20), ("postmark", 1 << 10), ("fio", 128 << 10), ("fileserver", 32 << 10)];
 
 /// Sizes of devices and writes.
@@ -52,78 +53,80 @@ const CONQUEST_KEEPS: [(&str, u64); 4] =
 pub struct Sizes {
     /// Size of the SSD in bytes.
     pub disk_bytes: u64,
-    /// Size of the NVRAM in bytes; "4GB" beside 64 GB in the paper.
+    /// Size of the NVRAM in bytes; the paper has "4GB" with an SSD of 64 GB.
     pub nvram_bytes: u64,
-    /// Bytes that a workload writes once its files are made.
+    /// Number of bytes that a workload writes after its files are made.
     pub written_bytes: u64,
     /// Seed of the workload.
     pub seed: u64,
 }
 
 impl Sizes {
-    /// Returns sizes with an NVRAM of the SSD's size divided by `one_over`, in whole blocks.
+    /// Returns sizes with an NVRAM of the SSD's size divided by `one_over`, rounded to whole blocks.
     pub fn with_nvram(disk_bytes: u64, one_over: u64, written_bytes: u64, seed: u64) -> Sizes {
         let nvram_bytes = disk_bytes / one_over / BLOCK_BYTES * BLOCK_BYTES;
         Sizes { disk_bytes, nvram_bytes, written_bytes, seed }
     }
 }
 
-/// A file system to be simulated.
+/// File system to simulate.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Simulated {
-    /// Name in the tables.
+pub struct SimulatedFileSystem {
+    /// Name of the file system in the tables.
     pub name: &'static str,
     /// Placement of data.
     pub placement: PlacementKind,
     /// Options of the file system.
     pub options: Options,
-    /// Share of the SSD's extents that it keeps free for cleaning.
+    /// Share of the SSD's extents that the file system keeps free for cleaning.
     pub reserve: f64,
-    /// Factor for the size up to which Conquest keeps files on NVRAM.
-    pub keeps: f64,
+    /// Factor for the maximum size of files that Conquest keeps on NVRAM.
+    #[serde(rename = "keeps")]
+    pub size_factor: f64,
 }
 
-/// Returns the number of inodes of NVMFS for files of this total size, if it differs from the default. PostMark's files
-/// take 8.5 KB on the disk, and some more are created and deleted; the other workloads have far fewer files.
+/// Returns the number of inodes of NVMFS for files of this total size, if it differs from the default. PostMark's
+/// files take 8.5 KB each on the disk, and further ones are created and deleted; the other workloads have far fewer
+/// files.
 pub(super) fn inodes(workload: &str, files_bytes: f64) -> Option<u32> {
     (workload == "postmark").then_some((files_bytes / 7000.0) as u32)
 }
 
-impl Simulated {
+impl SimulatedFileSystem {
     /// Returns NVMFS with both groupings, and Conquest.
-    pub fn all(assumed: &Assumed) -> [Simulated; 3] {
-        let of = |name, placement, grouping| Simulated {
+    pub fn all(assumed: &AssumedValues) -> [SimulatedFileSystem; 3] {
+        let file_system = |name, placement, grouping| SimulatedFileSystem {
             name,
             placement,
             options: Options { grouping, ..assumed.options() },
             reserve: assumed.reserve,
-            keeps: assumed.conquest_keeps,
+            size_factor: assumed.conquest_size_factor,
         };
         [
-            of("nvmfs", PlacementKind::Nvmfs, Grouping::UpdateLikelihood),
-            of("nvmfs lru", PlacementKind::Nvmfs, Grouping::Lru),
-            of("conquest", PlacementKind::Conquest, Grouping::default()),
+            file_system("nvmfs", PlacementKind::Nvmfs, Grouping::UpdateLikelihood),
+            file_system("nvmfs lru", PlacementKind::Nvmfs, Grouping::Lru),
+            file_system("conquest", PlacementKind::Conquest, Grouping::default()),
         ]
     }
 
     /// Returns NVMFS, and Conquest with each write-out policy.
-    pub fn rivals(assumed: &Assumed) -> [Simulated; 4] {
-        let [nvmfs, _, conquest] = Simulated::all(assumed);
-        let rival = |name, caching| {
+    pub fn rivals(assumed: &AssumedValues) -> [SimulatedFileSystem; 4] {
+        let [nvmfs, _, conquest] = SimulatedFileSystem::all(assumed);
+        let conquest_with = |name, caching| {
             let write_out_share = (caching == Caching::Periodic).then_some(assumed.write_out_share);
             let options = Options { caching, write_out_share, ..conquest.options.clone() };
-            Simulated { name, options, ..conquest.clone() }
+            SimulatedFileSystem { name, options, ..conquest.clone() }
         };
         [
             nvmfs,
-            rival("write-back", Caching::WriteBack),
-            rival("periodic", Caching::Periodic),
-            rival("write-through", Caching::WriteThrough),
+            conquest_with("write-back", Caching::WriteBack),
+            conquest_with("periodic", Caching::Periodic),
+            conquest_with("write-through", Caching::WriteThrough),
         ]
     }
 
-    /// Returns the machine for files that take `utilisation` of the SSD, as of a disk of that size: space that a file
-    /// system needs for itself is not counted.
+    /// Returns the machine for files that take the fraction `utilisation` of the SSD. This fraction refers to the
+    /// size of the SSD; the space that a file system needs for its metadata is not subtracted.
     fn machine(&self, load: &Load, utilisation: f64, sizes: &Sizes) -> Result<Machine, Failure> {
         let files_bytes = utilisation * sizes.disk_bytes as f64;
         let inodes = inodes(&load.kind, files_bytes);
@@ -132,7 +135,7 @@ impl Simulated {
             ssd_blocks: sizes.disk_bytes / BLOCK_BYTES,
             format: Format { inodes, placement: self.placement, reserve: self.reserve, ..Format::default() },
             options: Options {
-                small_file_bytes: (kept_bytes(&load.kind) as f64 * self.keeps).round() as u64,
+                small_file_bytes: (max_nvram_file_bytes(&load.kind) as f64 * self.size_factor).round() as u64,
                 ..self.options.clone()
             },
             workload: load.config(utilisation)?,
@@ -143,33 +146,33 @@ impl Simulated {
         Ok(Machine::new(&settings)?)
     }
 
-    fn stopped(&self, load: &Load, utilisation: f64, why: Failure) -> Stopped {
-        Stopped { case: format!("{}, {} at {utilisation}", self.name, load.name), why }
+    fn failure(&self, load: &Load, utilisation: f64, why: Failure) -> WorkloadFailure {
+        WorkloadFailure { case: format!("{}, {} at {utilisation}", self.name, load.name), cause: why }
     }
 
-    /// Plays a workload until it has written each of these numbers of bytes in turn since its files were made. Returns
-    /// all requests to the drive, and the state when the files were made and at each number.
+    /// Runs a workload until it has written each of these numbers of bytes in turn, counted since its files were
+    /// made. Returns all requests to the drive, and the state when the files were made and at each number.
     ///
-    /// Errors: a workload that does not fit.
+    /// Errors: a workload that does not fit on the file system.
     pub fn play_to(
         &self,
         load: &Load,
         utilisation: f64,
         sizes: &Sizes,
-        until: &[u64],
+        moments: &[u64],
     ) -> Result<(RequestBatch, Vec<Mark>), Failure> {
-        let failed = |why| self.stopped(load, utilisation, why);
+        let failed = |why| self.failure(load, utilisation, why);
         let mut machine = self.machine(load, utilisation, sizes).map_err(failed)?;
         let (mut requests, mut new, mut marks) = (RequestBatch::default(), Vec::new(), Vec::new());
         let mut set_up_bytes = 0;
-        for wanted in [None].into_iter().chain(until.iter().map(|bytes| Some(*bytes))) {
-            while match wanted {
+        for moment in [None].into_iter().chain(moments.iter().map(|bytes| Some(*bytes))) {
+            while match moment {
                 None => !machine.is_set_up(),
                 Some(bytes) => machine.played().written_bytes < bytes,
             } {
                 step(&mut machine, &mut requests, &mut new).map_err(failed)?;
             }
-            if wanted.is_none() {
+            if moment.is_none() {
                 set_up_bytes = machine.played().written_bytes;
                 machine.reset_counts();
             }
@@ -187,11 +190,11 @@ impl Simulated {
         Ok((requests, marks))
     }
 
-    /// Plays a workload.
+    /// Runs a workload.
     ///
-    /// Errors: a workload that does not fit.
+    /// Errors: a workload that does not fit on the file system.
     pub fn play(&self, load: &Load, utilisation: f64, sizes: &Sizes) -> Result<Trial, Failure> {
-        let failed = |why| self.stopped(load, utilisation, why);
+        let failed = |why| self.failure(load, utilisation, why);
         let mut machine = self.machine(load, utilisation, sizes).map_err(failed)?;
         let (mut requests, mut new) = (RequestBatch::default(), Vec::new());
         while !machine.is_set_up() {
@@ -213,7 +216,7 @@ impl Simulated {
             measured_from,
             written_bytes: played.written_bytes,
             read_bytes: played.read_bytes,
-            cleaned: (!self.placement.updates_in_place()).then_some(Cleaned {
+            cleaner_work: (!self.placement.updates_in_place()).then_some(CleanerWork {
                 segments: recycled,
                 recycled_blocks: counts.recycled_blocks() - before.recycled_blocks(),
                 moved_blocks: counts.moved_blocks - before.moved_blocks,
@@ -222,24 +225,24 @@ impl Simulated {
     }
 }
 
-/// State of a file system at a moment.
+/// State of a file system at one moment.
 #[derive(Clone, Copy, Debug)]
 pub struct Mark {
     /// Number of requests to the drive so far.
     pub requests: usize,
-    /// Bytes that the workload wrote, including the creation of its files.
+    /// Number of bytes that the workload wrote, including the creation of its files.
     pub written_bytes: u64,
-    /// Bytes sent to the drive.
+    /// Number of bytes sent to the drive.
     pub sent_bytes: u64,
     /// Number of blocks in recycled segments.
     pub recycled_blocks: u64,
-    /// Number of these blocks that had to be moved.
+    /// Number of blocks in these segments that had to be moved.
     pub moved_blocks: u64,
 }
 
-/// Returns the size of the largest files that Conquest keeps on NVRAM.
-fn kept_bytes(workload: &str) -> u64 {
-    let found = CONQUEST_KEEPS.iter().find(|(name, _)| *name == workload);
+/// Returns the maximum size of the files that Conquest keeps on NVRAM.
+fn max_nvram_file_bytes(workload: &str) -> u64 {
+    let found = CONQUEST_MAX_FILE_BYTES.iter().find(|(name, _)| *name == workload);
     found.map_or(Options::default().small_file_bytes, |(_, bytes)| *bytes)
 }
 
@@ -273,16 +276,17 @@ fn in_bytes(request: &BlockRequest) -> Request {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::nvmfs::timed::Clock;
+    use crate::nvmfs::timed_replay::Clock;
     use crate::session::tests::with_session;
     use wearwell_nvmfs::workload::FILE_WORKLOADS;
 
     #[test]
-    fn each_plays_each_workload() {
+    fn every_file_system_plays_every_workload() {
         let sizes = Sizes { disk_bytes: 128 << 20, nvram_bytes: 8 << 20, written_bytes: 32 << 20, seed: 1 };
-        let (assumed, clock) =
-            with_session(1, 1.0, |session| (Assumed::of(session).unwrap(), Clock::of(session).unwrap()));
-        for simulated in Simulated::all(&assumed) {
+        let (assumed, clock) = with_session(1, 1.0, |session| {
+            (AssumedValues::from_session(session).unwrap(), Clock::from_session(session).unwrap())
+        });
+        for simulated in SimulatedFileSystem::all(&assumed) {
             for workload in FILE_WORKLOADS {
                 let trial = simulated.play(&Load::named(workload.name), 0.6, &sizes).unwrap();
                 assert!(trial.written_bytes >= sizes.written_bytes);

@@ -1,9 +1,9 @@
-//! Requests of a file system to its drive under a workload, simulated or recorded.
+//! Requests of a file system to its drive under a workload, either simulated or recorded.
 
 use crate::Failure;
-use crate::nvmfs::job::Cleaned;
-use crate::nvmfs::replay::{ReplayFtl, Replayed, replay};
-use crate::nvmfs::timed::{Clock, Planes, timed_seconds};
+use crate::nvmfs::job::CleanerWork;
+use crate::nvmfs::replay::{ReplayCounts, ReplayFtl, replay};
+use crate::nvmfs::timed_replay::{Clock, ReplayDrive, timed_seconds};
 use serde::{Deserialize, Serialize};
 use wearwell_trace::{Op, RequestBatch};
 
@@ -23,12 +23,12 @@ pub struct Trial {
     pub requests: RequestBatch,
     /// Index of the first request after the files were made.
     pub measured_from: usize,
-    /// Bytes that the workload wrote from there on.
+    /// Number of bytes that the workload wrote from this request on.
     pub written_bytes: u64,
-    /// Bytes that the workload read from there on.
+    /// Number of bytes that the workload read from this request on.
     pub read_bytes: u64,
     /// Work of the cleaner, if the file system has one.
-    pub cleaned: Option<Cleaned>,
+    pub cleaner_work: Option<CleanerWork>,
 }
 
 /// Results of a trial.
@@ -40,35 +40,36 @@ pub struct Outcome {
     pub workload: String,
     /// Share of the disk that the workload's files take.
     pub utilisation: f64,
-    /// Sectors of 512 bytes that the workload wrote.
+    /// Number of 512-byte sectors that the workload wrote.
     pub user_sectors: u64,
-    /// Sectors of 512 bytes sent to the drive.
+    /// Number of 512-byte sectors sent to the drive.
     pub sectors: u64,
     /// Number of write requests.
     pub write_requests: u64,
     /// Results of the two FTLs, in the order of [`ReplayFtl::ALL`].
-    pub replayed: [Replayed; 2],
-    /// Modelled time of the drive, seconds, in the order of [`Planes::ALL`].
+    pub replayed: [ReplayCounts; 2],
+    /// Modelled time of the drive in seconds, in the order of [`ReplayDrive::ALL`].
     pub drive_seconds: [f64; 2],
-    /// Modelled time of NVRAM or page cache, seconds.
+    /// Modelled time of NVRAM or page cache in seconds.
     pub memory_seconds: f64,
     /// Work of the cleaner, if the file system has one.
-    pub cleaned: Option<Cleaned>,
+    #[serde(rename = "cleaned")]
+    pub cleaner_work: Option<CleanerWork>,
 }
 
 impl Trial {
-    /// Returns bytes and number of the measured requests of one kind.
+    /// Returns the bytes and the number of the measured requests of one kind.
     fn sum(&self, op: Op) -> (u64, u64) {
         let measured = (self.measured_from..self.requests.len()).filter(|at| self.requests.op[*at] == op);
         measured.fold((0, 0), |(bytes, count), at| (bytes + self.requests.length_bytes[at], count + 1))
     }
 
-    /// Returns bytes and number of the write requests to the drive.
+    /// Returns the bytes and the number of the write requests to the drive.
     pub fn sent(&self) -> (u64, u64) {
         self.sum(Op::Write)
     }
 
-    /// Returns the modelled seconds of NVRAM or page cache.
+    /// Returns the modelled time in seconds of NVRAM or page cache.
     pub fn memory_seconds(&self, clock: &Clock) -> f64 {
         let moved = self.written_bytes + self.read_bytes + self.sum(Op::Write).0 + self.sum(Op::Read).0;
         moved as f64 / 4096.0 * clock.memory_us / 1e6
@@ -80,7 +81,7 @@ impl Trial {
             let Trial { file_system, workload, utilisation, .. } = self;
             Failure::from(format!("{file_system}, {workload} at {utilisation}: {error}"))
         };
-        let on = |ftl| replay(&self.requests, self.measured_from, ftl, shown_bytes).map_err(failed);
+        let replay_on = |ftl| replay(&self.requests, self.measured_from, ftl, shown_bytes).map_err(failed);
         let timed = |planes| {
             timed_seconds(&self.requests, self.measured_from, shown_bytes, planes, clock).map_err(failed)
         };
@@ -92,35 +93,35 @@ impl Trial {
             user_sectors: self.written_bytes / SECTOR_BYTES,
             sectors: sent_bytes / SECTOR_BYTES,
             write_requests,
-            replayed: [on(ReplayFtl::ALL[0])?, on(ReplayFtl::ALL[1])?],
-            drive_seconds: [timed(Planes::ALL[0])?, timed(Planes::ALL[1])?],
+            replayed: [replay_on(ReplayFtl::ALL[0])?, replay_on(ReplayFtl::ALL[1])?],
+            drive_seconds: [timed(ReplayDrive::ALL[0])?, timed(ReplayDrive::ALL[1])?],
             memory_seconds: self.memory_seconds(clock),
-            cleaned: self.cleaned,
+            cleaner_work: self.cleaner_work,
         })
     }
 }
 
 impl Outcome {
-    /// Returns the sectors sent to the drive per sector that the workload wrote.
+    /// Returns the number of sectors sent to the drive per sector that the workload wrote.
     pub fn traffic(&self) -> f64 {
         self.sectors as f64 / self.user_sectors as f64
     }
 
-    /// Returns the megabytes (10^6 bytes) that the workload wrote per second of modelled time, drive and memory one
-    /// after the other; `drive` is an index in [`Planes::ALL`].
+    /// Returns the number of megabytes (10^6 bytes) that the workload wrote per second of modelled time. Drive and
+    /// memory work one after the other; `drive` is an index in [`ReplayDrive::ALL`].
     pub fn throughput(&self, drive: usize) -> f64 {
         let seconds = self.drive_seconds[drive] + self.memory_seconds;
         (self.user_sectors * SECTOR_BYTES) as f64 / 1e6 / seconds
     }
 
-    /// Returns the pages programmed on the flash per page that the workload wrote; `ftl` is an index in
+    /// Returns the number of flash pages programmed per page that the workload wrote; `ftl` is an index in
     /// [`ReplayFtl::ALL`].
-    pub fn programs_a_user_page(&self, ftl: usize) -> f64 {
+    pub fn programs_per_user_page(&self, ftl: usize) -> f64 {
         self.replayed[ftl].programs as f64 / (self.user_sectors * SECTOR_BYTES) as f64 * 4096.0
     }
 
-    /// Returns the erases of an FTL per GiB that the workload wrote.
-    pub fn erases_a_gib(&self, ftl: usize) -> f64 {
+    /// Returns the number of erases of an FTL per GiB that the workload wrote.
+    pub fn erases_per_gib(&self, ftl: usize) -> f64 {
         self.replayed[ftl].erases as f64 * f64::from(1 << 30) / (self.user_sectors * SECTOR_BYTES) as f64
     }
 }

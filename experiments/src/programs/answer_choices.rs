@@ -1,31 +1,31 @@
 //! Best number of choices when the hot set moves: comparison of the simulator with the prediction, with greedy
-//! cleaning, and with a number that is learnt during the run.
+//! cleaning, and with a number of choices that is learnt during the run.
 
 use crate::Failure;
 use crate::chart::{Chart, Series};
 use crate::interval::Interval;
-use crate::moving::{LOADS, Place, Settings, least, predict, regret};
+use crate::moving_hot_set::{LOADS, MovingDrive, Settings, index_of_least, predict, regret_percent};
 use crate::replicas::{run_all, write_amplification};
 use crate::session::Session;
 use crate::statements::Statements;
 use crate::table::{Table, number};
 
 /// Policies that are compared with fixed numbers of choices.
-const OTHERS: [(&str, &str); 2] = [("greedy", "\"greedy\""), ("learnt", "\"learnt_choices\"")];
+const ADAPTIVE_VICTIMS: [(&str, &str); 2] = [("greedy", "\"greedy\""), ("learnt", "\"learnt_choices\"")];
 
-/// Largest error of the prediction, per cent.
-const NEAR: f64 = 3.0;
+/// Maximum error of the prediction, in per cent.
+const MAX_ERROR_PERCENT: f64 = 3.0;
 
-/// A drive, its predictions, and its simulations: numbers of choices first, then the other policies.
-struct Simulated {
-    place: Place,
+/// A drive, its predictions, and its simulations: those with fixed numbers of choices first, then the other policies.
+struct SimulatedDrive {
+    drive: MovingDrive,
     predicted: Vec<f64>,
-    found: Vec<Interval>,
+    amplifications: Vec<Interval>,
 }
 
-impl Simulated {
+impl SimulatedDrive {
     fn means(&self, count: usize) -> Vec<f64> {
-        self.found[..count].iter().map(|found| found.mean).collect()
+        self.amplifications[..count].iter().map(|found| found.mean).collect()
     }
 }
 
@@ -34,26 +34,30 @@ pub fn run(session: &Session) -> Result<(), Failure> {
     let predicted = predict(session, &settings)?;
     let victims: Vec<String> = (settings.choices.iter())
         .map(|choices| format!("{{ policy = \"d_choices\", choices = {choices} }}"))
-        .chain(OTHERS.map(|(_, victim)| victim.to_owned()))
+        .chain(ADAPTIVE_VICTIMS.map(|(_, victim)| victim.to_owned()))
         .collect();
     let mut scenarios = Vec::new();
-    for place in settings.places() {
+    for drive in settings.drives() {
         for victim in &victims {
-            scenarios.push(place.scenario(victim, &settings)?);
+            scenarios.push(drive.scenario(victim, &settings)?);
         }
     }
     let replicas = run_all(session, &scenarios)?;
     let found: Vec<Interval> = replicas.iter().map(|replicas| write_amplification(replicas)).collect();
-    let simulated: Vec<Simulated> = (settings.places().into_iter().zip(predicted))
+    let simulated: Vec<SimulatedDrive> = (settings.drives().into_iter().zip(predicted))
         .zip(found.chunks(victims.len()))
-        .map(|((place, predicted), found)| Simulated { place, predicted, found: found.to_vec() })
+        .map(|((place, predicted), found)| SimulatedDrive {
+            drive: place,
+            predicted,
+            amplifications: found.to_vec(),
+        })
         .collect();
     publish(session, &settings, &simulated)?;
     draw(session, &settings, &simulated)?;
     check(session, &settings, &simulated)
 }
 
-fn publish(session: &Session, settings: &Settings, simulated: &[Simulated]) -> Result<(), Failure> {
+fn publish(session: &Session, settings: &Settings, simulated: &[SimulatedDrive]) -> Result<(), Failure> {
     let mut data =
         Table::new(&["S_f", "r", "f", "period", "policy", "predicted", "simulated", "ci", "error_percent"]);
     let head = [
@@ -74,48 +78,61 @@ fn publish(session: &Session, settings: &Settings, simulated: &[Simulated]) -> R
     let ten =
         settings.choices.iter().position(|&choices| choices == 10).ok_or("10 choices are not on the grid")?;
     for point in simulated {
-        for (at, found) in point.found.iter().enumerate() {
+        for (at, found) in point.amplifications.iter().enumerate() {
             let (name, predicted) = match settings.choices.get(at) {
                 Some(choices) => (format!("d = {choices}"), Some(point.predicted[at])),
-                None => (OTHERS[at - count].0.to_owned(), None),
+                None => (ADAPTIVE_VICTIMS[at - count].0.to_owned(), None),
             };
-            let of_prediction = |value: fn(f64, f64) -> f64| {
+            let if_predicted = |value: fn(f64, f64) -> f64| {
                 predicted.map_or(String::new(), |predicted| number(value(predicted, found.mean), 4))
             };
             let row = [
                 name,
-                of_prediction(|predicted, _| predicted),
+                if_predicted(|predicted, _| predicted),
                 number(found.mean, 4),
                 number(found.half_width, 4),
-                of_prediction(|predicted, found| 100.0 * (predicted / found - 1.0)),
+                if_predicted(|predicted, found| 100.0 * (predicted / found - 1.0)),
             ];
-            data.push(point.place.fields().into_iter().chain(row).collect());
+            data.push(point.drive.fields().into_iter().chain(row).collect());
         }
         let means = point.means(count);
-        let (at, guess) = (least(&means), least(&point.predicted));
-        let others = [means[guess], means[ten], point.found[count].mean, point.found[count + 1].mean];
-        let row =
-            [settings.choices[guess].to_string(), settings.choices[at].to_string(), number(means[at], 4)];
-        let regrets = others.map(|value| number(regret(value, &means), 2));
-        best.push(point.place.fields().into_iter().chain(row).chain(regrets).collect());
+        let (best_at, predicted_at) = (index_of_least(&means), index_of_least(&point.predicted));
+        let compared = [
+            means[predicted_at],
+            means[ten],
+            point.amplifications[count].mean,
+            point.amplifications[count + 1].mean,
+        ];
+        let row = [
+            settings.choices[predicted_at].to_string(),
+            settings.choices[best_at].to_string(),
+            number(means[best_at], 4),
+        ];
+        let regrets = compared.map(|value| number(regret_percent(value, &means), 2));
+        best.push(point.drive.fields().into_iter().chain(row).chain(regrets).collect());
     }
     data.write(session, "data")?;
     best.publish(session, "best")
 }
 
-/// Draws the cost of the fixed number, of greedy and of the learnt number over the period, for the middle spare factor.
-fn draw(session: &Session, settings: &Settings, simulated: &[Simulated]) -> Result<(), Failure> {
+/// Draws the cost of the fixed number of choices, of greedy and of the learnt number over the period, for the middle
+/// spare factor.
+fn draw(session: &Session, settings: &Settings, simulated: &[SimulatedDrive]) -> Result<(), Failure> {
     let count = settings.choices.len();
     let ten = settings.choices.iter().position(|&choices| choices == 10).unwrap_or(0);
     let middle = settings.spare_factors[settings.spare_factors.len() / 2];
     let mut series = Vec::new();
     for (name, at) in [("d = 10", ten), ("learnt", count + 1)] {
         for (r, f) in LOADS {
-            let here = simulated.iter().filter(|point| {
-                (point.place.spare_factor, point.place.hot_writes, point.place.hot_space) == (middle, r, f)
+            let selected = simulated.iter().filter(|point| {
+                (point.drive.spare_factor, point.drive.hot_writes, point.drive.hot_space) == (middle, r, f)
             });
-            let points = here
-                .map(|point| (point.place.period.log10(), regret(point.found[at].mean, &point.means(count))));
+            let points = selected.map(|point| {
+                (
+                    point.drive.period.log10(),
+                    regret_percent(point.amplifications[at].mean, &point.means(count)),
+                )
+            });
             series.push(Series::line(format!("{name}, r = {r}, f = {f}"), points.collect::<Vec<_>>()));
         }
     }
@@ -124,35 +141,36 @@ fn draw(session: &Session, settings: &Settings, simulated: &[Simulated]) -> Resu
         .draw(session, "plot", &series)
 }
 
-fn check(session: &Session, settings: &Settings, simulated: &[Simulated]) -> Result<(), Failure> {
+fn check(session: &Session, settings: &Settings, simulated: &[SimulatedDrive]) -> Result<(), Failure> {
     let count = settings.choices.len();
     let ten = settings.choices.iter().position(|&choices| choices == 10).unwrap_or(0);
     let mut statements = Statements::default();
     let errors = simulated.iter().flat_map(|point| {
-        let pairs = point.predicted.iter().zip(&point.found).zip(&settings.choices);
+        let pairs = point.predicted.iter().zip(&point.amplifications).zip(&settings.choices);
         pairs.map(|((predicted, found), choices)| {
             let error = 100.0 * (predicted / found.mean - 1.0);
-            (format!("{}; d = {choices}", point.place.name()), error.abs() <= NEAR)
+            (format!("{}; d = {choices}", point.drive.name()), error.abs() <= MAX_ERROR_PERCENT)
         })
     });
     statements.check("ours: the mean field is within 3 percent of the simulator", errors.collect::<Vec<_>>());
-    let each = |holds: &dyn Fn(&Simulated, &[f64]) -> bool| -> Vec<(String, bool)> {
-        simulated.iter().map(|point| (point.place.name(), holds(point, &point.means(count)))).collect()
+    let each = |holds: &dyn Fn(&SimulatedDrive, &[f64]) -> bool| -> Vec<(String, bool)> {
+        simulated.iter().map(|point| (point.drive.name(), holds(point, &point.means(count)))).collect()
     };
-    let by_prediction = each(&|point, means| regret(means[least(&point.predicted)], means) <= 1.0);
+    let by_prediction =
+        each(&|point, means| regret_percent(means[index_of_least(&point.predicted)], means) <= 1.0);
     statements.check(
         "ours: the d that the mean field names costs 1 percent or less beyond the best",
         by_prediction,
     );
     statements.check(
         "ours: d = 10 costs 3 percent or less beyond the best d",
-        each(&|_, means| regret(means[ten], means) <= 3.0),
+        each(&|_, means| regret_percent(means[ten], means) <= 3.0),
     );
-    let learnt = each(&|point, means| regret(point.found[count + 1].mean, means) <= 3.0);
+    let learnt = each(&|point, means| regret_percent(point.amplifications[count + 1].mean, means) <= 3.0);
     statements.check("ours: the learnt number costs 3 percent or less beyond the best d", learnt);
-    let better = each(&|point, means| point.found[count + 1].mean < means[ten]);
+    let better = each(&|point, means| point.amplifications[count + 1].mean < means[ten]);
     statements.check("ours: the learnt number beats d = 10", better);
-    let greedy = each(&|point, means| point.found[count].mean > means[least(means)]);
+    let greedy = each(&|point, means| point.amplifications[count].mean > means[index_of_least(means)]);
     statements.check("ours: greedy costs more than the best d", greedy);
     statements.publish(session)
 }

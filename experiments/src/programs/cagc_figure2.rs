@@ -1,24 +1,29 @@
-//! Figure 2 of the CAGC paper: increase of response times on an ultra-low-latency drive with inline deduplication.
+//! Figure 2 of the CAGC paper: increase of response times by inline deduplication on a drive with ultra-low latency.
 //!
-//! The paper does not state the utilisation of the drive, the rate of requests, the hashing time (the number is lost in
-//! our copy) and the parallelism of the flash. All are varied here, one after the other.
+//! The paper does not state the utilisation of the drive, the request rate, the hashing time (the number is lost in
+//! our copy) or the parallelism of the flash. All of these are varied here, one after the other.
 
 use crate::Failure;
-use crate::cagc::{Assumed, CLOSED, Drive, INLINE, NONE, Pair, TRACES, all_us, write_p99_us, write_us};
+use crate::cagc::{
+    AssumedValues, CLOSED_LOOP, Drive, INLINE, NONE, Pair, TRACES, mean_request_us, mean_write_us,
+    write_p99_us,
+};
 use crate::chart::{Chart, Series};
 use crate::session::Session;
-use crate::stacks::{Column, Runs, erases, run_stacks};
+use crate::stacks::{Column, StackRuns, erases_per_thousand, run_stacks};
 use crate::statements::Statements;
 use crate::table::{Table, number};
 use wearwell_stack::RunResult;
 
-/// Share of the space in use with which nothing is cleaned during these short runs, and the length of the runs.
-const EMPTY: (f64, [f64; 2]) = (0.35, [0.3, 1.0]);
+/// Share of the space in use at which nothing is cleaned during these short runs, and the length of the runs.
+const NO_CLEANING: (f64, [f64; 2]) = (0.35, [0.3, 1.0]);
 
-/// One die without planes, and a channel without transfer time: pages are processed one after the other, with the times of Table I.
+/// One die without planes, and a channel without transfer time: pages are processed one after the other, with the
+/// times in Table I.
 const SERIAL: &str = "dies = 1\nplanes = 1";
 
-/// An open block spreads over all four planes of the preset, two dies with two planes each: the drive writes four pages at once.
+/// An open block uses all four planes of the preset, which are on two dies with two planes each: the drive writes
+/// four pages at the same time.
 const PARALLEL: &str = "dies = 2\nsuperblock_blocks = 4";
 
 /// Parallelism of the flash.
@@ -31,24 +36,24 @@ enum Flash {
 }
 
 /// A variant of the paper's set-up.
-struct Condition {
+struct SetUp {
     name: &'static str,
-    used: f64,
+    used_share: f64,
     flash: Flash,
     /// Microseconds to hash a page; the assumed value unless given.
     hash_us: Option<f64>,
     timing: &'static str,
 }
 
-const fn condition(name: &'static str, used: f64, timing: &'static str) -> Condition {
-    Condition { name, used, flash: Flash::Preset, hash_us: None, timing }
+const fn set_up(name: &'static str, used: f64, timing: &'static str) -> SetUp {
+    SetUp { name, used_share: used, flash: Flash::Preset, hash_us: None, timing }
 }
 
-const fn closed(name: &'static str, used: f64, flash: Flash, hash_us: Option<f64>) -> Condition {
-    Condition { name, used, flash, hash_us, timing: CLOSED }
+const fn closed_loop(name: &'static str, used: f64, flash: Flash, hash_us: Option<f64>) -> SetUp {
+    SetUp { name, used_share: used, flash, hash_us, timing: CLOSED_LOOP }
 }
 
-const fn open(rate: u32) -> &'static str {
+const fn open_loop(rate: u32) -> &'static str {
     match rate {
         100 => "requests = { requests_per_second = 100.0, spacing = \"exponential\" }",
         500 => "requests = { requests_per_second = 500.0, spacing = \"exponential\" }",
@@ -57,47 +62,47 @@ const fn open(rate: u32) -> &'static str {
     }
 }
 
-const NOTHING: f64 = EMPTY.0;
+const NO_CLEANING_SHARE: f64 = NO_CLEANING.0;
 
-const CONDITIONS: [Condition; 20] = [
-    condition("nothing to clean; closed", NOTHING, CLOSED),
-    condition("nothing to clean; 4 engines", NOTHING, "queue_depth = 1\nhash_engines = 4"),
-    condition("nothing to clean; 500 a second", NOTHING, open(500)),
-    condition("nothing to clean; 5000 a second", NOTHING, open(5000)),
-    condition("nothing to clean; 10000 a second", NOTHING, open(10000)),
-    closed("nothing to clean; serial; 10 us", NOTHING, Flash::Serial, Some(10.0)),
-    closed("nothing to clean; serial", NOTHING, Flash::Serial, None),
-    closed("nothing to clean; serial; 20 us", NOTHING, Flash::Serial, Some(20.0)),
-    closed("nothing to clean; serial; 30 us", NOTHING, Flash::Serial, Some(30.0)),
-    closed("nothing to clean; parallel; 5 us", NOTHING, Flash::Parallel, Some(5.0)),
-    closed("nothing to clean; parallel; 10 us", NOTHING, Flash::Parallel, Some(10.0)),
-    closed("nothing to clean; parallel", NOTHING, Flash::Parallel, None),
-    condition("60 % used; closed", 0.6, CLOSED),
-    condition("80 % used; closed", 0.8, CLOSED),
-    condition("80 % used; 500 a second", 0.8, open(500)),
-    condition("full; closed", 1.0, CLOSED),
-    condition("full; 100 a second", 1.0, open(100)),
-    condition("full; 500 a second", 1.0, open(500)),
-    condition("full; cleaning in the background", 1.0, "queue_depth = 1\ncleaning = \"background\""),
-    closed("full; serial", 1.0, Flash::Serial, None),
+const SET_UPS: [SetUp; 20] = [
+    set_up("nothing to clean; closed", NO_CLEANING_SHARE, CLOSED_LOOP),
+    set_up("nothing to clean; 4 engines", NO_CLEANING_SHARE, "queue_depth = 1\nhash_engines = 4"),
+    set_up("nothing to clean; 500 a second", NO_CLEANING_SHARE, open_loop(500)),
+    set_up("nothing to clean; 5000 a second", NO_CLEANING_SHARE, open_loop(5000)),
+    set_up("nothing to clean; 10000 a second", NO_CLEANING_SHARE, open_loop(10000)),
+    closed_loop("nothing to clean; serial; 10 us", NO_CLEANING_SHARE, Flash::Serial, Some(10.0)),
+    closed_loop("nothing to clean; serial", NO_CLEANING_SHARE, Flash::Serial, None),
+    closed_loop("nothing to clean; serial; 20 us", NO_CLEANING_SHARE, Flash::Serial, Some(20.0)),
+    closed_loop("nothing to clean; serial; 30 us", NO_CLEANING_SHARE, Flash::Serial, Some(30.0)),
+    closed_loop("nothing to clean; parallel; 5 us", NO_CLEANING_SHARE, Flash::Parallel, Some(5.0)),
+    closed_loop("nothing to clean; parallel; 10 us", NO_CLEANING_SHARE, Flash::Parallel, Some(10.0)),
+    closed_loop("nothing to clean; parallel", NO_CLEANING_SHARE, Flash::Parallel, None),
+    set_up("60 % used; closed", 0.6, CLOSED_LOOP),
+    set_up("80 % used; closed", 0.8, CLOSED_LOOP),
+    set_up("80 % used; 500 a second", 0.8, open_loop(500)),
+    set_up("full; closed", 1.0, CLOSED_LOOP),
+    set_up("full; 100 a second", 1.0, open_loop(100)),
+    set_up("full; 500 a second", 1.0, open_loop(500)),
+    set_up("full; cleaning in the background", 1.0, "queue_depth = 1\ncleaning = \"background\""),
+    closed_loop("full; serial", 1.0, Flash::Serial, None),
 ];
 
-/// Response times to compare.
-const TIMES: [Column; 3] = [("all", all_us), ("writes", write_us), ("p99", write_p99_us)];
+/// Response times that are compared.
+const TIMES: [Column; 3] = [("all", mean_request_us), ("writes", mean_write_us), ("p99", write_p99_us)];
 
-/// Conditions that are evaluated together.
-type Group = (&'static str, fn(&Condition) -> bool);
+/// Group of set-ups that are evaluated together: its name, and a condition.
+type SetUpGroup = (&'static str, fn(&SetUp) -> bool);
 
 pub fn run(session: &Session) -> Result<(), Failure> {
-    let (assumed, mut stacks) = (Assumed::of(session)?, Vec::new());
-    for condition in &CONDITIONS {
+    let (assumed, mut stacks) = (AssumedValues::from_session(session)?, Vec::new());
+    for condition in &SET_UPS {
         for (trace, _) in TRACES {
             stacks.extend([NONE, INLINE].iter().map(|scheme| {
                 let mut drive = Drive::new(&assumed, trace, scheme);
                 drive.hash_us = condition.hash_us;
-                drive.used = condition.used;
-                if condition.used == NOTHING {
-                    drive.drive_writes = EMPTY.1;
+                drive.used_share = condition.used_share;
+                if condition.used_share == NO_CLEANING_SHARE {
+                    drive.drive_writes = NO_CLEANING.1;
                 }
                 let (device, channel) = match condition.flash {
                     Flash::Preset => ("dies = 2", ""),
@@ -115,11 +120,11 @@ pub fn run(session: &Session) -> Result<(), Failure> {
     check(&runs).publish(session)
 }
 
-fn pair<'a>(runs: &'a [Runs], condition: &Condition, trace: &str) -> Pair<'a> {
+fn pair<'a>(runs: &'a [StackRuns], condition: &SetUp, trace: &str) -> Pair<'a> {
     Pair::find(runs, &[condition.name], trace, "inline", "none")
 }
 
-fn publish(session: &Session, runs: &[Runs]) -> Result<(), Failure> {
+fn publish(session: &Session, runs: &[StackRuns]) -> Result<(), Failure> {
     let mut table = Table::new(&[
         "condition",
         "trace",
@@ -136,15 +141,20 @@ fn publish(session: &Session, runs: &[Runs]) -> Result<(), Failure> {
         "none_requests_per_s",
         "inline_requests_per_s",
     ]);
-    for condition in &CONDITIONS {
+    for condition in &SET_UPS {
         for (trace, _) in TRACES {
-            let Pair { ours, base } = pair(runs, condition, trace);
-            let ratios = TIMES.map(|(_, time)| ours.over(base, time));
+            let Pair { ours, reference: base } = pair(runs, condition, trace);
+            let ratios = TIMES.map(|(_, time)| ours.ratio_to(base, time));
             let ratios = ratios.iter().flat_map(|ratio| [ratio.mean, ratio.half_width]);
             let rate =
                 |result: &RunResult| result.timing.as_ref().map_or(f64::NAN, |timing| timing.requests_per_s);
-            let row = [base.mean(all_us), ours.mean(all_us)].into_iter().chain(ratios);
-            let row = row.chain([base.mean(erases), ours.mean(erases), base.mean(rate), ours.mean(rate)]);
+            let row = [base.mean(mean_request_us), ours.mean(mean_request_us)].into_iter().chain(ratios);
+            let row = row.chain([
+                base.mean(erases_per_thousand),
+                ours.mean(erases_per_thousand),
+                base.mean(rate),
+                ours.mean(rate),
+            ]);
             let keys = [condition.name, trace].map(str::to_owned).into_iter();
             table.push(keys.chain(row.map(|value| number(value, 3))).collect());
         }
@@ -153,12 +163,12 @@ fn publish(session: &Session, runs: &[Runs]) -> Result<(), Failure> {
     let series: Vec<Series> = TRACES
         .iter()
         .map(|(trace, _)| {
-            let ratio = |condition: &Condition| {
-                let Pair { ours, base } = pair(runs, condition, trace);
-                ours.over(base, all_us)
+            let ratio = |condition: &SetUp| {
+                let Pair { ours, reference: base } = pair(runs, condition, trace);
+                ours.ratio_to(base, mean_request_us)
             };
-            let points = (0..).map(f64::from).zip(CONDITIONS.iter().map(ratio)).collect();
-            Series { name: (*trace).to_owned(), points, joined: false }
+            let points = (0..).map(f64::from).zip(SET_UPS.iter().map(ratio)).collect();
+            Series { name: (*trace).to_owned(), points, has_line: false }
         })
         .collect();
     let title = "Mean response time, inline over none";
@@ -166,41 +176,42 @@ fn publish(session: &Session, runs: &[Runs]) -> Result<(), Failure> {
     Chart { title, x, y: "normalised response time" }.draw(session, "plot", &series)
 }
 
-fn check(runs: &[Runs]) -> Statements {
+fn check(runs: &[StackRuns]) -> Statements {
     let mut statements = Statements::default();
-    let groups: [Group; 4] = [
-        ("nothing to clean", |condition| condition.used == NOTHING && condition.flash == Flash::Preset),
+    let groups: [SetUpGroup; 4] = [
+        ("nothing to clean", |condition| {
+            condition.used_share == NO_CLEANING_SHARE && condition.flash == Flash::Preset
+        }),
         ("nothing to clean; serial", |condition| {
-            condition.used == NOTHING && condition.flash == Flash::Serial
+            condition.used_share == NO_CLEANING_SHARE && condition.flash == Flash::Serial
         }),
         ("nothing to clean; parallel", |condition| {
-            condition.used == NOTHING && condition.flash == Flash::Parallel
+            condition.used_share == NO_CLEANING_SHARE && condition.flash == Flash::Parallel
         }),
-        ("cleaning", |condition| condition.used != NOTHING),
+        ("cleaning", |condition| condition.used_share != NO_CLEANING_SHARE),
     ];
     for (time, field) in TIMES {
         for (group, is_in) in groups {
-            let cases = CONDITIONS.iter().filter(|condition| is_in(condition)).flat_map(|condition| {
+            let cases = SET_UPS.iter().filter(|condition| is_in(condition)).flat_map(|condition| {
                 TRACES.map(|(trace, _)| {
-                    let Pair { ours, base } = pair(runs, condition, trace);
+                    let Pair { ours, reference: base } = pair(runs, condition, trace);
                     (format!("{}: {trace}", condition.name), ours.exceeds(base, field))
                 })
             });
             statements.check(&format!("inline is slower ({time}; {group})"), cases);
         }
     }
-    let average = |condition: &Condition| {
+    let average = |condition: &SetUp| {
         let slower = TRACES.map(|(trace, _)| {
-            let Pair { ours, base } = pair(runs, condition, trace);
-            ours.over(base, all_us).mean - 1.0
+            let Pair { ours, reference: base } = pair(runs, condition, trace);
+            ours.ratio_to(base, mean_request_us).mean - 1.0
         });
         (slower.iter().sum::<f64>() / 3.0, slower.into_iter().fold(f64::MIN, f64::max))
     };
     let of_average =
-        CONDITIONS.iter().map(|condition| (condition.name.to_owned(), average(condition).0 >= 0.431));
+        SET_UPS.iter().map(|condition| (condition.name.to_owned(), average(condition).0 >= 0.431));
     statements.check("43.1 % on average is reached", of_average);
-    let of_most =
-        CONDITIONS.iter().map(|condition| (condition.name.to_owned(), average(condition).1 >= 0.719));
+    let of_most = SET_UPS.iter().map(|condition| (condition.name.to_owned(), average(condition).1 >= 0.719));
     statements.check("71.9 % is reached under a trace", of_most);
     statements
 }

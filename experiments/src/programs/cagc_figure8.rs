@@ -1,58 +1,62 @@
-//! Figure 8 of the CAGC paper: four files are written, cleaning moves their pages, two files are deleted; counted page
-//! by page. A test of the engine checks that it gives the same counts with victims selected by hand.
+//! Figure 8 of the CAGC paper: four files are written, cleaning moves their pages, two files are deleted. The program
+//! counts page by page. A test of the engine checks that it gives the same counts with victims selected by hand.
 
 use crate::Failure;
 use crate::session::Session;
 use crate::table::Table;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The files, one letter per page.
+/// The files, with one letter per page.
 const FILES: [&str; 4] = ["ABCD", "EBF", "DAB", "BG"];
 
 /// Indices of the deleted files.
 const DELETED: [usize; 2] = [1, 3];
 
-/// Pages of a block that hold file data; two more of its six pages are invalid when it is cleaned.
-const LIVE: usize = 4;
+/// Number of pages of a block that contain file data; the other two of its six pages are invalid when it is cleaned.
+const VALID_PAGES_PER_BLOCK: usize = 4;
 
 /// Number of pages that cleaning reads.
-const PAGES: usize = 18;
+const PAGES_READ: usize = 18;
 
 pub fn run(session: &Session) -> Result<(), Failure> {
     let mut table = Table::new(&["scheme", "written_pages", "erases", "free_pages"]);
     for (scheme, (written, erases)) in [("none", plain()), ("cagc", merged())] {
         let fields =
-            [scheme.to_owned(), written.to_string(), erases.to_string(), (PAGES - written).to_string()];
+            [scheme.to_owned(), written.to_string(), erases.to_string(), (PAGES_READ - written).to_string()];
         table.push(fields.into());
     }
     table.publish(session, "data")
 }
 
-/// Counts writes and erases without merging: each page is rewritten, and each block that holds invalid pages after the
+/// Counts writes and erases without merging: each page is rewritten, and each block with invalid pages after the
 /// deletion is erased.
 fn plain() -> (usize, usize) {
     let files = (0..).zip(FILES).flat_map(|(file, letters)| letters.chars().map(move |_| file));
     let pages: Vec<usize> = files.collect();
-    let dead = pages.iter().enumerate().filter(|(_, file)| DELETED.contains(file)).map(|(at, _)| at / LIVE);
-    (pages.len(), dead.collect::<BTreeSet<_>>().len())
+    let dirty_blocks = pages
+        .iter()
+        .enumerate()
+        .filter(|(_, file)| DELETED.contains(file))
+        .map(|(at, _)| at / VALID_PAGES_PER_BLOCK);
+    (pages.len(), dirty_blocks.collect::<BTreeSet<_>>().len())
 }
 
-/// Counts writes and erases with merging: each content is written once. Contents with one reference go to the hot
-/// region, shared ones to the cold region.
+/// Counts writes and erases with merging: each distinct content is written once. Content with one reference goes to
+/// the hot region, shared content to the cold region.
 fn merged() -> (usize, usize) {
     let mut references: BTreeMap<char, Vec<usize>> = BTreeMap::new();
     for (file, letters) in FILES.iter().enumerate() {
         letters.chars().for_each(|letter| references.entry(letter).or_default().push(file));
     }
     let dies = |files: &Vec<usize>| files.iter().all(|file| DELETED.contains(file));
-    let mut dead = BTreeSet::new();
+    let mut deleted = BTreeSet::new();
     for is_shared in [false, true] {
         let region = references.values().filter(|files| (files.len() > 1) == is_shared);
         for (at, _) in region.enumerate().filter(|(_, files)| dies(files)) {
-            dead.insert((is_shared, at / LIVE));
+            deleted.insert((is_shared, at / VALID_PAGES_PER_BLOCK));
         }
     }
-    (references.len(), dead.len())
+    (references.len(), deleted.len())
 }
 
 #[cfg(test)]

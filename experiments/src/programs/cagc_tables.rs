@@ -9,11 +9,13 @@ use wearwell_base::seed::Seed;
 use wearwell_engine::nand::Preset;
 use wearwell_workload::{ContentConfig, FIU_TRACES, PageBatch, WorkloadConfig};
 
-/// Pages of the space that the synthetic traces write, and drive writes that are counted, after as many that are not.
+/// Number of pages in the space that the synthetic traces write; and drive writes that are counted, after the same
+/// number that is not.
 const LOGICAL_PAGES: u32 = 50_000;
 const DRIVE_WRITES: u64 = 6;
 
-/// Table II as printed, by trace: write ratio, deduplication ratio, KiB per request; Web-vm's row is missing in our copy.
+/// Table II as printed, by trace: write ratio, deduplication ratio, and KiB per request. The row of Web-vm is missing
+/// in our copy.
 const PRINTED: [(&str, [f64; 3]); 2] = [("mail", [0.698, 0.893, 14.8]), ("homes", [0.805, 0.300, 13.1])];
 
 pub fn run(session: &Session) -> Result<(), Failure> {
@@ -41,7 +43,7 @@ fn table_1(session: &Session) -> Result<(), Failure> {
 fn table_2(session: &Session) -> Result<(), Failure> {
     let mut table = Table::new(&["trace", "what", "printed", "ours"]);
     for (trace, _) in TRACES {
-        let counted = Counted::of(trace)?;
+        let counted = TraceCounts::count(trace)?;
         let printed = PRINTED.iter().find(|(name, _)| *name == trace).map(|(_, printed)| printed);
         let ours = [counted.write_ratio, counted.dedup_ratio, counted.request_kib];
         for (at, what) in ["write ratio", "deduplication ratio", "request, KiB"].into_iter().enumerate() {
@@ -53,35 +55,37 @@ fn table_2(session: &Session) -> Result<(), Failure> {
 }
 
 /// Counts of a synthetic trace.
-struct Counted {
+struct TraceCounts {
     write_ratio: f64,
     dedup_ratio: f64,
     request_kib: f64,
 }
 
-impl Counted {
-    fn of(trace: &str) -> Result<Self, Failure> {
-        let known = FIU_TRACES.iter().any(|known| known.entry.name == trace);
-        assert!(known, "a trace of the table");
+impl TraceCounts {
+    fn count(trace: &str) -> Result<Self, Failure> {
+        let is_shipped = FIU_TRACES.iter().any(|known| known.entry.name == trace);
+        assert!(is_shipped, "a trace of the table");
         let workload: WorkloadConfig = toml::from_str(&format!("kind = \"fiu\"\ntrace = \"{trace}\""))?;
         let mut workload = workload.build(LOGICAL_PAGES, Seed(1))?;
         let mut contents = ContentConfig::preset(trace)?.build(LOGICAL_PAGES, Seed(1))?;
         let mut batch = PageBatch::default();
-        let mut seen = std::collections::HashSet::new();
+        let mut seen_contents = std::collections::HashSet::new();
         let (mut requests, mut writes, mut pages, mut written, mut equal) =
             (0_u64, 0_u64, 0_u64, 0_u64, 0_u64);
         let mut all_written = 0;
         while all_written < 2 * DRIVE_WRITES * u64::from(LOGICAL_PAGES) {
             batch.clear();
             workload.fill(&mut batch, 4096);
-            contents.dress(&mut batch);
+            contents.add_contents(&mut batch);
             let counts = all_written >= DRIVE_WRITES * u64::from(LOGICAL_PAGES);
             let mut named = batch.contents.iter();
             for (run, of) in batch.iter() {
                 let is_write = run.op == Op::Write;
                 let of_run = of.len() as u64 / u64::from(run.request_pages.max(1));
-                let repeated =
-                    of.iter().filter(|_| !seen.insert(*named.next().expect("a content a page"))).count();
+                let repeated = of
+                    .iter()
+                    .filter(|_| !seen_contents.insert(*named.next().expect("a content a page")))
+                    .count();
                 all_written += if is_write { of.len() as u64 } else { 0 };
                 if counts {
                     requests += of_run;
@@ -93,7 +97,7 @@ impl Counted {
             }
         }
         let share = |part: u64, of: u64| part as f64 / of as f64;
-        Ok(Counted {
+        Ok(TraceCounts {
             write_ratio: share(writes, requests),
             dedup_ratio: share(equal, written),
             request_kib: 4.0 * share(pages, requests),

@@ -1,8 +1,8 @@
-//! GeckoFTL (SIGMOD 2016), section 5.3: cost of checkpoints, cost of the translation table compared with FTLs that have
-//! a battery, and savings by not cleaning metadata blocks.
+//! GeckoFTL (SIGMOD 2016), section 5.3: cost of checkpoints, cost of the translation table compared with FTLs that
+//! have a battery, and savings if metadata blocks are not cleaned.
 
 use crate::Failure;
-use crate::paged::{self, Measured, PAGES_PER_BLOCK, Run};
+use crate::paged::{self, Measurement, PAGES_PER_BLOCK, WriteVolume};
 use crate::session::Session;
 use crate::statements::Statements;
 use crate::table::{Table, number};
@@ -11,55 +11,58 @@ use crate::table::{Table, number};
 #[derive(Clone, Debug, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
-    /// Logarithm of the number of blocks to the base 2.
+    /// Base-2 logarithm of the number of blocks.
     log2_blocks: u32,
 }
 
-/// An FTL with its deviations from the published design.
+/// An FTL, with its differences from the published design.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
-struct Kind {
+struct Variant {
     ftl: &'static str,
     checkpoints: bool,
     /// True if before-images are looked up late, as in GeckoFTL.
-    late: bool,
+    #[serde(rename = "late")]
+    late_lookup: bool,
     /// True if metadata blocks are cleaned.
     cleans_metadata: bool,
 }
 
-impl Kind {
+impl Variant {
     fn published(ftl: &'static str) -> Self {
         let is_gecko = ftl == "gecko";
         let late = !["dftl", "mu_ftl"].contains(&ftl);
-        Kind { ftl, checkpoints: is_gecko, late, cleans_metadata: !is_gecko }
+        Variant { ftl, checkpoints: is_gecko, late_lookup: late, cleans_metadata: !is_gecko }
     }
 
-    /// Returns the kind with the opposite choice of cleaning metadata blocks.
-    fn otherwise(self) -> Self {
-        Kind { cleans_metadata: !self.cleans_metadata, ..self }
+    /// Returns the variant with the opposite choice of cleaning metadata blocks.
+    fn with_opposite_metadata_cleaning(self) -> Self {
+        Variant { cleans_metadata: !self.cleans_metadata, ..self }
     }
 
-    fn all() -> Vec<Kind> {
-        let published = paged::FTLS.map(Kind::published);
-        let like_gecko = |ftl| Kind { late: true, cleans_metadata: false, ..Kind::published(ftl) };
+    fn all() -> Vec<Variant> {
+        let published = paged::FTLS.map(Variant::published);
+        let like_gecko =
+            |ftl| Variant { late_lookup: true, cleans_metadata: false, ..Variant::published(ftl) };
         let mut kinds = published.to_vec();
-        kinds.extend(published.map(Kind::otherwise));
-        kinds.push(Kind { checkpoints: false, ..Kind::published("gecko") });
+        kinds.extend(published.map(Variant::with_opposite_metadata_cleaning));
+        kinds.push(Variant { checkpoints: false, ..Variant::published("gecko") });
         kinds.extend(["dftl", "mu_ftl"].map(like_gecko));
         kinds
     }
 }
 
-/// A measured kind.
+/// A variant to measure.
 #[derive(Clone, Debug, serde::Serialize)]
 struct Point {
     log2_blocks: u32,
-    kind: Kind,
-    run: Run,
+    #[serde(rename = "kind")]
+    variant: Variant,
+    run: WriteVolume,
 }
 
-fn measure(point: &Point) -> Result<Measured, Failure> {
+fn measure(point: &Point) -> Result<Measurement, Failure> {
     let blocks = 1 << point.log2_blocks;
-    let Kind { ftl, checkpoints, late, cleans_metadata } = point.kind;
+    let Variant { ftl, checkpoints, late_lookup: late, cleans_metadata } = point.variant;
     let mut settings = paged::settings(ftl, blocks)?;
     settings.config.checkpoints = checkpoints;
     settings.config.eager = !late;
@@ -68,17 +71,17 @@ fn measure(point: &Point) -> Result<Measured, Failure> {
 }
 
 pub fn run(session: &Session) -> Result<(), Failure> {
-    let asked: Settings = session.settings()?;
-    let run = Run::of_figures(session)?;
-    let kinds = Kind::all();
-    let point = |kind: &Kind| Point { log2_blocks: asked.log2_blocks, kind: *kind, run };
+    let settings: Settings = session.settings()?;
+    let run = WriteVolume::of_figures(session)?;
+    let kinds = Variant::all();
+    let point = |kind: &Variant| Point { log2_blocks: settings.log2_blocks, variant: *kind, run };
     let points: Vec<Point> = kinds.iter().map(point).collect();
-    let measured = session.each("FTL with and without checkpoints", &points, measure)?;
+    let measured = session.compute_each("FTL with and without checkpoints", &points, measure)?;
     let columns =
         ["ftl", "checkpoints", "late", "cleans_metadata", "wa_user", "wa_translation", "wa_validity", "wa"];
     let mut table = Table::new(&columns);
     for (kind, measured) in kinds.iter().zip(&measured) {
-        let Kind { ftl, checkpoints, late, cleans_metadata } = kind;
+        let Variant { ftl, checkpoints, late_lookup: late, cleans_metadata } = kind;
         let head = [ftl.to_string(), checkpoints.to_string(), late.to_string(), cleans_metadata.to_string()];
         let costs = measured.amplification();
         let costs = costs.into_iter().chain([costs.iter().sum()]).map(|value| number(value, 4));
@@ -88,46 +91,46 @@ pub fn run(session: &Session) -> Result<(), Failure> {
     check(&kinds, &measured).publish(session)
 }
 
-fn check(kinds: &[Kind], measured: &[Measured]) -> Statements {
-    let of = |kind: Kind| {
+fn check(kinds: &[Variant], measured: &[Measurement]) -> Statements {
+    let amplification_of = |kind: Variant| {
         let at = kinds.iter().position(|other| *other == kind).expect("all are measured");
         measured[at].amplification()
     };
-    let total = |kind: Kind| of(kind).iter().sum::<f64>();
-    let gecko = Kind::published("gecko");
-    let case = |what: &str, value: f64, beside: f64, holds: bool| {
-        (format!("{what}: {value:.4} beside {beside:.4}"), holds)
+    let total = |kind: Variant| amplification_of(kind).iter().sum::<f64>();
+    let gecko = Variant::published("gecko");
+    let case = |name: &str, value: f64, reference: f64, holds: bool| {
+        (format!("{name}: {value:.4} beside {reference:.4}"), holds)
     };
     let mut statements = Statements::default();
-    let without = total(Kind { checkpoints: false, ..gecko });
+    let without = total(Variant { checkpoints: false, ..gecko });
     statements.check(
         "checkpoints add less than 1 percent of all writes",
         [case("gecko", total(gecko), without, total(gecko) <= 1.01 * without)],
     );
-    let mut alike = |statement: &str, percent: f64, of_other: &dyn Fn(&'static str) -> Kind| {
-        let others = ["dftl", "mu_ftl"].map(|ftl| {
-            let (own, other) = (of(gecko)[1], of(of_other(ftl))[1]);
-            case(ftl, own, other, (own / other - 1.0).abs() <= percent / 100.0)
+    let mut check_alike = |statement: &str, percent: f64, of_other: &dyn Fn(&'static str) -> Variant| {
+        let cases = ["dftl", "mu_ftl"].map(|ftl| {
+            let (gecko_cost, other) = (amplification_of(gecko)[1], amplification_of(of_other(ftl))[1]);
+            case(ftl, gecko_cost, other, (gecko_cost / other - 1.0).abs() <= percent / 100.0)
         });
-        statements.check(statement, others);
+        statements.check(statement, cases);
     };
-    alike(
+    check_alike(
         "the translation table costs as much as with a battery: within 2 percent if all look for before-images late and leave metadata alone",
         2.0,
-        &|ftl| Kind { late: true, cleans_metadata: false, ..Kind::published(ftl) },
+        &|ftl| Variant { late_lookup: true, cleans_metadata: false, ..Variant::published(ftl) },
     );
-    alike(
+    check_alike(
         "the translation table costs as much as with a battery: within 10 percent of DFTL and mu-FTL as published",
         10.0,
-        &Kind::published,
+        &Variant::published,
     );
     statements.check(
         "cleaning blocks of metadata costs 2 percent of all writes at least",
         paged::FTLS.map(|ftl| {
-            let published = Kind::published(ftl);
-            let (one, other) = (total(published), total(published.otherwise()));
-            let (cleaned, left) = if published.cleans_metadata { (one, other) } else { (other, one) };
-            case(ftl, cleaned, left, cleaned >= 1.02 * left)
+            let published = Variant::published(ftl);
+            let (one, other) = (total(published), total(published.with_opposite_metadata_cleaning()));
+            let (cleaned, not_cleaned) = if published.cleans_metadata { (one, other) } else { (other, one) };
+            case(ftl, cleaned, not_cleaned, cleaned >= 1.02 * not_cleaned)
         }),
     );
     statements
@@ -138,15 +141,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_kind_is_measured_twice_and_published_ones_are_those_of_figure_13() {
-        let kinds = Kind::all();
+    fn variants_are_distinct_and_include_those_of_figure_13() {
+        let kinds = Variant::all();
         for (at, kind) in kinds.iter().enumerate() {
             assert!(!kinds[..at].contains(kind), "{kind:?}");
         }
-        for kind in paged::FTLS.map(Kind::published) {
+        for kind in paged::FTLS.map(Variant::published) {
             let config = paged::settings(kind.ftl, 1 << 12).unwrap().config;
             let published = (config.checkpoints, !config.eager, config.cleans_metadata);
-            assert_eq!((kind.checkpoints, kind.late, kind.cleans_metadata), published, "{kind:?}");
+            assert_eq!((kind.checkpoints, kind.late_lookup, kind.cleans_metadata), published, "{kind:?}");
         }
     }
 }

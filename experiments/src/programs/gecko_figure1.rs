@@ -4,19 +4,19 @@ use crate::Failure;
 use crate::chart::{Chart, Series};
 use crate::gecko::{drive, ram_mib, recovery_s};
 use crate::session::Session;
-use crate::statements::{Statements, rises};
+use crate::statements::{Statements, is_rising};
 use crate::table::{Table, number};
 use wearwell_theory::ftl::Ftl;
 
 const FTLS: [Ftl; 2] = [Ftl::LazyFtl, Ftl::GeckoFtl];
 
-/// Logarithms of the capacities in bytes: 1 GiB to 16 TiB.
+/// Base-2 logarithms of the capacities in bytes: 1 GiB to 16 TiB.
 const CAPACITIES: std::ops::RangeInclusive<u32> = 30..=44;
 
-/// B / key (section 3.3).
+/// Number of partitions, B / key (section 3.3).
 const PARTITIONS: u32 = 4;
 
-/// Size of the mapping cache, MiB, which is constant.
+/// Size of the mapping cache in MiB, which is constant.
 const CACHE_MIB: f64 = 4.0;
 
 struct Point {
@@ -72,8 +72,9 @@ fn check(points: &[Point]) -> Statements {
     let one = |case: &str, holds: bool| [(case.to_owned(), holds)];
     let mut statements = Statements::default();
     let lazy_ram = at(37).ram_mib[0];
-    statements.check("LazyFTL's RAM grows", one("", rises(points.iter().map(|point| point.ram_mib[0]))));
-    statements.check("its recovery grows", one("", rises(points.iter().map(|point| point.recovery_s[0]))));
+    statements.check("LazyFTL's RAM grows", one("", is_rising(points.iter().map(|point| point.ram_mib[0]))));
+    statements
+        .check("its recovery grows", one("", is_rising(points.iter().map(|point| point.recovery_s[0]))));
     statements.check(
         "4 MB of RAM at 128 GB",
         [

@@ -1,5 +1,5 @@
-//! GeckoFTL (SIGMOD 2016), Figure 10: write amplification of Logarithmic Gecko by block size B and partitions S, on
-//! drives of one capacity.
+//! GeckoFTL (SIGMOD 2016), Figure 10: write amplification of Logarithmic Gecko by block size B and number of
+//! partitions S, on drives of the same capacity.
 
 use crate::Failure;
 use crate::chart::{Chart, Series};
@@ -7,12 +7,12 @@ use crate::session::{Scale, Session};
 use crate::statements::Statements;
 use crate::validity_cost::{Cost, Drive, Store, measure_all};
 
-/// Logarithms of the block sizes in pages.
+/// Base-2 logarithms of the block sizes in pages.
 const LOG2_PAGES: std::ops::RangeInclusive<u32> = 5..=10;
 
 const PARTITIONS: [u32; 6] = [1, 2, 4, 8, 16, 32];
 
-/// Bits of a key: S = B / key is the balance of section 3.3.
+/// Bits per key: S = B / key is the balance in section 3.3.
 const KEY_BITS: u32 = 32;
 
 /// Returns a drive with blocks of 2^`log2_pages` pages and the capacity of 2^`log2_blocks` blocks of 128 pages.
@@ -25,8 +25,8 @@ pub fn run(session: &Session) -> Result<(), Failure> {
     let scale: Scale = session.settings()?;
     let drives: Vec<Drive> = LOG2_PAGES.map(|log2_pages| drive(scale.swept, log2_pages)).collect();
     let stores = PARTITIONS.map(Store::gecko);
-    let asked: Vec<_> = drives.iter().map(|drive| (*drive, stores.to_vec())).collect();
-    let costs = measure_all(session, &asked)?;
+    let points: Vec<_> = drives.iter().map(|drive| (*drive, stores.to_vec())).collect();
+    let costs = measure_all(session, &points)?;
     Cost::table(&costs).publish(session, "data")?;
     draw(session, &costs, &drives)?;
     check(&costs, &drives).publish(session)
@@ -58,16 +58,18 @@ fn draw(session: &Session, costs: &[Cost], drives: &[Drive]) -> Result<(), Failu
 }
 
 fn check(costs: &[Cost], drives: &[Drive]) -> Statements {
-    let of = |drive: &Drive, store: Store| Cost::find(costs, *drive, store).write_amplification();
+    let amplification_of =
+        |drive: &Drive, store: Store| Cost::find(costs, *drive, store).write_amplification();
     let mut statements = Statements::default();
     let growth = drives.windows(2).map(|pair| {
-        let factor = of(&pair[1], Store::gecko(1)) / of(&pair[0], Store::gecko(1));
+        let factor =
+            amplification_of(&pair[1], Store::gecko(1)) / amplification_of(&pair[0], Store::gecko(1));
         (format!("B = {}: times {factor:.2}", pair[1].pages_per_block), (factor / 2.0 - 1.0).abs() < 0.1)
     });
     statements.check("with S = 1 write amplification doubles as B doubles: within 10 %", growth);
-    let alone = of(&drives[0], balanced(drives[0]));
+    let default = amplification_of(&drives[0], balanced(drives[0]));
     let relative = |drive: &Drive| {
-        let factor = of(drive, balanced(*drive)) / alone;
+        let factor = amplification_of(drive, balanced(*drive)) / default;
         (format!("B = {}: times {factor:.2} of B = 32", drive.pages_per_block), factor)
     };
     let cases = drives[1..].iter().map(relative);
@@ -81,11 +83,12 @@ fn check(costs: &[Cost], drives: &[Drive]) -> Statements {
     statements.check("nor do its writes by updates: within 10 %", same);
     let not_dearer = drives[1..].iter().map(relative).map(|(case, factor)| (case, factor < 1.1));
     statements.check("with S = B / key larger blocks do not make it dearer", not_dearer);
-    let most = Store::gecko(PARTITIONS[PARTITIONS.len() - 1]);
-    let finer = drives.iter().filter(|drive| balanced(**drive) != most).map(|drive| {
-        let (many, few) = (of(drive, most), of(drive, balanced(*drive)));
+    let max_partitions = Store::gecko(PARTITIONS[PARTITIONS.len() - 1]);
+    let finer_cases = drives.iter().filter(|drive| balanced(**drive) != max_partitions).map(|drive| {
+        let (many, few) =
+            (amplification_of(drive, max_partitions), amplification_of(drive, balanced(*drive)));
         (format!("B = {}: {many:.5} beside {few:.5}", drive.pages_per_block), many > few)
     });
-    statements.check("many more parts than B / key make it dearer: S = 32", finer);
+    statements.check("many more parts than B / key make it dearer: S = 32", finer_cases);
     statements
 }

@@ -4,23 +4,23 @@
 use crate::Failure;
 use crate::chart::{Chart, Series};
 use crate::session::{Scale, Session};
-use crate::statements::{Statements, rises};
+use crate::statements::{Statements, is_rising};
 use crate::table::{Table, number};
 use crate::validity_cost::{Cost, Drive, Store, measure_all};
 use wearwell_theory::ftl::{FtlDrive, FtlSizes, crossing_log2_blocks};
 
-/// Numbers of partitions: whole entries, and B / key (section 3.3).
+/// Numbers of partitions: 1 for whole entries, and B / key (section 3.3).
 const PARTITIONS: [u32; 2] = [1, 4];
 
-/// Logarithm of the smallest number of blocks, and the step.
+/// Base-2 logarithm of the smallest number of blocks, and the step.
 const FIRST: u32 = 10;
 const STEP: usize = 2;
 
-/// Logarithm of the number of blocks from which runs take so many pages that the number of levels dominates: a line is
-/// fitted from here on.
-const LINE_FROM: u32 = 14;
+/// Base-2 logarithm of the number of blocks from which runs take so many pages that the number of levels dominates; a
+/// line is fitted from this number on.
+const FIT_FROM: u32 = 14;
 
-/// A crossing by a line through the measured values, and by table 1 with a factor of 1.
+/// Crossing of the curves: by a line through the measured values, and by table 1 with a factor of 1.
 struct Crossing {
     partitions: u32,
     /// Slope of the line per doubling of the blocks.
@@ -35,14 +35,14 @@ pub fn run(session: &Session) -> Result<(), Failure> {
     let scale: Scale = session.settings()?;
     let stores: Vec<Store> = [Store::Bitmap].into_iter().chain(PARTITIONS.map(Store::gecko)).collect();
     let sizes = (FIRST..=scale.largest).step_by(STEP);
-    let asked: Vec<_> = sizes
+    let points: Vec<_> = sizes
         .map(|log2_blocks| {
-            // The bitmap's cost does not depend on the size: it is left out where it would take long.
+            // The bitmap's cost does not depend on the size of the drive, so it is omitted where it would take long.
             let stores = if log2_blocks <= scale.swept { &stores } else { &stores[1..] };
             (Drive::of_blocks(log2_blocks), stores.to_vec())
         })
         .collect();
-    let costs = measure_all(session, &asked)?;
+    let costs = measure_all(session, &points)?;
     Cost::table(&costs).publish(session, "data")?;
     let crossings = PARTITIONS.iter().map(|parts| crossing(&costs, *parts)).collect::<Result<Vec<_>, _>>()?;
     crossing_table(&crossings).publish(session, "crossings")?;
@@ -50,19 +50,19 @@ pub fn run(session: &Session) -> Result<(), Failure> {
     check(&costs, &crossings, scale).publish(session)
 }
 
-/// Returns the logarithm of the blocks and the write amplification, in order of the blocks.
+/// Returns the base-2 logarithm of the number of blocks, and the write amplification, in ascending order of blocks.
 fn points(costs: &[Cost], store: Store) -> impl Iterator<Item = (f64, f64)> {
     let of_store = costs.iter().filter(move |cost| cost.store == store);
     of_store.map(|cost| (f64::from(cost.drive.log2_blocks), cost.write_amplification()))
 }
 
-/// Returns the bitmap's cost on the largest drive with a measurement.
+/// Returns the bitmap's cost on the largest drive on which it was measured.
 fn bitmap(costs: &[Cost]) -> f64 {
     points(costs, Store::Bitmap).last().expect("the bitmap is measured").1
 }
 
 fn crossing(costs: &[Cost], partitions: u32) -> Result<Crossing, Failure> {
-    let large = points(costs, Store::gecko(partitions)).filter(|point| point.0 >= f64::from(LINE_FROM));
+    let large = points(costs, Store::gecko(partitions)).filter(|point| point.0 >= f64::from(FIT_FROM));
     let large: Vec<(f64, f64)> = large.collect();
     let mean = |value: &dyn Fn(&(f64, f64)) -> f64| large.iter().map(value).sum::<f64>() / large.len() as f64;
     let (x, y) = (mean(&|point| point.0), mean(&|point| point.1));
@@ -119,9 +119,10 @@ fn draw(session: &Session, costs: &[Cost], crossings: &[Crossing]) -> Result<(),
 
 fn check(costs: &[Cost], crossings: &[Crossing], scale: Scale) -> Statements {
     let mut statements = Statements::default();
-    let of = |partitions: u32| points(costs, Store::gecko(partitions));
-    let grows =
-        PARTITIONS.iter().map(|parts| (format!("S = {parts}"), rises(of(*parts).map(|point| point.1))));
+    let points_of = |partitions: u32| points(costs, Store::gecko(partitions));
+    let grows = PARTITIONS
+        .iter()
+        .map(|parts| (format!("S = {parts}"), is_rising(points_of(*parts).map(|point| point.1))));
     statements.check("Gecko's write amplification grows with the blocks", grows);
     let slowly = crossings.iter().map(|crossing| {
         let case = format!("S = {}: {:.4} a doubling", crossing.partitions, crossing.slope);

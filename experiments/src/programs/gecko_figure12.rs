@@ -1,29 +1,30 @@
-//! GeckoFTL (SIGMOD 2016), Figure 12: Logarithmic Gecko by the ratio R of logical to physical pages.
+//! GeckoFTL (SIGMOD 2016), Figure 12: write amplification of Logarithmic Gecko by the ratio R of logical to physical
+//! pages.
 
 use crate::Failure;
 use crate::chart::{Chart, Series};
 use crate::session::{Scale, Session};
-use crate::statements::{Statements, rises};
+use crate::statements::{Statements, is_rising};
 use crate::validity_cost::{Cost, Drive, Store, measure_all};
 
 const LOADS: [f64; 5] = [0.5, 0.6, 0.7, 0.8, 0.9];
 
-/// T = 2, with S = B / key partitions (section 3.3).
+/// Number of partitions, S = B / key (section 3.3), with T = 2.
 const PARTITIONS: u32 = 4;
 
 pub fn run(session: &Session) -> Result<(), Failure> {
     let scale: Scale = session.settings()?;
     let gecko = Store::gecko(PARTITIONS);
     let swept = LOADS.map(|load| Drive { load, ..Drive::of_blocks(scale.swept) });
-    let mut asked = swept.map(|drive| (drive, vec![Store::Bitmap, gecko])).to_vec();
+    let mut points = swept.map(|drive| (drive, vec![Store::Bitmap, gecko])).to_vec();
     if scale.largest > scale.swept {
-        asked.push((Drive::of_blocks(scale.largest), vec![gecko]));
+        points.push((Drive::of_blocks(scale.largest), vec![gecko]));
     }
-    let costs = measure_all(session, &asked)?;
+    let costs = measure_all(session, &points)?;
     Cost::table(&costs).publish(session, "data")?;
-    let of = |store: Store| swept.map(|drive| Cost::find(&costs, drive, store));
-    draw(session, &of(gecko), scale)?;
-    check(&of(gecko), &of(Store::Bitmap)).publish(session)
+    let costs_of = |store: Store| swept.map(|drive| Cost::find(&costs, drive, store));
+    draw(session, &costs_of(gecko), scale)?;
+    check(&costs_of(gecko), &costs_of(Store::Bitmap)).publish(session)
 }
 
 fn draw(session: &Session, geckos: &[&Cost], scale: Scale) -> Result<(), Failure> {
@@ -47,17 +48,17 @@ fn draw(session: &Session, geckos: &[&Cost], scale: Scale) -> Result<(), Failure
 fn check(geckos: &[&Cost], bitmaps: &[&Cost]) -> Statements {
     let mut statements = Statements::default();
     let one = |case: String, holds: bool| [(case, holds)];
-    let of = |cost: &Cost| cost.write_amplification();
+    let amplification_of = |cost: &Cost| cost.write_amplification();
     let reads = || geckos.iter().map(|cost| cost.queries[0]);
-    statements.check("reads by queries increase with R", one(String::new(), rises(reads())));
-    let (first, last) = (of(geckos[0]), of(geckos[geckos.len() - 1]));
+    statements.check("reads by queries increase with R", one(String::new(), is_rising(reads())));
+    let (first, last) = (amplification_of(geckos[0]), amplification_of(geckos[geckos.len() - 1]));
     let grows = format!("from {first:.4} to {last:.4} with R from 0.5 to 0.9");
     let absolute = last - first < 0.05;
     statements.check("the increase is low: less than 0.05 of a write", one(grows.clone(), absolute));
     statements.check("less than a half of what it is", one(grows, last < 1.5 * first));
     let pairs = geckos.iter().zip(bitmaps);
     let saved = pairs.map(|(gecko, bitmap)| {
-        let saved = 1.0 - of(gecko) / of(bitmap);
+        let saved = 1.0 - amplification_of(gecko) / amplification_of(bitmap);
         (format!("R = {}: {:.1} % below the bitmap", gecko.drive.load, 100.0 * saved), saved > 0.95)
     });
     statements.check("Gecko works well for any R: 95 % below the bitmap at least", saved);

@@ -1,4 +1,5 @@
-//! Cost of less RAM than GeckoFTL's, predicted by theory alone: recorded before anything was simulated.
+//! Cost of less RAM than in GeckoFTL, predicted only by theory. The prediction was recorded before anything was
+//! simulated.
 
 use crate::Failure;
 use crate::gecko_ram::{Point, predict};
@@ -33,24 +34,27 @@ pub fn run(session: &Session) -> Result<(), Failure> {
         table.push(fields.chain(costs).collect());
     }
     table.publish(session, "predicted")?;
-    let usual = (&points[0], &predicted[0]);
-    let others =
-        || points.iter().zip(&predicted).filter(|(point, _)| point.log2_blocks == usual.0.log2_blocks);
+    let base = (&points[0], &predicted[0]);
+    let other_points =
+        || points.iter().zip(&predicted).filter(|(point, _)| point.log2_blocks == base.0.log2_blocks);
     let mut statements = Statements::default();
-    let no_more = others().filter(|(point, _)| point.cache == 3.0 && point.share == 0.0);
+    let no_more = other_points().filter(|(point, _)| point.cache == 3.0 && point.counter_share == 0.0);
     statements.check(
         "ours: what the counters take is better spent on the cache",
-        no_more.map(|(point, said)| {
-            let holds = said.ram_mib[0] <= 1.01 * usual.1.ram_mib[0] && said.total[1] < usual.1.total[1];
-            (format!("{}: {:.3} for {:.3}", point.name(), said.total[1], usual.1.total[1]), holds)
+        no_more.map(|(point, prediction)| {
+            let holds =
+                prediction.ram_mib[0] <= 1.01 * base.1.ram_mib[0] && prediction.total[1] < base.1.total[1];
+            (format!("{}: {:.3} for {:.3}", point.name(), prediction.total[1], base.1.total[1]), holds)
         }),
     );
-    let ten = others().filter(|(point, _)| (point.share, point.choices) == (0.0, 10) && point.alike(usual.0));
+    let ten = other_points().filter(|(point, _)| {
+        (point.counter_share, point.choices) == (0.0, 10) && point.differs_only_in_counters(base.0)
+    });
     statements.check(
         "ours: without counters ten draws a victim cost less than a tenth of all writes at 2 TiB",
-        ten.map(|(point, said)| {
-            let holds = said.total[1] <= 1.1 * usual.1.total[1];
-            (format!("{}: {:.3} for {:.3}", point.name(), said.total[1], usual.1.total[1]), holds)
+        ten.map(|(point, prediction)| {
+            let holds = prediction.total[1] <= 1.1 * base.1.total[1];
+            (format!("{}: {:.3} for {:.3}", point.name(), prediction.total[1], base.1.total[1]), holds)
         }),
     );
     statements.publish(session)

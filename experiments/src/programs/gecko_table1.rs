@@ -7,14 +7,14 @@ use crate::session::Session;
 use crate::statements::Statements;
 use crate::table::{Table, number};
 use wearwell_theory::ftl::{
-    Counters, Ftl, FtlDrive, FtlSizes, crossing_log2_blocks, flash_bitmap_write_amplification,
+    CounterCoverage, Ftl, FtlDrive, FtlSizes, crossing_log2_blocks, flash_bitmap_write_amplification,
     gecko_write_amplification, query_cost, update_cost,
 };
 
-/// Logarithm of the capacity, 2 TiB.
+/// Base-2 logarithm of the capacity in bytes, 2 TiB.
 const LOG2_BYTES: u32 = 41;
 
-/// Numbers of partitions: whole entries, as in appendix B, and B / key (section 3.3).
+/// Numbers of partitions: 1 for whole entries, as in appendix B, and B / key (section 3.3).
 const PARTITIONS: [u32; 2] = [1, 4];
 
 pub fn run(session: &Session) -> Result<(), Failure> {
@@ -25,16 +25,15 @@ pub fn run(session: &Session) -> Result<(), Failure> {
     recovery_table(balanced).publish(session, "recovery")?;
     section_2(balanced).publish(session, "section_2")?;
     let mut statements = check(&drives)?;
-    check_readings(&mut statements)?;
+    check_abstract(&mut statements)?;
     statements.publish(session)
 }
 
-/// Tests the abstract's percentages in several readings of the text. 51 %: share of the RAM bitmap in the recovery time
-/// (section 1). 95 %: share of the bitmap in the RAM of a larger drive, or reduction of RAM by one of the proposals of
-/// section 5.3 (larger blocks, a sample of the counters).
-fn check_readings(statements: &mut Statements) -> Result<(), Failure> {
-    let percent =
-        |share: f64, least: f64, what: &str| (format!("{what}: {:.1}", 100.0 * share), share >= least);
+/// Tests the percentages in the abstract under several interpretations of the text. 51 %: share of the RAM bitmap in
+/// the recovery time (section 1). 95 %: share of the bitmap in the RAM of a larger drive, or reduction of RAM by one
+/// of the proposals in section 5.3 (larger blocks, a sample of the counters).
+fn check_abstract(statements: &mut Statements) -> Result<(), Failure> {
+    let percent = |share: f64, min: f64, name: &str| (format!("{name}: {:.1}", 100.0 * share), share >= min);
     let large = drive(LOG2_BYTES + 1, PARTITIONS[1])?;
     let share = mib(large.bitmap_bytes()) / ram_mib(Ftl::LazyFtl, &large);
     statements
@@ -49,22 +48,28 @@ fn check_readings(statements: &mut Statements) -> Result<(), Failure> {
         shorter.push(percent(saved, 0.51, &format!("S = {partitions}")));
     }
     statements.check("recovery is 51 % shorter than LazyFTL's without its dirty entries", shorter);
-    let saved = |pages_per_block: u32, counters: Counters| -> Result<f64, Failure> {
-        let usual = FtlSizes::default();
-        let (blocks, partitions) =
-            (usual.blocks * 128 / u64::from(pages_per_block), FtlSizes::balanced_partitions(pages_per_block));
-        let drive = FtlDrive::new(FtlSizes { blocks, pages_per_block, partitions, counters, ..usual })?;
+    let saved = |pages_per_block: u32, counters: CounterCoverage| -> Result<f64, Failure> {
+        let default = FtlSizes::default();
+        let (blocks, partitions) = (
+            default.blocks * 128 / u64::from(pages_per_block),
+            FtlSizes::balanced_partitions(pages_per_block),
+        );
+        let drive = FtlDrive::new(FtlSizes { blocks, pages_per_block, partitions, counters, ..default })?;
         let cache = mib(8 * drive.sizes().cache_entries);
         Ok(1.0 - (ram_mib(Ftl::GeckoFtl, &drive) - cache) / (ram_mib(Ftl::LazyFtl, &drive) - cache))
     };
-    let sampled = Counters::Sampled { share: 0.05, choices: 2 };
+    let sampled = CounterCoverage::Sampled { share: 0.05, choices: 2 };
     for (statement, pages_per_block, counters) in [
-        ("GeckoFTL needs 95 % less RAM: without the cache; with 1024 pages a block", 1024, Counters::Full),
+        (
+            "GeckoFTL needs 95 % less RAM: without the cache; with 1024 pages a block",
+            1024,
+            CounterCoverage::Full,
+        ),
         ("GeckoFTL needs 95 % less RAM: without the cache; with counters of 5 % of the blocks", 128, sampled),
         (
             "GeckoFTL needs 95 % less RAM: without the cache; without counters",
             128,
-            Counters::None { choices: 10 },
+            CounterCoverage::None { choices: 10 },
         ),
     ] {
         statements.check(statement, [percent(saved(pages_per_block, counters)?, 0.95, "saved")]);
@@ -72,7 +77,7 @@ fn check_readings(statements: &mut Statements) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Returns Table 1 with numbers instead of orders.
+/// Returns Table 1 with numbers in place of orders of growth.
 fn operations(drives: &[FtlDrive]) -> Result<Table, Failure> {
     let mut table = Table::new(&[
         "technique",
@@ -134,8 +139,8 @@ fn recovery_table(drive: &FtlDrive) -> Table {
     table
 }
 
-/// Returns the values that the text of section 2 and footnote 7 print for the paper's drive. The times are those of
-/// section 5.3: 3 us per spare area, 100 us per page read, 1 ms per page written.
+/// Returns the values for the paper's drive that are printed in the text of section 2 and in footnote 7. The times
+/// are those of section 5.3: 3 us per spare area, 100 us per page read, 1 ms per page written.
 fn section_2(drive: &FtlDrive) -> Table {
     let (pages, translation) = (drive.physical_pages() as f64, drive.translation_pages() as f64);
     let directory = mib(4 * drive.translation_pages());

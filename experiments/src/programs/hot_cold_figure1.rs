@@ -2,16 +2,16 @@
 
 use crate::Failure;
 use crate::chart::{Chart, Series};
-use crate::figures::{Grid, name_of, named_panels};
+use crate::figures::{Grid, load_name, named_panels};
 use crate::session::Session;
-use crate::statements::{Statements, falls};
+use crate::statements::{Statements, is_falling};
 use crate::table::Table;
 use crate::theory::Policy;
 
-/// Spare factors: the text names none for this figure; these are those of figure 4.
+/// Spare factors. The text names none for this figure, so these are those of figure 4.
 const SPARES: [f64; 4] = [0.06, 0.09, 0.12, 0.15];
 
-/// Policies, chosen by us.
+/// Policies, which we chose.
 const POLICIES: [Policy; 4] =
     [Policy::Choices(2), Policy::Choices(5), Policy::Choices(10), Policy::Choices(20)];
 
@@ -22,9 +22,9 @@ pub fn run(session: &Session) -> Result<(), Failure> {
     let mut table = Table::new(&["panel", "r", "f", "S_f", "d", "write_amplification"]);
     for grid in &grids {
         for ((r, f), spare, policy, amplification) in grid.points() {
-            let place =
+            let key =
                 [grid.panel.name.to_owned(), format!("{r:.2}"), format!("{f:.2}"), format!("{spare:.2}")];
-            let mut fields = place.to_vec();
+            let mut fields = key.to_vec();
             fields.extend([policy.choices(), format!("{amplification:.4}")]);
             table.push(fields);
         }
@@ -34,10 +34,10 @@ pub fn run(session: &Session) -> Result<(), Failure> {
     let mut statements = Statements::default();
     Grid::check(&grids, &mut statements);
     let falling = grids.iter().flat_map(|grid| {
-        grid.panel.loads.iter().enumerate().flat_map(move |(load, place)| {
+        grid.panel.loads.iter().enumerate().flat_map(move |(load, load_value)| {
             (0..SPARES.len()).map(move |spare| {
-                let values = (0..POLICIES.len()).map(|policy| grid.at(load, spare, policy));
-                (format!("{}, S_f = {}", name_of(*place), SPARES[spare]), falls(values))
+                let values = (0..POLICIES.len()).map(|policy| grid.value(load, spare, policy));
+                (format!("{}, S_f = {}", load_name(*load_value), SPARES[spare]), is_falling(values))
             })
         })
     });
@@ -45,13 +45,14 @@ pub fn run(session: &Session) -> Result<(), Failure> {
     statements.publish(session)
 }
 
-/// Draws curves over the spare factor, a line for each load and `d`.
+/// Draws curves over the spare factor, with a line for each load and `d`.
 fn draw(session: &Session, grid: &Grid) -> Result<(), Failure> {
     let mut series = Vec::new();
-    for (load, place) in grid.panel.loads.iter().enumerate() {
+    for (load, load_value) in grid.panel.loads.iter().enumerate() {
         for (at, policy) in POLICIES.iter().enumerate() {
-            let points = SPARES.iter().enumerate().map(|(spare, x)| (*x, grid.at(load, spare, at)));
-            series.push(Series::line(format!("{}, d = {}", name_of(*place), policy.choices()), points));
+            let points = SPARES.iter().enumerate().map(|(spare, x)| (*x, grid.value(load, spare, at)));
+            series
+                .push(Series::line(format!("{}, d = {}", load_name(*load_value), policy.choices()), points));
         }
     }
     let title = format!("Figure 1 ({}): single frontier, b = 32, {}", grid.panel.name, grid.panel.title);

@@ -4,11 +4,11 @@ use crate::Failure;
 use crate::chart::{Chart, Series};
 use crate::figures::{Grid, panels};
 use crate::session::Session;
-use crate::statements::{Statements, falls};
+use crate::statements::{Statements, is_falling};
 use crate::table::Table;
 use crate::theory::Policy;
 
-/// Policies, chosen by us because the legend is not in the text; the last is the limit.
+/// Policies, which we chose because the legend is not in the text; the last one is the limit.
 const POLICIES: [Policy; 6] = [
     Policy::Choices(2),
     Policy::Choices(5),
@@ -28,8 +28,8 @@ pub fn run(session: &Session) -> Result<(), Failure> {
     let mut table = Table::new(&["panel", "r", "f", "d", "write_amplification"]);
     for grid in &grids {
         for ((r, f), _, policy, amplification) in grid.points() {
-            let place = [grid.panel.name.to_owned(), format!("{r:.2}"), format!("{f:.2}"), policy.choices()];
-            table.push(place.into_iter().chain([format!("{amplification:.4}")]).collect());
+            let key = [grid.panel.name.to_owned(), format!("{r:.2}"), format!("{f:.2}"), policy.choices()];
+            table.push(key.into_iter().chain([format!("{amplification:.4}")]).collect());
         }
     }
     table.publish(session, "data")?;
@@ -41,39 +41,39 @@ pub fn run(session: &Session) -> Result<(), Failure> {
     let nearer = grids.iter().flat_map(|grid| {
         (0..limit).map(move |at| {
             let ratios =
-                (0..grid.panel.loads.len()).map(|load| grid.at(load, 0, at) / grid.at(load, 0, limit));
-            (format!("{}, d = {}", grid.panel.title, POLICIES[at].choices()), falls(ratios))
+                (0..grid.panel.loads.len()).map(|load| grid.value(load, 0, at) / grid.value(load, 0, limit));
+            (format!("{}, d = {}", grid.panel.title, POLICIES[at].choices()), is_falling(ratios))
         })
     });
     statements.check("the ratio of WA to its limit for large d falls as the data gets hotter", nearer);
     let ends = grids.iter().flat_map(|grid| {
         let hottest = grid.panel.loads.len() - 1;
         (0..limit).map(move |at| {
-            let ratios = [0, hottest].map(|load| grid.at(load, 0, at) / grid.at(load, 0, limit));
-            (format!("{}, d = {}", grid.panel.title, POLICIES[at].choices()), falls(ratios))
+            let ratios = [0, hottest].map(|load| grid.value(load, 0, at) / grid.value(load, 0, limit));
+            (format!("{}, d = {}", grid.panel.title, POLICIES[at].choices()), is_falling(ratios))
         })
     });
     statements.check("that ratio is smaller for the hottest data than for uniform writes", ends);
     statements.publish(session)?;
     let mut table = Table::new(&["r", "f", "percent_above_limit"]);
     for grid in &grids {
-        for place in [0, grid.panel.loads.len() - 1] {
-            let above = 100.0 * (grid.at(place, 0, 2) / grid.at(place, 0, limit) - 1.0);
-            let (r, f) = grid.panel.loads[place];
+        for load_index in [0, grid.panel.loads.len() - 1] {
+            let above = 100.0 * (grid.value(load_index, 0, 2) / grid.value(load_index, 0, limit) - 1.0);
+            let (r, f) = grid.panel.loads[load_index];
             table.push(vec![format!("{r:.2}"), format!("{f:.2}"), format!("{above:.2}")]);
         }
     }
     table.publish(session, "choices_10")
 }
 
-fn draw(session: &Session, grid: &Grid, x: &str, place: fn((f64, f64)) -> f64) -> Result<(), Failure> {
+fn draw(session: &Session, grid: &Grid, x: &str, x_of: fn((f64, f64)) -> f64) -> Result<(), Failure> {
     let line = |(at, policy): (usize, &Policy)| {
         let points = grid
             .panel
             .loads
             .iter()
             .enumerate()
-            .map(|(load, at_load)| (place(*at_load), grid.at(load, 0, at)));
+            .map(|(load, at_load)| (x_of(*at_load), grid.value(load, 0, at)));
         Series::line(format!("d = {}", policy.choices()), points)
     };
     let series: Vec<Series> = POLICIES.iter().enumerate().map(line).collect();

@@ -1,12 +1,13 @@
-//! Van Houdt (2013), Figure 3: the valid pages of an arbitrary block, single frontier, b = 16, S_f = 0.1, d = 10.
+//! Van Houdt (2013), Figure 3: distribution of the number of valid pages of a block, single frontier, b = 16, S_f =
+//! 0.1, d = 10.
 
 use crate::Failure;
 use crate::chart::{Chart, Series};
-use crate::figures::{Panel, name_of, named_panels};
+use crate::figures::{Panel, load_name, named_panels};
 use crate::session::Session;
-use crate::statements::{Statements, falls};
+use crate::statements::{Statements, is_falling};
 use crate::table::Table;
-use crate::theory::{Model, Policy, of_all};
+use crate::theory::{Model, Policy, solve_all};
 use wearwell_theory::mean_field::{SteadyState, Structure};
 
 const PAGES: u32 = 16;
@@ -26,16 +27,16 @@ pub fn run(session: &Session) -> Result<(), Failure> {
     let mut solved = Vec::new();
     for panel in &panels {
         let models: Vec<Model> = panel.loads.iter().map(|&load| model(load)).collect();
-        let states = of_all(&models, Model::steady_state)?;
+        let states = solve_all(&models, Model::steady_state)?;
         for ((r, f), state) in panel.loads.iter().zip(&states) {
-            let place = || vec![panel.name.to_owned(), format!("{r:.2}"), format!("{f:.2}")];
+            let key = || vec![panel.name.to_owned(), format!("{r:.2}"), format!("{f:.2}")];
             for (pages, (of_blocks, of_victims)) in
                 state.valid_pages.iter().zip(&state.victim_valid_pages).enumerate()
             {
                 let shares = [pages.to_string(), format!("{of_blocks:.3e}"), format!("{of_victims:.3e}")];
-                laws.push(place().into_iter().chain(shares).collect());
+                laws.push(key().into_iter().chain(shares).collect());
             }
-            summary.push(place().into_iter().chain(measures(*r == *f, *f, state)).collect());
+            summary.push(key().into_iter().chain(measures(*r == *f, *f, state)).collect());
         }
         draw(session, panel, &states)?;
         solved.push((panel, states));
@@ -55,13 +56,13 @@ fn measures(is_uniform: bool, f: f64, state: &SteadyState) -> [String; 4] {
     [
         format!("{:.4}", state.write_amplification),
         format!("{:.4}", variance(state)),
-        format!("{:.3e}", up_to(state, PAGES as usize / 2)),
+        format!("{:.3e}", share_up_to(state, PAGES as usize / 2)),
         format!("{hot_moved:.4}"),
     ]
 }
 
 /// Returns the share of the blocks with at most `pages` valid pages.
-fn up_to(state: &SteadyState, pages: usize) -> f64 {
+fn share_up_to(state: &SteadyState, pages: usize) -> f64 {
     state.valid_pages[..=pages].iter().sum()
 }
 
@@ -76,21 +77,21 @@ fn check(solved: &[(&Panel, Vec<SteadyState>)]) -> Statements {
     let mut statements = Statements::default();
     let of_panels = |measure: &dyn Fn(&SteadyState) -> f64| -> Vec<(String, bool)> {
         let of_panel = |(panel, states): &(&Panel, Vec<SteadyState>)| {
-            (panel.title.to_owned(), falls(states.iter().map(measure)))
+            (panel.title.to_owned(), is_falling(states.iter().map(measure)))
         };
         solved.iter().map(of_panel).collect()
     };
     statements
         .check("the variance of the valid pages falls as the hot data gets hotter", of_panels(&variance));
     let scarce = (0..=PAGES as usize / 2).flat_map(|pages| {
-        let cases = of_panels(&|state| up_to(state, pages));
+        let cases = of_panels(&|state| share_up_to(state, pages));
         cases.into_iter().map(move |(panel, holds)| (format!("{panel}, at most {pages}"), holds))
     });
     statements
         .check("blocks with at most j = 0 to 8 valid pages get scarcer as the hot data gets hotter", scarce);
     let cold = solved.iter().flat_map(|(panel, states)| {
         let hotter = panel.loads.iter().zip(states).filter(|((r, f), _)| r != f);
-        hotter.map(|(load, state)| (name_of(*load), state.moved_shares[0] < load.1))
+        hotter.map(|(load, state)| (load_name(*load), state.moved_shares[0] < load.1))
     });
     statements.check("victims hold a smaller share of hot pages than the drive", cold);
     statements
@@ -99,7 +100,7 @@ fn check(solved: &[(&Panel, Vec<SteadyState>)]) -> Statements {
 fn draw(session: &Session, panel: &Panel, states: &[SteadyState]) -> Result<(), Failure> {
     let line = |(load, state): (&(f64, f64), &SteadyState)| {
         let points = state.valid_pages.iter().enumerate().map(|(pages, share)| (pages as f64, *share));
-        Series::line(name_of(*load), points)
+        Series::line(load_name(*load), points)
     };
     let series: Vec<Series> = panel.loads.iter().zip(states).map(line).collect();
     let title =

@@ -2,11 +2,11 @@
 
 use crate::Failure;
 use crate::chart::{Chart, Series};
-use crate::figures::name_of;
+use crate::figures::load_name;
 use crate::session::Session;
-use crate::statements::{Statements, falls, rises};
+use crate::statements::{Statements, is_falling, is_rising};
 use crate::table::Table;
-use crate::theory::{Load, Model, Policy, of_all};
+use crate::theory::{Load, Model, Policy, solve_all};
 use wearwell_theory::OptimalChoices;
 use wearwell_theory::mean_field::Structure;
 
@@ -15,30 +15,30 @@ const PAGES: [u32; 3] = [16, 32, 64];
 const SPARES: [f64; 4] = [0.06, 0.09, 0.12, 0.15];
 
 /// Largest number of choices in the search for the optimum.
-const MOST: u32 = 150;
+const MAX_CHOICES: u32 = 150;
 
-/// Step and end of the values of `d` in the caption, and in the text.
-const SETS: [(&str, u32, u32); 2] = [("caption", 4, 32), ("text", 3, 24)];
+/// Step and end of the values of `d`, in the caption and in the text.
+const CHOICE_SETS: [(&str, u32, u32); 2] = [("caption", 4, 32), ("text", 3, 24)];
 
 struct Curve {
     panel: &'static str,
     model: Model,
-    found: OptimalChoices,
+    optimum: OptimalChoices,
     /// Write amplification for unbounded `d`.
-    limit: f64,
+    unbounded: f64,
 }
 
 impl Curve {
     fn name(&self) -> String {
         let Model { pages_per_block, spare_factor, load, .. } = &self.model;
-        format!("{}, b = {pages_per_block}, S_f = {spare_factor}", name_of(*load))
+        format!("{}, b = {pages_per_block}, S_f = {spare_factor}", load_name(*load))
     }
 
     fn at(&self, choices: u32) -> f64 {
-        self.found.scan[choices as usize - 1].write_amplification
+        self.optimum.scan[choices as usize - 1].write_amplification
     }
 
-    fn place(&self) -> Vec<String> {
+    fn key(&self) -> Vec<String> {
         let Model { pages_per_block, spare_factor, load: (r, f), .. } = &self.model;
         let fields = [format!("{r:.2}"), format!("{f:.2}"), pages_per_block.to_string()];
         fields.into_iter().chain([format!("{spare_factor:.2}")]).collect()
@@ -56,10 +56,14 @@ fn curves() -> Result<Vec<Curve>, Failure> {
             }
         }
     }
-    let asked: Vec<Model> = models.iter().map(|(_, model)| *model).collect();
-    let answers = of_all(&asked, |model| Ok((model.scan(MOST)?, model.steady_state()?.write_amplification)))?;
+    let all_models: Vec<Model> = models.iter().map(|(_, model)| *model).collect();
+    let answers = solve_all(&all_models, |model| {
+        Ok((model.scan(MAX_CHOICES)?, model.steady_state()?.write_amplification))
+    })?;
     let curves = models.into_iter().zip(answers);
-    Ok(curves.map(|((panel, model), (found, limit))| Curve { panel, model, found, limit }).collect())
+    Ok(curves
+        .map(|((panel, model), (found, limit))| Curve { panel, model, optimum: found, unbounded: limit })
+        .collect())
 }
 
 pub fn run(session: &Session) -> Result<(), Failure> {
@@ -68,16 +72,16 @@ pub fn run(session: &Session) -> Result<(), Failure> {
     let mut optima =
         Table::new(&["r", "f", "b", "S_f", "optimal_d", "write_amplification", "at_d_150", "for_large_d"]);
     for curve in &curves {
-        for (set, step, end) in SETS {
+        for (set, step, end) in CHOICE_SETS {
             for choices in (step..=end).step_by(step as usize) {
                 let fields = [set.to_owned(), choices.to_string(), format!("{:.4}", curve.at(choices))];
-                table.push(curve.place().into_iter().chain(fields).collect());
+                table.push(curve.key().into_iter().chain(fields).collect());
             }
         }
-        let best = curve.found.best;
-        let values =
-            [best.write_amplification, curve.at(MOST), curve.limit].map(|value| format!("{value:.4}"));
-        optima.push(curve.place().into_iter().chain([best.choices.to_string()]).chain(values).collect());
+        let best = curve.optimum.best;
+        let values = [best.write_amplification, curve.at(MAX_CHOICES), curve.unbounded]
+            .map(|value| format!("{value:.4}"));
+        optima.push(curve.key().into_iter().chain([best.choices.to_string()]).chain(values).collect());
     }
     table.write(session, "data")?;
     optima.publish(session, "optima")?;
@@ -87,16 +91,16 @@ pub fn run(session: &Session) -> Result<(), Failure> {
     check(&curves).publish(session)
 }
 
-/// Groups the curves of a panel that agree in `held`, each group in the order of `varied`.
+/// Groups the curves of a panel that agree in `fixed`, each group in the order of `varied`.
 fn families<'a>(
     curves: &'a [Curve],
     varied: fn(&Model) -> f64,
-    held: fn(&Model) -> f64,
+    fixed: fn(&Model) -> f64,
 ) -> Vec<Vec<&'a Curve>> {
     let mut families: Vec<Vec<&Curve>> = Vec::new();
     for curve in curves {
         let is_kin = |family: &&mut Vec<&'a Curve>| {
-            family[0].panel == curve.panel && held(&family[0].model) == held(&curve.model)
+            family[0].panel == curve.panel && fixed(&family[0].model) == fixed(&curve.model)
         };
         match families.iter_mut().find(is_kin) {
             Some(family) => family.push(curve),
@@ -114,7 +118,7 @@ fn check(curves: &[Curve]) -> Statements {
     let pages = |model: &Model| f64::from(model.pages_per_block);
     let (over_spares, over_pages) = (families(curves, spare, pages), families(curves, pages, spare));
     let mut shown: Vec<u32> =
-        SETS.iter().flat_map(|(_, step, end)| (*step..=*end).step_by(*step as usize)).collect();
+        CHOICE_SETS.iter().flat_map(|(_, step, end)| (*step..=*end).step_by(*step as usize)).collect();
     shown.sort_unstable();
     shown.dedup();
     let at_all = |families: &[Vec<&Curve>], holds: fn(Vec<f64>) -> bool| -> Vec<(String, bool)> {
@@ -126,24 +130,24 @@ fn check(curves: &[Curve]) -> Statements {
         cases.map(outcome).collect()
     };
     let mut statements = Statements::default();
-    statements.check("WA rises as S_f falls", at_all(&over_spares, falls));
-    statements.check("WA rises with b", at_all(&over_pages, rises));
+    statements.check("WA rises as S_f falls", at_all(&over_spares, is_falling));
+    statements.check("WA rises with b", at_all(&over_pages, is_rising));
     let has_optimum = |curve: &Curve| {
-        let best = curve.found.best;
-        best.choices > 1 && best.choices < MOST && best.write_amplification < curve.limit
+        let best = curve.optimum.best;
+        best.choices > 1 && best.choices < MAX_CHOICES && best.write_amplification < curve.unbounded
     };
     statements.check(
         "an optimal d exists: WA is higher at d = 1 and d = 150 and in the limit",
         curves.iter().map(|curve| (curve.name(), has_optimum(curve))),
     );
     let single_valley = curves.iter().map(|curve| {
-        let best = curve.found.best.choices as usize;
-        let values = || curve.found.scan.iter().map(|choice| choice.write_amplification);
-        (curve.name(), falls(values().take(best)) && rises(values().skip(best - 1)))
+        let best = curve.optimum.best.choices as usize;
+        let values = || curve.optimum.scan.iter().map(|choice| choice.write_amplification);
+        (curve.name(), is_falling(values().take(best)) && is_rising(values().skip(best - 1)))
     });
     statements.check("WA falls down to the optimum and rises from there to d = 150", single_valley);
     let optima =
-        |family: &[&Curve]| -> Vec<u32> { family.iter().map(|curve| curve.found.best.choices).collect() };
+        |family: &[&Curve]| -> Vec<u32> { family.iter().map(|curve| curve.optimum.best.choices).collect() };
     let ordered = |families: &[Vec<&Curve>]| -> Vec<(String, bool)> {
         let holds = |family: &Vec<&Curve>| optima(family).windows(2).all(|pair| pair[1] <= pair[0]);
         families.iter().map(|family| (family[0].name(), holds(family))).collect()
@@ -162,10 +166,10 @@ fn draw(session: &Session, panel: &str, load: Load, curves: &[Curve]) -> Result<
         let points = (2..=32).step_by(2).map(|choices| (f64::from(choices), curve.at(choices)));
         series.push(Series::line(format!("b = {pages_per_block}, S_f = {spare_factor}"), points));
     }
-    let best = of_panel().map(|curve| curve.found.best);
+    let best = of_panel().map(|curve| curve.optimum.best);
     let points = best.map(|best| (f64::from(best.choices), best.write_amplification));
-    series.push(Series { joined: false, ..Series::line("optimal d".to_owned(), points) });
-    let title = format!("Figure 4 ({panel}): double frontier, {}", name_of(load));
+    series.push(Series { has_line: false, ..Series::line("optimal d".to_owned(), points) });
+    let title = format!("Figure 4 ({panel}): double frontier, {}", load_name(load));
     let chart = Chart { title: &title, x: "choices d", y: "write amplification" };
     chart.draw(session, panel, &series)
 }

@@ -2,15 +2,15 @@
 //! data", Performance Evaluation 70 (2013), Table 1: the single write frontier.
 
 use crate::Failure;
-use crate::hot_cold::{Beginning, Frontier, PaperRow, publish, row};
+use crate::hot_cold::{Frontier, InitialPhase, PaperRow, publish, row};
 use crate::interval::Interval;
 use crate::replicas::{run_all, write_amplification};
 use crate::session::Session;
 
-/// Blocks of the paper's simulation.
+/// Number of blocks in the paper's simulation.
 const BLOCKS: u32 = 10_000;
 
-/// Rows as printed: b, S_f, d, r, f, ODE, simulation and half-width of its 95 % confidence interval.
+/// Rows as printed: b, S_f, d, r, f, ODE, and simulation with the half-width of its 95 % confidence interval.
 const ROWS: [PaperRow<1>; 7] = [
     row(16, 0.10, 16, 0.92, 0.23, 4.5925, [(4.5925, 0.0006)]),
     row(32, 0.07, 9, 0.81, 0.06, 7.6481, [(7.6490, 0.0024)]),
@@ -22,7 +22,7 @@ const ROWS: [PaperRow<1>; 7] = [
 ];
 
 pub fn run(session: &Session) -> Result<(), Failure> {
-    let beginning = Beginning::of(session)?;
+    let beginning = InitialPhase::from_session(session)?;
     let scenarios = ROWS
         .iter()
         .map(|row| row.setting.scenario(Frontier::Single, BLOCKS, &beginning, session.length))

@@ -3,12 +3,12 @@
 //! the oldest first.
 
 use crate::Failure;
-use crate::hot_cold::{Beginning, Frontier, PaperRow, publish, row};
+use crate::hot_cold::{Frontier, InitialPhase, PaperRow, publish, row};
 use crate::interval::Interval;
 use crate::replicas::{run_all, write_amplification};
 use crate::session::Session;
 
-/// Blocks of the paper's simulation.
+/// Number of blocks in the paper's simulation.
 const BLOCKS: u32 = 50_000;
 
 /// Rows as printed: b, S_f, d, r, f, ODE, and the simulations RND and OLDEST, each with the half-width of its 95
@@ -26,7 +26,7 @@ const ROWS: [PaperRow<2>; 7] = [
 const FRONTIERS: [Frontier; 2] = [Frontier::DoubleRandom, Frontier::DoubleOldest];
 
 pub fn run(session: &Session) -> Result<(), Failure> {
-    let beginning = Beginning::of(session)?;
+    let beginning = InitialPhase::from_session(session)?;
     let each = ROWS.iter().flat_map(|row| FRONTIERS.map(|frontier| (row, frontier)));
     let scenarios = each
         .map(|(row, frontier)| row.setting.scenario(frontier, BLOCKS, &beginning, session.length))

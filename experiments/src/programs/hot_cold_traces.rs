@@ -1,5 +1,6 @@
-//! Section 5 of the hot/cold paper: simulations of traces, "not reported here", in which a second write frontier lowers
-//! write amplification "significantly" under real workloads, too.
+//! Section 5 of the hot/cold paper mentions simulations of traces, "not reported here", in which a second write
+//! frontier lowers write amplification "significantly" under real workloads, too. This program makes such
+//! simulations.
 //!
 //! Every trace of the folder in `WEARWELL_TRACES` is replayed in a loop on a drive fitted to its extent.
 
@@ -21,36 +22,37 @@ const VICTIMS: [(&str, &str); 2] =
 
 const PLACEMENTS: [&str; 2] = ["single", "double"];
 
-/// Least ratio of written pages to the extent of a trace; below it, a trace has hardly any overwrites.
-const OVERWRITTEN: f64 = 1.5;
+/// Minimum ratio of written pages to the extent of a trace; a trace with a smaller ratio has hardly any overwrites.
+const MIN_OVERWRITE_RATIO: f64 = 1.5;
 
 /// Figures of a run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-struct Kept {
+struct RunFigures {
     write_amplification: f64,
     touched_pages: f64,
     /// Ratio of the pages written in a pass to the pages accessed.
     pass_drive_writes: f64,
-    steady: bool,
+    #[serde(rename = "steady")]
+    is_steady: bool,
 }
 
-impl Kept {
-    fn of(result: &RunResult) -> Result<Self, Failure> {
-        let written = result.course.warm_up_drive_writes + result.course.measured_drive_writes;
-        let passes = result.course.trace_passes.ok_or("a trace is replayed in whole passes")?;
-        Ok(Kept {
+impl RunFigures {
+    fn from_result(result: &RunResult) -> Result<Self, Failure> {
+        let written = result.phases.warm_up_drive_writes + result.phases.measured_drive_writes;
+        let passes = result.phases.trace_passes.ok_or("a trace is replayed in whole passes")?;
+        Ok(RunFigures {
             write_amplification: amplification(result)?,
             touched_pages: user_pages(result),
             pass_drive_writes: written / passes as f64,
-            steady: result.course.steady,
+            is_steady: result.phases.steady,
         })
     }
 }
 
-/// Parameters of the drive that the paper does not give.
+/// Parameters of the drive, which the paper does not give.
 struct Drive {
     spare_factor: f64,
-    /// Drive writes of warm-up and of measurement, each a number of passes through the trace.
+    /// Drive writes of warm-up, and of measurement; both are a number of passes through the trace.
     drive_writes: f64,
 }
 
@@ -76,7 +78,7 @@ fn scenario_of(trace: &Trace, victim: &str, placement: &str, drive: &Drive) -> R
     ))
 }
 
-/// A point: trace, policy, placement and seed.
+/// A point, which is defined by trace, policy, placement and seed.
 #[derive(Clone, Debug, Serialize)]
 struct Point {
     scenario: Scenario,
@@ -84,16 +86,16 @@ struct Point {
 
 pub fn run(session: &Session) -> Result<(), Failure> {
     let folder = session.traces().ok_or("WEARWELL_TRACES does not name a folder of traces")?;
-    let there = traces::there(session);
-    if there.is_empty() {
+    let traces = traces::available(session);
+    if traces.is_empty() {
         return Err(format!("{} holds none of the traces", folder.display()).into());
     }
     let drive = Drive {
-        spare_factor: session.assumed("hot_cold/traces-spare-factor")?,
-        drive_writes: session.length * session.assumed("hot_cold/traces-drive-writes")?,
+        spare_factor: session.assumed_value("hot_cold/traces-spare-factor")?,
+        drive_writes: session.length * session.assumed_value("hot_cold/traces-drive-writes")?,
     };
     let mut points = Vec::new();
-    for trace in &there {
+    for trace in &traces {
         for (_, victim) in VICTIMS {
             for placement in PLACEMENTS {
                 let scenario = scenario_of(trace, victim, placement, &drive)?;
@@ -103,21 +105,21 @@ pub fn run(session: &Session) -> Result<(), Failure> {
             }
         }
     }
-    let kept = session.each("trace", &points, |point| {
+    let figures = session.compute_each("trace", &points, |point| {
         match simulate(&point.scenario, &mut |_: &_| session.flow()) {
             Err(_) if session.flow().is_break() => Err(Interrupted.into()),
             Err(error) => Err(format!("{error}, of {:?}", point.scenario.trace).into()),
-            Ok(result) => Kept::of(&result),
+            Ok(result) => RunFigures::from_result(&result),
         }
     })?;
-    publish(session, &there, &kept)
+    publish(session, &traces, &figures)
 }
 
-fn over_seeds(kept: &[Kept]) -> Interval {
-    Interval::of(&kept.iter().map(|kept| kept.write_amplification).collect::<Vec<_>>())
+fn mean_over_seeds(kept: &[RunFigures]) -> Interval {
+    Interval::from_values(&kept.iter().map(|kept| kept.write_amplification).collect::<Vec<_>>())
 }
 
-fn publish(session: &Session, traces: &[Trace], kept: &[Kept]) -> Result<(), Failure> {
+fn publish(session: &Session, traces: &[Trace], kept: &[RunFigures]) -> Result<(), Failure> {
     let head = [
         "trace",
         "policy",
@@ -133,14 +135,14 @@ fn publish(session: &Session, traces: &[Trace], kept: &[Kept]) -> Result<(), Fai
     let mut table = Table::new(&head);
     let (mut lower, mut much, mut overwriting) = (Vec::new(), Vec::new(), Vec::new());
     let mut series: Vec<Series> = VICTIMS
-        .map(|(policy, _)| Series { name: policy.to_owned(), points: Vec::new(), joined: false })
+        .map(|(policy, _)| Series { name: policy.to_owned(), points: Vec::new(), has_line: false })
         .into();
     let mut runs = kept.chunks(session.runs as usize);
     for (at, Trace { name: trace, .. }) in traces.iter().enumerate() {
         for (curve, (policy, _)) in series.iter_mut().zip(VICTIMS) {
             let [single, double] = [(); 2].map(|()| runs.next().expect("runs of every point"));
-            let (first, steady) = (&single[0], single.iter().chain(double).all(|kept| kept.steady));
-            let [one, two] = [single, double].map(over_seeds);
+            let (first, steady) = (&single[0], single.iter().chain(double).all(|kept| kept.is_steady));
+            let [one, two] = [single, double].map(mean_over_seeds);
             let change = 100.0 * (two.mean / one.mean - 1.0);
             let mut row = vec![(*trace).to_owned(), policy.to_owned()];
             let numbers = [
@@ -158,7 +160,7 @@ fn publish(session: &Session, traces: &[Trace], kept: &[Kept]) -> Result<(), Fai
             let case = format!("{trace}: {policy}");
             let is_lower = one.mean - two.mean > one.half_width.hypot(two.half_width);
             lower.push((case.clone(), is_lower));
-            if first.pass_drive_writes >= OVERWRITTEN {
+            if first.pass_drive_writes >= MIN_OVERWRITE_RATIO {
                 overwriting.push((case.clone(), is_lower));
             }
             much.push((case, change < -10.0));

@@ -2,8 +2,8 @@
 //! its future operations?
 //!
 //! A log runs on a drive, and its writes and trims to the drive are recorded. The drive then replays the recording
-//! three times: unchanged, with the log's streams as hints, and with policies that know the future. These are a
-//! placement and a victim policy that know all future writes and trims, which is more than any hint can express.
+//! three times: unchanged, with the log's streams as hints, and with policies that know the future. The last ones are
+//! a placement and a victim policy that know all future writes and trims, which is more than any hint can express.
 
 use crate::Failure;
 use crate::interval::{Interval, closed_percent, mean};
@@ -16,9 +16,11 @@ use std::fmt::Write;
 use std::ops::ControlFlow;
 use wearwell_base::config::ConfigError;
 use wearwell_engine::counters::Cause;
-use wearwell_engine::layer::Seen;
-use wearwell_stack::{Looker, Parts, Phase, ResolvedScenario, RunResult, Scenario, run as simulate, watched};
-use wearwell_study::limit::Limit;
+use wearwell_engine::layer::MediumEvent;
+use wearwell_stack::{
+    CustomParts, PageObserver, Phase, ResolvedScenario, RunResult, Scenario, run as simulate, run_observed,
+};
+use wearwell_study::limit::LowerBoundRun;
 
 /// Settings of the program.
 #[derive(Clone, Debug, Deserialize)]
@@ -26,10 +28,10 @@ use wearwell_study::limit::Limit;
 pub(super) struct Settings {
     /// Capacity of the drive in MiB.
     drive_mib: u32,
-    /// Host writes before the recording and during it, as a multiple of the log's pages.
+    /// Host writes before the recording, and during it, as a multiple of the log's pages.
     #[allow(dead_code, reason = "read by the session")]
     length: f64,
-    /// Number of seeds of the host's writes.
+    /// Number of seeds for the host's writes.
     #[allow(dead_code, reason = "read by the session")]
     runs: u64,
 }
@@ -62,10 +64,12 @@ struct Point {
 
 /// Figures of a stack.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-struct Kept {
-    log: f64,
-    /// Write amplification of the drive, in the order of [`DRIVES`].
-    drive: Vec<f64>,
+struct RunFigures {
+    #[serde(rename = "log")]
+    log_amplification: f64,
+    /// Write amplification of the drive in each variant, in the order of [`DRIVES`].
+    #[serde(rename = "drive")]
+    drive_amplifications: Vec<f64>,
     lower_bound: f64,
 }
 
@@ -73,7 +77,7 @@ struct Kept {
 struct Recorder<'a> {
     session: &'a Session<'a>,
     segment_pages: u32,
-    /// Host pages at the start of the recording, and at its end.
+    /// Numbers of host pages at the start and at the end of the recording.
     begin: u64,
     end: u64,
     host_pages: u64,
@@ -94,26 +98,26 @@ impl Recorder<'_> {
     }
 }
 
-impl Looker for Recorder<'_> {
+impl PageObserver for Recorder<'_> {
     fn begin(&mut self, _: &ResolvedScenario) -> Result<(), ConfigError> {
         Ok(())
     }
 
-    fn look(&mut self, phase: Phase, seen: Vec<(usize, Seen)>) -> ControlFlow<()> {
+    fn observe(&mut self, phase: Phase, seen: Vec<(usize, MediumEvent)>) -> ControlFlow<()> {
         // The log is layer 0, and its segments are contiguous.
         for (_, seen) in seen.into_iter().filter(|(layer, _)| *layer == 0) {
             match seen {
-                Seen::Programmed { block, page, pages, cause, stream, .. } => {
+                MediumEvent::Programmed { block, page, pages, cause, stream, .. } => {
                     if cause == Cause::Host && phase != Phase::Fill {
                         self.host_pages += u64::from(pages);
                     }
                     self.line("W", block.0 * self.segment_pages + page, pages, stream.0 + 1);
                     self.sent_pages += if self.is_recording() { u64::from(pages) } else { 0 };
                 }
-                Seen::Erased { block, .. } => {
+                MediumEvent::Erased { block, .. } => {
                     self.line("T", block.0 * self.segment_pages, self.segment_pages, 0);
                 }
-                Seen::Read { .. } | Seen::Invalidated(_) => {}
+                MediumEvent::Read { .. } | MediumEvent::Invalidated(_) => {}
             }
         }
         self.session.flow()?;
@@ -125,11 +129,12 @@ fn device(drive_mib: u32) -> String {
     format!("[device]\ncapacity = \"{drive_mib} MiB\"\nspare_factor = 0.1\npages_per_block = 64\n")
 }
 
-fn answer(session: &Session, point: &Point) -> Result<Kept, Failure> {
-    let law = WORKLOADS.iter().find(|(name, _)| *name == point.workload).ok_or("a workload of the list")?.1;
+fn measure(session: &Session, point: &Point) -> Result<RunFigures, Failure> {
+    let workload =
+        WORKLOADS.iter().find(|(name, _)| *name == point.workload).ok_or("a workload of the list")?.1;
     let device = device(point.drive_mib);
     let stack = scenario(&format!(
-        "seed = {}\n{device}[[log]]\nsegment_size = \"{} KiB\"\nspare_factor = 0.15\n[workload]\n{law}\n",
+        "seed = {}\n{device}[[log]]\nsegment_size = \"{} KiB\"\nspare_factor = 0.15\n[workload]\n{workload}\n",
         point.seed, point.segment_kib
     ))?;
     let host_pages = (f64::from(point.drive_mib) * 256.0 * 0.85 * point.length) as u64;
@@ -142,7 +147,7 @@ fn answer(session: &Session, point: &Point) -> Result<Kept, Failure> {
         sent_pages: 0,
         csv: "time_ns,op,volume,offset_bytes,length_bytes,hint\n".to_owned(),
     };
-    watched(&stack, Parts::default(), &mut recorder)?;
+    run_observed(&stack, CustomParts::default(), &mut recorder)?;
     if session.flow().is_break() {
         return Err(Interrupted.into());
     }
@@ -159,8 +164,8 @@ fn answer(session: &Session, point: &Point) -> Result<Kept, Failure> {
     }
     let drive = results.iter().map(amplification).collect::<Result<Vec<f64>, Failure>>()?;
     let first = results.swap_remove(0);
-    let lower_bound = Limit::of(first, &mut || session.flow())?.lower_bound();
-    Ok(Kept { log, drive, lower_bound })
+    let lower_bound = LowerBoundRun::of(first, &mut || session.flow())?.lower_bound();
+    Ok(RunFigures { log_amplification: log, drive_amplifications: drive, lower_bound })
 }
 
 fn replay(session: &Session, scenario: &Scenario) -> Result<RunResult, Failure> {
@@ -178,7 +183,7 @@ pub fn run(session: &Session) -> Result<(), Failure> {
         (1..=session.runs).map(move |seed| Point { workload, segment_kib, drive_mib, length, seed })
     };
     let points: Vec<Point> = cases.flat_map(of_case).collect();
-    let found = session.each("hints", &points, |point| answer(session, point))?;
+    let found = session.compute_each("hints", &points, |point| measure(session, point))?;
     let mut table = Table::new(&[
         "workload",
         "segment_kib",
@@ -195,15 +200,18 @@ pub fn run(session: &Session) -> Result<(), Failure> {
     ]);
     let mut ordered = Vec::new();
     let seeds = session.runs as usize;
-    for (point, kept) in points.iter().step_by(seeds).zip(found.chunks(seeds)) {
-        if kept.iter().any(|kept| kept.drive.len() != DRIVES.len()) {
+    for (point, figures) in points.iter().step_by(seeds).zip(found.chunks(seeds)) {
+        if figures.iter().any(|kept| kept.drive_amplifications.len() != DRIVES.len()) {
             return Err("a drive is missing".into());
         }
-        let plain = Interval::of(&kept.iter().map(|kept| kept.drive[0]).collect::<Vec<_>>());
-        let [hinted, knowing] = [1, 2].map(|drive| mean(kept, |kept| kept.drive[drive]));
-        let [log, lower_bound] = [mean(kept, |kept| kept.log), mean(kept, |kept| kept.lower_bound)];
-        let numbers = [hinted, knowing, lower_bound, log * plain.mean, log * knowing];
-        let shares = [hinted, knowing].map(|drive| number(closed_percent(plain.mean, 1.0, drive), 1));
+        let plain = Interval::from_values(
+            &figures.iter().map(|kept| kept.drive_amplifications[0]).collect::<Vec<_>>(),
+        );
+        let [hinted, offline] = [1, 2].map(|drive| mean(figures, |kept| kept.drive_amplifications[drive]));
+        let [log, lower_bound] =
+            [mean(figures, |kept| kept.log_amplification), mean(figures, |kept| kept.lower_bound)];
+        let numbers = [hinted, offline, lower_bound, log * plain.mean, log * offline];
+        let shares = [hinted, offline].map(|drive| number(closed_percent(plain.mean, 1.0, drive), 1));
         let head = [point.workload.to_owned(), point.segment_kib.to_string(), number(log, 4)];
         table.push(
             head.into_iter()
@@ -213,9 +221,11 @@ pub fn run(session: &Session) -> Result<(), Failure> {
                 .collect(),
         );
         let case = format!("{}, segments of {} KiB", point.workload, point.segment_kib);
-        let is_between =
-            |kept: &Kept| kept.lower_bound <= kept.drive[2] + 1e-9 && kept.drive[2] <= kept.drive[0] + 1e-9;
-        ordered.push((case, kept.iter().all(is_between)));
+        let is_between = |kept: &RunFigures| {
+            kept.lower_bound <= kept.drive_amplifications[2] + 1e-9
+                && kept.drive_amplifications[2] <= kept.drive_amplifications[0] + 1e-9
+        };
+        ordered.push((case, figures.iter().all(is_between)));
     }
     table.publish(session, "data")?;
     let mut statements = Statements::default();

@@ -1,8 +1,8 @@
 //! Distance of every placement and every victim policy from the lower bound, and from policies that know the future.
 //!
-//! Synthetic workloads, and the traces of the folder in `WEARWELL_TRACES`, on drives of several spare factors. Each
-//! policy is shown with the proven lower bound for the measured writes and, where available, the mean field's value and
-//! the bound in closed form.
+//! The workloads are synthetic ones and the traces of the folder in `WEARWELL_TRACES`, on drives with several spare
+//! factors. Each policy is shown with the proven lower bound for the measured writes and, where available, the mean
+//! field's value and the bound in closed form.
 
 use crate::Failure;
 use crate::interval::{Interval, closed_percent};
@@ -15,34 +15,34 @@ use serde::{Deserialize, Serialize};
 use wearwell_engine::placement::{PLACEMENTS, PlacementConfig};
 use wearwell_engine::victim::{VICTIMS, VictimConfig};
 use wearwell_stack::{RunError, RunResult, Scenario, run as simulate};
-use wearwell_study::beside;
-use wearwell_study::limit::{Limit, Loss};
-use wearwell_theory::closed_forms::foresight;
+use wearwell_study::add_prediction;
+use wearwell_study::limit::{LowerBoundRun, RewriteLoss};
+use wearwell_theory::closed_forms::offline_bound;
 use wearwell_theory::{Classes, Drive};
 
 /// Settings of the table.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Settings {
-    /// Capacity in MiB of a drive for synthetic workloads; traces have drives fitted to them.
+    /// Capacity in MiB of a drive for synthetic workloads; for a trace, the drive is fitted to the trace.
     drive_mib: u32,
-    /// Pages of a block.
+    /// Number of pages per block.
     pages_per_block: u32,
     spare_factors: Vec<f64>,
-    /// Largest number of traces, in the order of their list.
+    /// Maximum number of traces, in the order of their list.
     traces: usize,
-    /// True to run each placement with each victim policy; otherwise, placements are run with greedy, and victim
-    /// policies with the double frontier.
+    /// True to run each placement with each victim policy. Otherwise, placements run with greedy, and victim policies
+    /// run with the double frontier.
     all_pairs: bool,
     /// Number of seeds of random numbers.
     #[allow(dead_code, reason = "read by the session")]
     runs: u64,
-    /// Number of seeds for a trace, whose requests do not depend on the seed: only some policies draw random numbers.
+    /// Number of seeds for a trace. Its requests do not depend on the seed; only some policies draw random numbers.
     trace_runs: u64,
-    /// Drive writes of warm-up and of measurement.
+    /// Drive writes of warm-up, and of measurement.
     #[allow(dead_code, reason = "read by the session")]
     length: f64,
-    /// Drive writes for a trace, which may have to be whole passes on a large drive.
+    /// Drive writes for a trace; they may have to be whole passes on a large drive.
     trace_length: f64,
 }
 
@@ -52,7 +52,7 @@ struct Source {
     name: String,
     toml: String,
     seeds: u64,
-    /// Drive writes of warm-up and of measurement.
+    /// Drive writes of warm-up, and of measurement.
     length: f64,
 }
 
@@ -70,46 +70,47 @@ const SYNTHETIC: [(&str, &str); 6] = [
     ),
 ];
 
-/// Placement and victim policy without any knowledge, the reference of the comparison.
-const BLIND: (&str, &str) = ("double", "greedy");
-/// Placement and victim policy with knowledge of the future, used to attribute losses to their causes.
-const KNOWING: (&str, &str) = ("death_windows", "foresight");
+/// Placement and victim policy without any knowledge, which are the reference of the comparison.
+const BASELINE: (&str, &str) = ("double", "greedy");
+/// Placement and victim policy with knowledge of the future, by which losses are attributed to their causes.
+const OFFLINE: (&str, &str) = ("death_windows", "foresight");
 
 /// A run, optionally with the lower bound for its measured writes.
 #[derive(Clone, Debug, Serialize)]
 struct Point {
     scenario: Scenario,
-    bounded: bool,
+    #[serde(rename = "bounded")]
+    with_bound: bool,
 }
 
-/// Figures of a run; empty for an impossible one.
+/// Figures of a run; empty if the run is impossible.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-struct Kept {
+struct RunFigures {
     write_amplification: Option<f64>,
     lower_bound: Option<f64>,
     /// Write amplification by the mean field.
     theory: Option<f64>,
 }
 
-impl Kept {
-    fn of(mut result: RunResult, bounded: bool, session: &Session) -> Result<Self, Failure> {
-        beside(&mut result);
+impl RunFigures {
+    fn from_result(mut result: RunResult, bounded: bool, session: &Session) -> Result<Self, Failure> {
+        add_prediction(&mut result);
         let theory = result.theory.as_ref().map(|theory| theory.write_amplification);
         let write_amplification = result.write_amplification;
-        let limit = bounded.then(|| Limit::of(result, &mut || session.flow())).transpose()?;
+        let limit = bounded.then(|| LowerBoundRun::of(result, &mut || session.flow())).transpose()?;
         let lower_bound = limit.map(|limit| limit.lower_bound());
-        Ok(Kept { write_amplification, lower_bound, theory })
+        Ok(RunFigures { write_amplification, lower_bound, theory })
     }
 }
 
 fn sources(session: &Session, settings: &Settings) -> Vec<Source> {
-    let synthetic = SYNTHETIC.iter().map(|(name, law)| Source {
+    let synthetic = SYNTHETIC.iter().map(|(name, workload)| Source {
         name: (*name).to_owned(),
-        toml: format!("[device]\ncapacity = \"{} MiB\"\n[workload]\n{law}\n", settings.drive_mib),
+        toml: format!("[device]\ncapacity = \"{} MiB\"\n[workload]\n{workload}\n", settings.drive_mib),
         seeds: session.runs,
         length: session.length,
     });
-    let traces = traces::there(session).into_iter().take(settings.traces).map(|trace| Source {
+    let traces = traces::available(session).into_iter().take(settings.traces).map(|trace| Source {
         name: trace.name.to_owned(),
         toml: format!("[device]\nfit = true\n{}", trace.toml),
         seeds: settings.trace_runs.max(1),
@@ -122,10 +123,11 @@ fn sources(session: &Session, settings: &Settings) -> Vec<Source> {
 fn pairs(all: bool) -> Vec<(&'static str, &'static str)> {
     let every =
         || PLACEMENTS.iter().flat_map(|placement| VICTIMS.iter().map(|victim| (placement.name, victim.name)));
-    let known = |name: &str, blind: &str, knowing: &str| name == blind || name == knowing;
+    let is_reference = |name: &str, blind: &str, knowing: &str| name == blind || name == knowing;
     every()
         .filter(|(placement, victim)| {
-            all || known(placement, BLIND.0, KNOWING.0) || known(victim, BLIND.1, KNOWING.1)
+            all || is_reference(placement, BASELINE.0, OFFLINE.0)
+                || is_reference(victim, BASELINE.1, OFFLINE.1)
         })
         .collect()
 }
@@ -150,47 +152,47 @@ fn scenario_of(
     scenario(&toml::to_string(&text)?)
 }
 
-/// Results of a source on a drive: for each pair, over the seeds.
-struct Found<'a> {
+/// Results of a source on a drive: figures for each pair and seed.
+struct DriveResults<'a> {
     source: &'a Source,
     spare_factor: f64,
     pairs: &'a [(&'static str, &'static str)],
     /// Figures by pair, and then by seed.
-    kept: &'a [&'a [Kept]],
+    figures: &'a [&'a [RunFigures]],
 }
 
-impl Found<'_> {
-    fn of(&self, pair: (&str, &str)) -> Option<Interval> {
+impl DriveResults<'_> {
+    fn amplification(&self, pair: (&str, &str)) -> Option<Interval> {
         let at = self.pairs.iter().position(|&other| other == pair)?;
-        let values: Option<Vec<f64>> = self.kept[at].iter().map(|kept| kept.write_amplification).collect();
-        values.map(|values| Interval::of(&values))
+        let values: Option<Vec<f64>> = self.figures[at].iter().map(|kept| kept.write_amplification).collect();
+        values.map(|values| Interval::from_values(&values))
     }
 
     fn mean(&self, pair: (&str, &str)) -> Option<f64> {
-        self.of(pair).map(|interval| interval.mean)
+        self.amplification(pair).map(|interval| interval.mean)
     }
 
     fn bound(&self) -> Option<f64> {
         let values: Vec<f64> =
-            self.kept.iter().flat_map(|kept| kept.iter().filter_map(|kept| kept.lower_bound)).collect();
+            self.figures.iter().flat_map(|kept| kept.iter().filter_map(|kept| kept.lower_bound)).collect();
         (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
     }
 
     fn theory(&self, pair: (&str, &str)) -> Option<f64> {
         let at = self.pairs.iter().position(|&other| other == pair)?;
-        self.kept[at][0].theory
+        self.figures[at][0].theory
     }
 
-    fn loss(&self, pair: (&str, &str)) -> Option<Loss> {
-        Some(Loss::of(
+    fn loss(&self, pair: (&str, &str)) -> Option<RewriteLoss> {
+        Some(RewriteLoss::of(
             self.mean(pair)?,
-            self.mean((KNOWING.0, pair.1))?,
-            self.mean((pair.0, KNOWING.1))?,
-            self.mean(KNOWING)?,
+            self.mean((OFFLINE.0, pair.1))?,
+            self.mean((pair.0, OFFLINE.1))?,
+            self.mean(OFFLINE)?,
         ))
     }
 
-    /// Returns the bound in closed form, if the workload has one.
+    /// Returns the lower bound in closed form, if the workload has one.
     fn closed_form(&self, settings: &Settings) -> Result<Option<f64>, Failure> {
         let classes = match self.source.name.as_str() {
             "uniform" => Classes::uniform(),
@@ -200,7 +202,7 @@ impl Found<'_> {
         };
         let drive = Drive::new(settings.pages_per_block, self.spare_factor)?;
         let pages = f64::from(settings.drive_mib) * 256.0;
-        Ok(Some(foresight(&drive, &classes, pages)?.write_amplification))
+        Ok(Some(offline_bound(&drive, &classes, pages)?.write_amplification))
     }
 }
 
@@ -214,21 +216,21 @@ pub fn run(session: &Session) -> Result<(), Failure> {
                 let scenario = scenario_of(source, &settings, spare_factor, pair)?;
                 points.extend((1..=source.seeds).map(|seed| Point {
                     scenario: Scenario { seed, ..scenario.clone() },
-                    bounded: pair == BLIND,
+                    with_bound: pair == BASELINE,
                 }));
             }
         }
     }
-    let kept = session.each("limit", &points, |point| {
+    let figures = session.compute_each("limit", &points, |point| {
         match simulate(&point.scenario, &mut |_: &_| session.flow()) {
             Err(_) if session.flow().is_break() => Err(Interrupted.into()),
             // Impossible combinations are documented in the tables of refusals.
-            Err(RunError::Config(_)) if !point.bounded => Ok(Kept::default()),
+            Err(RunError::Config(_)) if !point.with_bound => Ok(RunFigures::default()),
             Err(error) => Err(format!("{error}, of {:?}", point.scenario.trace).into()),
-            Ok(result) => Kept::of(result, point.bounded, session),
+            Ok(result) => RunFigures::from_result(result, point.with_bound, session),
         }
     })?;
-    let (mut by_pair, mut left) = (Vec::new(), &kept[..]);
+    let (mut by_pair, mut left) = (Vec::new(), &figures[..]);
     for source in &sources {
         for _ in 0..settings.spare_factors.len() * pairs.len() {
             let (seeds, after) = left.split_at(source.seeds as usize);
@@ -238,18 +240,23 @@ pub fn run(session: &Session) -> Result<(), Failure> {
     }
     let drives =
         sources.iter().flat_map(|source| settings.spare_factors.iter().map(move |spare| (source, *spare)));
-    let found: Vec<Found<'_>> = drives
+    let found: Vec<DriveResults<'_>> = drives
         .zip(by_pair.chunks(pairs.len()))
-        .map(|((source, spare_factor), kept)| Found { source, spare_factor, pairs: &pairs, kept })
+        .map(|((source, spare_factor), kept)| DriveResults {
+            source,
+            spare_factor,
+            pairs: &pairs,
+            figures: kept,
+        })
         .collect();
     publish(session, &settings, &found)
 }
 
-fn shown(value: Option<f64>) -> String {
+fn text(value: Option<f64>) -> String {
     value.map_or_else(String::new, |value| number(value, 4))
 }
 
-fn publish(session: &Session, settings: &Settings, found: &[Found<'_>]) -> Result<(), Failure> {
+fn publish(session: &Session, settings: &Settings, found: &[DriveResults<'_>]) -> Result<(), Failure> {
     let mut data = Table::new(&[
         "source",
         "spare_factor",
@@ -278,12 +285,12 @@ fn publish(session: &Session, settings: &Settings, found: &[Found<'_>]) -> Resul
     ]);
     let (mut above, mut beaten) = (Vec::new(), Vec::new());
     for drive in found {
-        let (bound, known) = (drive.bound(), best_of(drive, true));
+        let (bound, best_offline) = (drive.bound(), best_of(drive, true));
         let head = [drive.source.name.clone(), drive.spare_factor.to_string()];
         let case = |pair: (&str, &str)| format!("{}, {}: {} with {}", head[0], head[1], pair.0, pair.1);
         for &pair in drive.pairs {
-            let Some(interval) = drive.of(pair) else { continue };
-            let (level, loss) = (known.map(|(_, level)| level), drive.loss(pair));
+            let Some(interval) = drive.amplification(pair) else { continue };
+            let (level, loss) = (best_offline.map(|(_, level)| level), drive.loss(pair));
             let numbers = [
                 Some(interval.mean),
                 Some(interval.half_width).filter(|_| drive.source.seeds > 1),
@@ -296,19 +303,20 @@ fn publish(session: &Session, settings: &Settings, found: &[Found<'_>]) -> Resul
                 drive.theory(pair),
             ];
             let names = [pair.0.to_owned(), pair.1.to_owned()];
-            data.push(head.clone().into_iter().chain(names).chain(numbers.map(shown)).collect());
+            data.push(head.clone().into_iter().chain(names).chain(numbers.map(text)).collect());
             above.push((case(pair), bound.is_some_and(|bound| bound <= interval.mean + 1e-9)));
-            if let Some(level) = level.filter(|_| !knows(pair)) {
+            if let Some(level) = level.filter(|_| !needs_foresight(pair)) {
                 beaten.push((case(pair), level <= interval.mean));
             }
         }
-        let (blind, without) = (drive.mean(BLIND), best_of(drive, false));
-        let closed = blind.zip(known).zip(without);
+        let (baseline, best_online) = (drive.mean(BASELINE), best_of(drive, false));
+        let closed = baseline.zip(best_offline).zip(best_online);
         let closed = closed.map(|((blind, (_, best)), (_, found))| closed_percent(blind, best, found));
         let name =
-            without.map_or_else(String::new, |((placement, victim), _)| format!("{placement}, {victim}"));
-        let numbers = [bound, drive.closed_form(settings)?, known.map(|(_, level)| level), blind].map(shown);
-        let last = [name, shown(without.map(|(_, level)| level)), shown(closed)];
+            best_online.map_or_else(String::new, |((placement, victim), _)| format!("{placement}, {victim}"));
+        let numbers =
+            [bound, drive.closed_form(settings)?, best_offline.map(|(_, level)| level), baseline].map(text);
+        let last = [name, text(best_online.map(|(_, level)| level)), text(closed)];
         best.push(head.into_iter().chain(numbers).chain(last).collect());
     }
     data.write(session, "data")?;
@@ -319,16 +327,17 @@ fn publish(session: &Session, settings: &Settings, found: &[Found<'_>]) -> Resul
     statements.publish(session)
 }
 
-/// True if either of the two knows the future.
-fn knows((placement, victim): (&str, &str)) -> bool {
+/// True if either the placement or the victim policy knows the future.
+fn needs_foresight((placement, victim): (&str, &str)) -> bool {
     let placement: PlacementConfig = serde_json::from_value(placement.into()).expect("it is of the table");
     let victim: VictimConfig = serde_json::from_value(victim.into()).expect("it is of the table");
-    placement.foresees() || victim.foresees()
+    placement.needs_foresight() || victim.needs_foresight()
 }
 
-/// Returns the pair with the least write amplification among those that know the future, or among those that do not.
-fn best_of(drive: &Found<'_>, knowing: bool) -> Option<((&'static str, &'static str), f64)> {
-    let known = drive.pairs.iter().filter(|&&pair| knows(pair) == knowing);
-    let measured = known.filter_map(|&pair| Some((pair, drive.mean(pair)?)));
+/// Returns the pair with the smallest write amplification: among those that know the future if `offline` is true,
+/// otherwise among the other pairs.
+fn best_of(drive: &DriveResults<'_>, offline: bool) -> Option<((&'static str, &'static str), f64)> {
+    let candidates = drive.pairs.iter().filter(|&&pair| needs_foresight(pair) == offline);
+    let measured = candidates.filter_map(|&pair| Some((pair, drive.mean(pair)?)));
     measured.min_by(|(_, one), (_, other)| one.total_cmp(other))
 }

@@ -2,124 +2,124 @@
 
 use crate::Failure;
 use crate::f2fs::model::model as f2fs;
-use crate::layer_model::{LayerModel, PAGE_BYTES, permuted};
-use crate::live::cases::{Case, Measured, Outcome};
+use crate::layer_model::{LayerModel, PAGE_BYTES, shuffled_pages};
+use crate::live::cases::{Case, Measurement, Outcome};
 use crate::live::loads::{LEVEL_0_RUNS, RECORD_BYTES};
 use crate::live::measure_each;
-use crate::live::needs::missing;
-use crate::nvmfs::guest::{SEGMENT_BLOCKS, WRITTEN_AT_BLOCKS};
+use crate::live::requirements::reason_to_skip;
+use crate::nvmfs::guest::{SEGMENT_BLOCKS, SEGMENT_WRITE_BLOCKS};
 use crate::nvmfs::nilfs_logs::LogBlocks;
 use crate::session::Session;
 use crate::statements::Statements;
 use crate::table::Table;
 use serde::{Deserialize, Serialize};
-use wearwell_base::seed::{Seed, below};
+use wearwell_base::seed::{Seed, random_below};
 
 /// Settings of the program.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
-    /// Size of the disk.
+    /// Size of the disk in MiB.
     disk_mib: u64,
     /// Approximate share of the disk that a load's files take.
     share: f64,
-    /// Bytes that a load writes once its files are made, as a multiple of its files.
+    /// Number of bytes that a load writes after its files are made, as a multiple of the size of its files.
     written: f64,
     /// Seed of the loads.
     seed: u64,
-    /// Time limit of a case, seconds.
+    /// Time limit of a case in seconds.
     limit_seconds: u32,
 }
 
 /// A modelled layer and the software that it models.
-struct Pair {
-    /// Name in the tables.
+struct ModelPair {
+    /// Name of the layer in the tables.
     name: &'static str,
     file_system: &'static str,
     load: &'static str,
-    /// Returns the own writes of the software per page of the application, from a measurement.
-    live: fn(&Measured) -> f64,
-    /// Returns the own writes of the model per page of the application.
-    modelled: fn(&Case) -> Result<f64, Failure>,
+    /// Returns the number of pages that the software writes per page of the application, from a measurement.
+    measured_by: fn(&Measurement) -> f64,
+    /// Returns the number of pages that the model writes per page of the application.
+    predicted_by: fn(&Case) -> Result<f64, Failure>,
 }
 
-/// Number of fio's writes between fsyncs.
-const WRITES_A_SYNC: u64 = 64;
-/// Pages of a sequential write.
+/// Number of writes of fio between fsyncs.
+const WRITES_PER_SYNC: u64 = 64;
+/// Number of pages in a sequential write.
 const SEQUENTIAL_PAGES: u64 = 32;
 
-const PAIRS: [Pair; 8] = [
-    Pair {
+const PAIRS: [ModelPair; 8] = [
+    ModelPair {
         name: "F2FS, 2 logs",
         file_system: "f2fs_2",
         load: "random",
-        live: Measured::above,
-        modelled: |case| random(case, f2fs_2),
+        measured_by: Measurement::upper_amplification,
+        predicted_by: |case| random(case, f2fs_2),
     },
-    Pair {
+    ModelPair {
         name: "F2FS, 6 logs",
         file_system: "f2fs_6",
         load: "random",
-        live: Measured::above,
-        modelled: |case| random(case, f2fs_6),
+        measured_by: Measurement::upper_amplification,
+        predicted_by: |case| random(case, f2fs_6),
     },
-    Pair {
+    ModelPair {
         name: "NILFS2",
         file_system: "nilfs2",
         load: "random",
-        live: Measured::above,
-        modelled: |case| random(case, nilfs2),
+        measured_by: Measurement::upper_amplification,
+        predicted_by: |case| random(case, nilfs2),
     },
-    Pair {
+    ModelPair {
         name: "F2FS, 2 logs",
         file_system: "f2fs_2",
         load: "sequential",
-        live: Measured::above,
-        modelled: |case| sequential(case, f2fs_2),
+        measured_by: Measurement::upper_amplification,
+        predicted_by: |case| sequential(case, f2fs_2),
     },
-    Pair {
+    ModelPair {
         name: "F2FS, 6 logs",
         file_system: "f2fs_6",
         load: "sequential",
-        live: Measured::above,
-        modelled: |case| sequential(case, f2fs_6),
+        measured_by: Measurement::upper_amplification,
+        predicted_by: |case| sequential(case, f2fs_6),
     },
-    Pair {
+    ModelPair {
         name: "NILFS2",
         file_system: "nilfs2",
         load: "sequential",
-        live: Measured::above,
-        modelled: |case| sequential(case, nilfs2),
+        measured_by: Measurement::upper_amplification,
+        predicted_by: |case| sequential(case, nilfs2),
     },
-    Pair {
+    ModelPair {
         name: "RocksDB",
         file_system: "ext4",
         load: "rocksdb_held",
-        live: Measured::handed_on,
-        modelled: rocksdb,
+        measured_by: Measurement::passed_on_ratio,
+        predicted_by: rocksdb,
     },
-    Pair {
+    ModelPair {
         name: "RocksDB",
         file_system: "ext4",
         load: "rocksdb",
-        live: Measured::handed_on,
-        modelled: rocksdb,
+        measured_by: Measurement::passed_on_ratio,
+        predicted_by: rocksdb,
     },
 ];
 
 fn f2fs_2(case: &Case) -> Result<LayerModel, Failure> {
-    f2fs(2, case.disk_bytes(), 64 << 20, CLEANS_AT)
+    f2fs(2, case.disk_bytes(), 64 << 20, LOW_WATERMARK_SEGMENTS)
 }
 
 fn f2fs_6(case: &Case) -> Result<LayerModel, Failure> {
-    f2fs(6, case.disk_bytes(), 64 << 20, CLEANS_AT)
+    f2fs(6, case.disk_bytes(), 64 << 20, LOW_WATERMARK_SEGMENTS)
 }
 
-/// Number of erased segments at which F2FS's model cleans.
-const CLEANS_AT: u32 = 20;
+/// Number of erased segments at which the model of F2FS cleans.
+const LOW_WATERMARK_SEGMENTS: u32 = 20;
 
-/// Returns a model with segments, dirty-block limit and cleaner limits as in the measurements: the oldest segment is
-/// cleaned first, from a tenth of clean segments until a fifth is clean.
+/// Returns a model with the segments, dirty-block limit and cleaner limits of the measurements. The oldest segment is
+/// cleaned first; cleaning starts when a tenth of the segments is clean and ends when a fifth is.
 fn nilfs2(case: &Case) -> Result<LayerModel, Failure> {
     let segments = case.disk_bytes() / (SEGMENT_BLOCKS * PAGE_BYTES);
     LayerModel::new(&format!(
@@ -132,24 +132,25 @@ fn nilfs2(case: &Case) -> Result<LayerModel, Failure> {
         SEGMENT_BLOCKS * PAGE_BYTES,
         segments / 10,
         segments / 5,
-        u64::from(WRITTEN_AT_BLOCKS) * PAGE_BYTES,
+        u64::from(SEGMENT_WRITE_BLOCKS) * PAGE_BYTES,
     ))
 }
 
-/// Writes the file in order, and then at random with syncs: each of its pages once before any is written again, as fio does.
+/// Writes the file in order, then at random with syncs. Each page is written once before any page is written again,
+/// as fio does.
 fn random(case: &Case, model: fn(&Case) -> Result<LayerModel, Failure>) -> Result<f64, Failure> {
     let pages = (case.file_bytes() / PAGE_BYTES) as u32;
-    let passes = (0..).flat_map(|pass| permuted(pages, case.seed + pass));
-    overwritten(model(case)?, pages, case, passes, WRITES_A_SYNC)
+    let passes = (0..).flat_map(|pass| shuffled_pages(pages, case.seed + pass));
+    overwrite_amplification(model(case)?, pages, case, passes, WRITES_PER_SYNC)
 }
 
-/// Writes the file in order twice, with syncs the second time.
+/// Writes the file in order twice, the second time with syncs.
 fn sequential(case: &Case, model: fn(&Case) -> Result<LayerModel, Failure>) -> Result<f64, Failure> {
     let pages = (case.file_bytes() / PAGE_BYTES) as u32;
-    overwritten(model(case)?, pages, case, (0..pages).cycle(), WRITES_A_SYNC * SEQUENTIAL_PAGES)
+    overwrite_amplification(model(case)?, pages, case, (0..pages).cycle(), WRITES_PER_SYNC * SEQUENTIAL_PAGES)
 }
 
-fn overwritten(
+fn overwrite_amplification(
     mut model: LayerModel,
     pages: u32,
     case: &Case,
@@ -157,14 +158,15 @@ fn overwritten(
     flush_every: u64,
 ) -> Result<f64, Failure> {
     model.write(0..pages, None)?;
-    let before = model.written();
-    let wanted = (case.written_bytes() / PAGE_BYTES) as usize;
-    model.write(order.take(wanted), Some(flush_every))?;
-    Ok(model.written().since(&before).pages as f64 / wanted as f64)
+    let before = model.write_counts();
+    let page_count = (case.written_bytes() / PAGE_BYTES) as usize;
+    model.write(order.take(page_count), Some(flush_every))?;
+    Ok(model.write_counts().since(&before).pages as f64 / page_count as f64)
 }
 
-/// Models tables, levels and memtable with as many records, each a page, as in the measurement of db_bench; half of the
-/// room is filled in order and then overwritten at random. Levels are sized from the first on, as in RocksDB 7 by default.
+/// Models tables, levels and memtable with the same number of records as in the measurement of db_bench; each record
+/// is a page. Half of the space is filled in order, and then overwritten at random. The sizes of all levels are set
+/// from the beginning, as in RocksDB 7 by default.
 fn rocksdb(case: &Case) -> Result<f64, Failure> {
     let of_records = |bytes: u64| bytes / RECORD_BYTES * PAGE_BYTES;
     let records = case.file_bytes() / 2 / RECORD_BYTES;
@@ -180,14 +182,14 @@ fn rocksdb(case: &Case) -> Result<f64, Failure> {
         memtable = of_records(4 << 20),
     ))?;
     model.write(0..records as u32, None)?;
-    let before = model.written();
+    let before = model.write_counts();
     let writes = case.written_bytes() / RECORD_BYTES;
     let mut draw = Seed(case.seed).random();
-    model.write((0..writes).map(|_| below(&mut draw, records) as u32), None)?;
-    Ok(model.written().since(&before).pages as f64 / writes as f64)
+    model.write((0..writes).map(|_| random_below(&mut draw, records) as u32), None)?;
+    Ok(model.write_counts().since(&before).pages as f64 / writes as f64)
 }
 
-impl Pair {
+impl ModelPair {
     fn case(&self, settings: &Settings) -> Case {
         Case {
             file_system: self.file_system.to_owned(),
@@ -203,35 +205,36 @@ impl Pair {
     }
 }
 
-/// A column of NILFS2's writes, and its blocks.
-type Part = (&'static str, fn(&LogBlocks) -> u64);
+/// Column of NILFS2's writes: its name, and its number of blocks.
+type LogColumn = (&'static str, fn(&LogBlocks) -> u64);
 
-const PARTS: [Part; 7] = [
+const LOG_COLUMNS: [LogColumn; 7] = [
     ("live_contents_wa", |logs| logs.contents),
     ("live_trees_wa", |logs| logs.trees),
     ("live_map_wa", |logs| logs.map),
-    ("live_rest_wa", |logs| logs.rest),
+    ("live_rest_wa", |logs| logs.other),
     ("live_moved_wa", |logs| logs.moved),
     ("live_cleaner_map_wa", |logs| logs.map_by_cleaner),
-    ("live_cleaner_rest_wa", |logs| logs.rest_by_cleaner),
+    ("live_cleaner_rest_wa", |logs| logs.other_by_cleaner),
 ];
 
-/// Returns the values of these columns; empty without a measurement.
-fn parts(measured: Option<&Measured>) -> impl Iterator<Item = String> {
-    let told = measured.and_then(|measured| Some((measured.sent.logs?, measured.application_bytes as f64)));
-    let part = move |(_, blocks): Part| {
-        told.map_or(String::new(), |(logs, bytes)| {
+/// Returns the values of these columns; empty values without a measurement.
+fn log_fields(measured: Option<&Measurement>) -> impl Iterator<Item = String> {
+    let logs =
+        measured.and_then(|measured| Some((measured.disk_requests.logs?, measured.application_bytes as f64)));
+    let part = move |(_, blocks): LogColumn| {
+        logs.map_or(String::new(), |(logs, bytes)| {
             format!("{:.4}", (blocks(&logs) * PAGE_BYTES) as f64 / bytes)
         })
     };
-    PARTS.into_iter().map(part)
+    LOG_COLUMNS.into_iter().map(part)
 }
 
 pub fn run(session: &Session) -> Result<(), Failure> {
     let settings: Settings = session.settings()?;
     let mut pairs = Vec::new();
     for pair in &PAIRS {
-        match missing(pair.file_system, pair.load)? {
+        match reason_to_skip(pair.file_system, pair.load)? {
             Some(reason) => eprintln!("skipped: {} under {}: {reason}", pair.name, pair.load),
             None => pairs.push(pair),
         }
@@ -241,30 +244,31 @@ pub fn run(session: &Session) -> Result<(), Failure> {
     }
     let cases: Vec<Case> = pairs.iter().map(|pair| pair.case(&settings)).collect();
     let keys: Vec<(&str, &Case)> = pairs.iter().map(|pair| pair.name).zip(&cases).collect();
-    let of = |name: &str, case: &Case| {
+    let result_of = |name: &str, case: &Case| {
         let found = pairs.iter().find(|pair| pair.name == name && pair.load == case.load);
         *found.expect("keys are of pairs")
     };
-    let modelled = session.each("calibrated model", &keys, |(name, case)| (of(name, case).modelled)(case))?;
+    let modelled = session
+        .compute_each("calibrated model", &keys, |(name, case)| (result_of(name, case).predicted_by)(case))?;
     let live = measure_each(session, "live stack", &cases, Case::measure)?;
     let heads = ["modelled", "load", "live_wa", "model_wa", "difference_percent"];
-    let mut table = Table::new(&[&heads[..], &PARTS.map(|(name, _)| name)].concat());
-    let mut near = Vec::new();
+    let mut table = Table::new(&[&heads[..], &LOG_COLUMNS.map(|(name, _)| name)].concat());
+    let mut accurate = Vec::new();
     for ((pair, outcome), model) in pairs.iter().zip(&live).zip(modelled) {
         let head = [pair.name, pair.load].map(str::to_owned);
         let Outcome::Measured(measured) = outcome else {
             let numbers = ["".to_owned(), format!("{model:.4}"), "".to_owned()];
-            table.push(head.into_iter().chain(numbers).chain(parts(None)).collect());
+            table.push(head.into_iter().chain(numbers).chain(log_fields(None)).collect());
             continue;
         };
-        let live = (pair.live)(measured);
+        let live = (pair.measured_by)(measured);
         let difference = (model / live - 1.0) * 100.0;
         let numbers = [format!("{live:.4}"), format!("{model:.4}"), format!("{difference:.1}")];
-        table.push(head.into_iter().chain(numbers).chain(parts(Some(measured))).collect());
-        near.push((format!("{} under {}", pair.name, pair.load), difference.abs() <= 10.0));
+        table.push(head.into_iter().chain(numbers).chain(log_fields(Some(measured))).collect());
+        accurate.push((format!("{} under {}", pair.name, pair.load), difference.abs() <= 10.0));
     }
     table.publish(session, "data")?;
     let mut statements = Statements::default();
-    statements.check("the model writes what the software writes to 10 %", near);
+    statements.check("the model writes what the software writes to 10 %", accurate);
     statements.publish(session)
 }

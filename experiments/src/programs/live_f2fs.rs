@@ -1,13 +1,13 @@
-//! Yang et al. (2014), Figure 2 and Table 1, end to end: F2FS of Linux with 2, 4 and 6 logs over live drives, compared
-//! with the replay of its recordings, and with its model.
+//! Yang et al. (2014), Figure 2 and Table 1, measured end to end: F2FS of Linux with 2, 4 and 6 logs over live
+//! drives, compared with the replay of its recordings, and with its model.
 
 use crate::Failure;
 use crate::f2fs::cases::{Case, LOGS};
-use crate::f2fs::replayed::{AGED, Assumed, DRIVES, Outcome, drive_name};
+use crate::f2fs::replay::{AGED, AssumedValues, DRIVES, Outcome, drive_name};
 use crate::f2fs::shipped::read;
-use crate::live::f2fs_loads::Live;
+use crate::live::f2fs_loads::LiveResult;
 use crate::live::measure_each;
-use crate::live::needs::missing;
+use crate::live::requirements::reason_to_skip;
 use crate::session::Session;
 use crate::statements::Statements;
 use crate::table::Table;
@@ -30,7 +30,7 @@ struct Key {
 
 /// Results of a load with a number of logs, live and replayed.
 struct Row<'a> {
-    live: &'a Live,
+    live: &'a LiveResult,
     replayed: &'a Outcome,
 }
 
@@ -38,7 +38,7 @@ pub fn run(session: &Session) -> Result<(), Failure> {
     let settings: Settings = session.settings()?;
     let cases: Vec<Case> = cases(&settings)?;
     for logs in LOGS {
-        if let Some(reason) = missing(&format!("f2fs_{logs}"), "random")? {
+        if let Some(reason) = reason_to_skip(&format!("f2fs_{logs}"), "random")? {
             return Err(format!("skipped: {reason}").into());
         }
     }
@@ -46,43 +46,43 @@ pub fn run(session: &Session) -> Result<(), Failure> {
     let keys: Vec<Key> = cases.iter().map(|case| Key { load: case.load.clone(), logs: case.logs }).collect();
     let live = measure_each(session, "live F2FS", &keys, |key| {
         let case = cases.iter().find(|case| case.load == key.load && case.logs == key.logs);
-        Live::measure(case.expect("keys are of cases"))
+        LiveResult::measure(case.expect("keys are of cases"))
     })?;
     let rows: Vec<Row> = live.iter().zip(&replayed).map(|(live, replayed)| Row { live, replayed }).collect();
-    sent(&rows).publish(session, "sent")?;
-    drives(&rows).publish(session, "drives")?;
+    requests_table(&rows).publish(session, "sent")?;
+    drives_table(&rows).publish(session, "drives")?;
     statements(&rows).publish(session)
 }
 
-/// Returns the first seed of each load with each number of logs.
+/// Returns the cases with the first seed of each load and number of logs.
 fn cases(settings: &Settings) -> Result<Vec<Case>, Failure> {
     let all: Vec<Case> = Case::all().into_iter().filter(|case| case.seed == 1).collect();
     if let Some(name) = settings.loads.iter().find(|name| !all.iter().any(|case| case.load == **name)) {
-        let mut known: Vec<&str> = all.iter().map(|case| case.load.as_str()).collect();
-        known.dedup();
-        return Err(format!("there is no load `{name}`; there are {}", known.join(", ")).into());
+        let mut names: Vec<&str> = all.iter().map(|case| case.load.as_str()).collect();
+        names.dedup();
+        return Err(format!("there is no load `{name}`; there are {}", names.join(", ")).into());
     }
-    let wanted = |case: &Case| settings.loads.is_empty() || settings.loads.contains(&case.load);
-    Ok(all.into_iter().filter(wanted).collect())
+    let is_selected = |case: &Case| settings.loads.is_empty() || settings.loads.contains(&case.load);
+    Ok(all.into_iter().filter(is_selected).collect())
 }
 
 /// Replays the recording of each case on simulated drives.
 fn replayed(session: &Session, cases: &[Case]) -> Result<Vec<Outcome>, Failure> {
-    let (recordings, assumed) = (read()?, Assumed::of(session)?);
-    let place = |case: &Case| {
-        let is_it = |known: &crate::f2fs::shipped::Known| {
+    let (recordings, assumed) = (read()?, AssumedValues::from_session(session)?);
+    let recording_of = |case: &Case| {
+        let is_it = |known: &crate::f2fs::shipped::F2fsRecordingInfo| {
             known.load == case.load && known.logs == case.logs && known.seed == case.seed
         };
-        let at = recordings.iter().position(|one| is_it(&one.known));
+        let at = recordings.iter().position(|one| is_it(&one.info));
         at.ok_or_else(|| format!("{} was not recorded", case.name()))
     };
-    let places = cases.iter().map(place).collect::<Result<Vec<_>, _>>()?;
-    let keys: Vec<(usize, Assumed)> = places.into_iter().map(|at| (at, assumed)).collect();
-    session.each("replayed F2FS", &keys, |(at, assumed)| Outcome::of(&recordings[*at], assumed))
+    let selected = cases.iter().map(recording_of).collect::<Result<Vec<_>, _>>()?;
+    let keys: Vec<(usize, AssumedValues)> = selected.into_iter().map(|at| (at, assumed)).collect();
+    session.compute_each("replayed F2FS", &keys, |(at, assumed)| Outcome::replay(&recordings[*at], assumed))
 }
 
 /// Returns the requests of F2FS to its disk.
-fn sent(rows: &[Row]) -> Table {
+fn requests_table(rows: &[Row]) -> Table {
     let mut table = Table::new(&[
         "load",
         "logs",
@@ -104,17 +104,17 @@ fn sent(rows: &[Row]) -> Table {
             model.map_or_else(String::new, |written| moved(written.moved_pages)),
         ];
         let [fswa_model, moved_model] = modelled;
-        let recorded = &replayed.known;
+        let recorded = &replayed.info;
         table.push(vec![
-            live.known.load.clone(),
-            live.known.logs.to_string(),
-            format!("{:.4}", live.known.write_amplification()),
+            live.info.load.clone(),
+            live.info.logs.to_string(),
+            format!("{:.4}", live.info.write_amplification()),
             format!("{:.4}", replayed.fswa()),
             fswa_model,
-            moved(live.known.moved_pages),
+            moved(live.info.moved_pages),
             moved(recorded.moved_pages),
             moved_model,
-            live.known.checkpoints.to_string(),
+            live.info.checkpoints.to_string(),
             recorded.checkpoints.to_string(),
             if live.check.is_empty() { "sound".to_owned() } else { first_line(&live.check) },
         ]);
@@ -122,19 +122,19 @@ fn sent(rows: &[Row]) -> Table {
     table
 }
 
-fn first_line(said: &str) -> String {
-    said.lines().next().unwrap_or_default().to_owned()
+fn first_line(output: &str) -> String {
+    output.lines().next().unwrap_or_default().to_owned()
 }
 
-/// Returns the results of the drives.
-fn drives(rows: &[Row]) -> Table {
+/// Returns a table of the drives' results.
+fn drives_table(rows: &[Row]) -> Table {
     let mut table =
         Table::new(&["load", "logs", "drive", "wa_live", "wa_replayed", "erases_live", "erases_replayed"]);
     for Row { live, replayed } in rows {
         for at in 0..DRIVES.len() {
             table.push(vec![
-                live.known.load.clone(),
-                live.known.logs.to_string(),
+                live.info.load.clone(),
+                live.info.logs.to_string(),
                 drive_name(at),
                 format!("{:.4}", live.drives[at].write_amplification()),
                 format!("{:.4}", replayed.device(at)),
@@ -146,28 +146,29 @@ fn drives(rows: &[Row]) -> Table {
     table
 }
 
-/// True if write-back rewrites pages that are not complete yet, or rewrites them many times: the number depends on the speed.
-fn hangs_on_the_pace(load: &str) -> bool {
+/// True if write-back rewrites pages that are not complete yet, or rewrites pages many times: the number of such
+/// writes depends on the speed.
+fn depends_on_speed(load: &str) -> bool {
     load.starts_with("random 1k") || load.starts_with("overwrites")
 }
 
 fn statements(rows: &[Row]) -> Statements {
     let mut statements = Statements::default();
-    let name = |row: &Row| format!("{}, {} logs", row.live.known.load, row.live.known.logs);
-    let near = |one: f64, other: f64, tolerance: f64| (one / other - 1.0).abs() <= tolerance;
+    let name = |row: &Row| format!("{}, {} logs", row.live.info.load, row.live.info.logs);
+    let is_near = |one: f64, other: f64, tolerance: f64| (one / other - 1.0).abs() <= tolerance;
     let sends_as_recorded = |tolerance: f64| {
-        move |row: &Row| near(row.live.known.write_amplification(), row.replayed.fswa(), tolerance)
+        move |row: &Row| is_near(row.live.info.write_amplification(), row.replayed.fswa(), tolerance)
     };
     statements.check(
         "its own checker finds each file system sound",
         rows.iter().map(|row| (name(row), row.live.check.is_empty())),
     );
-    let steady = rows.iter().filter(|row| !hangs_on_the_pace(&row.live.known.load));
+    let steady = rows.iter().filter(|row| !depends_on_speed(&row.live.info.load));
     statements.check(
         "where the pace does not matter live F2FS sends what was recorded to 1 %",
         steady.map(|row| (name(row), sends_as_recorded(0.01)(row))),
     );
-    let paced = rows.iter().filter(|row| hangs_on_the_pace(&row.live.known.load));
+    let paced = rows.iter().filter(|row| depends_on_speed(&row.live.info.load));
     statements.check(
         "elsewhere it sends what was recorded to 10 %",
         paced.map(|row| (name(row), sends_as_recorded(0.1)(row))),
@@ -176,22 +177,22 @@ fn statements(rows: &[Row]) -> Statements {
     statements.check(
         "live drives have the write amplification of replay to 5 %",
         each.map(|(row, at)| {
-            let holds = near(row.live.drives[at].write_amplification(), row.replayed.device(at), 0.05);
+            let holds = is_near(row.live.drives[at].write_amplification(), row.replayed.device(at), 0.05);
             (format!("{}, {}", name(row), drive_name(at)), holds)
         }),
     );
     let modelled = rows.iter().filter_map(|row| Some((row, row.replayed.model_fswa()?)));
     statements.check(
         "the model writes what live F2FS writes to 5 %",
-        modelled.map(|(row, model)| (name(row), near(model, row.live.known.write_amplification(), 0.05))),
+        modelled.map(|(row, model)| (name(row), is_near(model, row.live.info.write_amplification(), 0.05))),
     );
     let aged = |logs: u8| {
-        rows.iter().find(|row| row.live.known.load == AGED && row.live.known.logs == logs).map(|row| row.live)
+        rows.iter().find(|row| row.live.info.load == AGED && row.live.info.logs == logs).map(|row| row.live)
     };
     if let (Some(two), Some(six)) = (aged(2), aged(6)) {
         statements.check(
             "table 1: 6 logs write more to the device than 2",
-            [(AGED.to_owned(), six.known.written_bytes > two.known.written_bytes)],
+            [(AGED.to_owned(), six.info.written_bytes > two.info.written_bytes)],
         );
         let more = |at: usize| six.drives[at].write_amplification() > two.drives[at].write_amplification();
         statements.check(

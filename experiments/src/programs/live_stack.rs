@@ -3,9 +3,9 @@
 use crate::Failure;
 use crate::chart::{Chart, Series};
 use crate::interval::Interval;
-use crate::live::cases::{Case, Measured, Outcome};
+use crate::live::cases::{Case, Measurement, Outcome};
 use crate::live::measure_each;
-use crate::live::needs::{missing, missing_for_all};
+use crate::live::requirements::{reason_not_to_mount, reason_to_skip};
 use crate::session::Session;
 use crate::statements::Statements;
 use crate::table::Table;
@@ -20,19 +20,19 @@ pub struct Settings {
     file_systems: Vec<String>,
     /// Names of the loads.
     loads: Vec<String>,
-    /// True for discards, false for none; or both.
+    /// Use of discards: true, false, or both.
     discards: Vec<bool>,
     /// Names of the drives, which all process the requests of each mount.
     drives: Vec<String>,
-    /// Size of the disk.
+    /// Size of the disk in MiB.
     disk_mib: u64,
     /// Approximate share of the disk that a load's files take.
     share: f64,
-    /// Bytes that a load writes once its files are made, as a multiple of its files.
+    /// Number of bytes that a load writes after its files are made, as a multiple of the size of its files.
     written: f64,
     /// Seed of the loads.
     seed: u64,
-    /// Time limit of a case, seconds.
+    /// Time limit of a case in seconds.
     limit_seconds: u32,
 }
 
@@ -40,29 +40,29 @@ pub struct Settings {
 struct Row {
     case: Case,
     outcome: Option<Outcome>,
-    /// Reason for a skipped case.
+    /// Reason why the case was skipped.
     skipped: String,
 }
 
 impl Row {
-    fn measured(&self) -> Option<&Measured> {
+    fn measured(&self) -> Option<&Measurement> {
         match &self.outcome {
             Some(Outcome::Measured(measured)) => Some(measured),
             _ => None,
         }
     }
 
-    /// Returns the reason for missing numbers.
-    fn missing(&self) -> String {
+    /// Returns the reason why numbers are missing.
+    fn missing_reason(&self) -> String {
         match &self.outcome {
             Some(Outcome::NoRoom) => "no room".to_owned(),
-            Some(Outcome::NotAtTheEnd) => "not at the end in time".to_owned(),
+            Some(Outcome::TimedOut) => "not at the end in time".to_owned(),
             _ => format!("skipped: {}", self.skipped),
         }
     }
 
-    /// Returns file system, load, and use of discards.
-    fn head(&self) -> Vec<String> {
+    /// Returns the file system, the load, and the use of discards.
+    fn keys(&self) -> Vec<String> {
         let Case { file_system, load, discard, .. } = &self.case;
         vec![load.clone(), file_system.clone(), if *discard { "yes" } else { "no" }.to_owned()]
     }
@@ -91,7 +91,7 @@ fn cases(settings: &Settings) -> Vec<Case> {
 fn measure(session: &Session, settings: &Settings) -> Result<Vec<Row>, Failure> {
     let mut rows = Vec::new();
     for case in cases(settings) {
-        let skipped = missing(&case.file_system, &case.load)?.unwrap_or_default();
+        let skipped = reason_to_skip(&case.file_system, &case.load)?.unwrap_or_default();
         if !skipped.is_empty() {
             eprintln!("skipped: {}: {skipped}", case.name());
         }
@@ -106,8 +106,8 @@ fn measure(session: &Session, settings: &Settings) -> Result<Vec<Row>, Failure> 
     Ok(rows)
 }
 
-/// Returns a table of the layers above the drives, one line per case.
-fn above(rows: &[Row]) -> Table {
+/// Returns a table of the layers above the drives, with one row per case.
+fn upper_layers_table(rows: &[Row]) -> Table {
     let mut table = Table::new(&[
         "load",
         "file_system",
@@ -124,22 +124,24 @@ fn above(rows: &[Row]) -> Table {
         "check",
     ]);
     for row in rows {
-        let mut cells = row.head();
+        let mut cells = row.keys();
         let Some(measured) = row.measured() else {
-            cells.extend([row.missing()].into_iter().chain((0..9).map(|_| String::new())));
+            cells.extend([row.missing_reason()].into_iter().chain((0..9).map(|_| String::new())));
             table.push(cells);
             continue;
         };
         let application = measured.application_bytes as f64;
-        let sent = &measured.sent;
+        let sent = &measured.disk_requests;
         let written = sent.written_bytes as f64;
         let share = |bytes: Option<u64>| {
             bytes.map_or(String::new(), |bytes| format!("{:.4}", bytes as f64 / written))
         };
         cells.push(format!("{:.2}", application / f64::from(1 << 20)));
-        cells.push(measured.file_bytes.map_or(String::new(), |_| format!("{:.3}", measured.handed_on())));
-        cells.push(format!("{:.4}", measured.above() / measured.handed_on()));
-        cells.push(format!("{:.4}", measured.above()));
+        cells.push(
+            measured.file_bytes.map_or(String::new(), |_| format!("{:.3}", measured.passed_on_ratio())),
+        );
+        cells.push(format!("{:.4}", measured.upper_amplification() / measured.passed_on_ratio()));
+        cells.push(format!("{:.4}", measured.upper_amplification()));
         cells.push(share(sent.area_bytes));
         cells.push(share(sent.moved_pages.map(|pages| pages * 4096)));
         cells.push(format!("{:.1}", written / 1024.0 / sent.writes.max(1) as f64));
@@ -155,8 +157,8 @@ fn above(rows: &[Row]) -> Table {
     table
 }
 
-/// Returns a table of flash operations in pages per page of the application, one line per case and drive.
-fn total(rows: &[Row]) -> Table {
+/// Returns a table of flash operations in pages per page of the application, with one row per case and drive.
+fn flash_table(rows: &[Row]) -> Table {
     let mut table = Table::new(&[
         "load",
         "file_system",
@@ -176,15 +178,15 @@ fn total(rows: &[Row]) -> Table {
         for (number, (name, done)) in row.case.drives.iter().zip(&measured.drives).enumerate() {
             let pages =
                 |pages: u64| format!("{:.4}", pages as f64 * 4096.0 / measured.application_bytes as f64);
-            let mut cells = row.head();
+            let mut cells = row.keys();
             cells.push(name.clone());
-            cells.push(format!("{:.4}", measured.total(number)));
+            cells.push(format!("{:.4}", measured.total_amplification(number)));
             cells.push(format!("{:.4}", done.write_amplification()));
             cells.extend(
                 [Cause::Cleaning, Cause::Translation, Cause::Validity, Cause::Dedup]
                     .map(|cause| pages(done.for_cause(cause))),
             );
-            cells.push(pages(done.above));
+            cells.push(pages(done.upper_log_pages));
             cells.push(done.erases.to_string());
             table.push(cells);
         }
@@ -192,8 +194,8 @@ fn total(rows: &[Row]) -> Table {
     table
 }
 
-/// Returns pairs of the same case without discards and with them.
-fn pairs(rows: &[Row]) -> Vec<(&Row, &Measured, &Measured)> {
+/// Returns pairs of the same case without discards and with discards.
+fn pairs(rows: &[Row]) -> Vec<(&Row, &Measurement, &Measurement)> {
     let with = rows.iter().filter(|row| row.case.discard);
     let pair = |row: &'_ Row| {
         let is_other = |other: &&Row| {
@@ -207,12 +209,12 @@ fn pairs(rows: &[Row]) -> Vec<(&Row, &Measured, &Measured)> {
 }
 
 /// Returns the benefit of discards on each drive.
-fn worth(rows: &[Row]) -> Table {
+fn discard_benefit_table(rows: &[Row]) -> Table {
     let mut table =
         Table::new(&["load", "file_system", "drive", "tcwa_without", "tcwa_with", "saved_percent"]);
     for (row, without, with) in pairs(rows) {
         for (number, name) in row.case.drives.iter().enumerate() {
-            let [before, after] = [without, with].map(|measured| measured.total(number));
+            let [before, after] = [without, with].map(|measured| measured.total_amplification(number));
             let mut cells = vec![row.case.load.clone(), row.case.file_system.clone(), name.clone()];
             cells.extend([before, after].map(|total| format!("{total:.4}")));
             cells.push(format!("{:.1}", (1.0 - after / before) * 100.0));
@@ -222,14 +224,18 @@ fn worth(rows: &[Row]) -> Table {
     table
 }
 
-/// Returns cases with the totals of two drives.
-fn drives<'a>(rows: &'a [Row], one: &str, other: &str) -> Vec<(&'a Row, f64, f64)> {
-    let of = |row: &'a Row| {
-        let place = |name: &str| row.case.drives.iter().position(|drive| drive == name);
+/// Returns the cases with their totals on two drives.
+fn compare_drives<'a>(rows: &'a [Row], one: &str, other: &str) -> Vec<(&'a Row, f64, f64)> {
+    let totals_of = |row: &'a Row| {
+        let index_of = |name: &str| row.case.drives.iter().position(|drive| drive == name);
         let measured = row.measured()?;
-        Some((row, measured.total(place(one)?), measured.total(place(other)?)))
+        Some((
+            row,
+            measured.total_amplification(index_of(one)?),
+            measured.total_amplification(index_of(other)?),
+        ))
     };
-    rows.iter().filter_map(of).collect()
+    rows.iter().filter_map(totals_of).collect()
 }
 
 fn statements(rows: &[Row]) -> Statements {
@@ -238,7 +244,7 @@ fn statements(rows: &[Row]) -> Statements {
         rows.iter().filter_map(|row| Some((row.case.name(), row.measured()?.check.as_ref()?.is_empty())));
     statements.check("its own checker finds each file system sound", checked);
     let mut compare = |text: &str, one: &str, other: &str, holds: fn(f64, f64) -> bool| {
-        let all = drives(rows, one, other);
+        let all = compare_drives(rows, one, other);
         statements.check(text, all.into_iter().map(|(row, one, other)| (row.case.name(), holds(one, other))));
     };
     compare("FAST programs more than a map of pages", "fast", "page", |fast, page| fast > page);
@@ -252,23 +258,26 @@ fn statements(rows: &[Row]) -> Statements {
         |zoned, page| zoned < page,
     );
     let is_log = |name: &str| name.starts_with("f2fs") || name == "nilfs2" || name == "btrfs";
-    let beside = rows.iter().filter(|row| is_log(&row.case.file_system)).filter_map(|row| {
+    let log_cases = rows.iter().filter(|row| is_log(&row.case.file_system)).filter_map(|row| {
         let is_ext4 = |other: &&Row| {
             other.case.file_system == "ext4"
                 && other.case.load == row.case.load
                 && other.case.discard == row.case.discard
         };
         let ext4 = rows.iter().find(is_ext4)?.measured()?;
-        Some((row.case.name(), row.measured()?.above() > ext4.above()))
+        Some((row.case.name(), row.measured()?.upper_amplification() > ext4.upper_amplification()))
     });
     statements
-        .check("file systems that do not write in place send more than ext4", beside.collect::<Vec<_>>());
+        .check("file systems that do not write in place send more than ext4", log_cases.collect::<Vec<_>>());
     let each = |holds: fn(f64, f64) -> bool| {
         let mut cases = Vec::new();
         for (row, without, with) in pairs(rows) {
             for (number, drive) in row.case.drives.iter().enumerate() {
                 let name = format!("{} on {} on {drive}", row.case.load, row.case.file_system);
-                cases.push((name, holds(without.total(number), with.total(number))));
+                cases.push((
+                    name,
+                    holds(without.total_amplification(number), with.total_amplification(number)),
+                ));
             }
         }
         cases
@@ -287,13 +296,13 @@ fn draw(session: &Session, settings: &Settings, rows: &[Row]) -> Result<(), Fail
         settings.loads.iter().flat_map(|load| settings.discards.iter().map(move |&discard| (load, discard)));
     for (load, discard) in drawn {
         let series = settings.drives.iter().enumerate().map(|(drive, name)| {
-            let of = |row: &Row| {
+            let total_of = |row: &Row| {
                 let at = settings.file_systems.iter().position(|system| *system == row.case.file_system)?;
-                let total = row.measured()?.total(drive);
+                let total = row.measured()?.total_amplification(drive);
                 Some(((at + 1) as f64, Interval { mean: total, half_width: 0.0 }))
             };
-            let wanted = rows.iter().filter(|row| row.case.load == *load && row.case.discard == discard);
-            Series { name: name.clone(), points: wanted.filter_map(of).collect(), joined: false }
+            let selected = rows.iter().filter(|row| row.case.load == *load && row.case.discard == discard);
+            Series { name: name.clone(), points: selected.filter_map(total_of).collect(), has_line: false }
         });
         let series: Vec<Series> = series.collect();
         if series.iter().any(|one| !one.points.is_empty()) {
@@ -308,17 +317,17 @@ fn draw(session: &Session, settings: &Settings, rows: &[Row]) -> Result<(), Fail
 
 pub fn run(session: &Session) -> Result<(), Failure> {
     let settings: Settings = session.settings()?;
-    if let Some(reason) = missing_for_all() {
+    if let Some(reason) = reason_not_to_mount() {
         return Err(format!("skipped, as nothing can be mounted here: {reason}").into());
     }
     let rows = measure(session, &settings)?;
     if rows.iter().all(|row| row.outcome.is_none()) {
         return Err("skipped, as this machine has none of what is to be mounted".into());
     }
-    above(&rows).publish(session, "above")?;
-    total(&rows).publish(session, "total")?;
+    upper_layers_table(&rows).publish(session, "above")?;
+    flash_table(&rows).publish(session, "total")?;
     if settings.discards.len() > 1 {
-        worth(&rows).publish(session, "worth")?;
+        discard_benefit_table(&rows).publish(session, "worth")?;
     }
     draw(session, &settings, &rows)?;
     statements(&rows).publish(session)

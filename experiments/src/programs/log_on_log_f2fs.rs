@@ -1,28 +1,28 @@
-//! Yang et al. (2014), Figure 2 and Table 1: recorded writes of F2FS of Linux with 2, 4 and 6 logs, writes of its
-//! model, and the resulting writes of an FTL.
+//! Yang et al. (2014), Figure 2 and Table 1: recorded writes of F2FS of Linux with 2, 4 and 6 logs, writes of a model
+//! of F2FS, and the resulting writes of an FTL.
 
 use crate::Failure;
 use crate::chart::{Chart, Series};
 use crate::f2fs::cases::LOGS;
-use crate::f2fs::replayed::{AGED, Assumed, DRIVES, Outcome, drive_name};
+use crate::f2fs::replay::{AGED, AssumedValues, DRIVES, Outcome, drive_name};
 use crate::f2fs::shipped::read;
 use crate::interval::Interval;
 use crate::session::Session;
 use crate::statements::Statements;
 use crate::table::Table;
 
-/// Largest increase of the device's cleaning with 6 logs, according to the paper.
-const MOST: f64 = 1.32;
+/// Largest increase of the device's cleaning with 6 logs according to the paper, as a factor.
+const MAX_INCREASE: f64 = 1.32;
 
-/// Recordings of a load with a number of logs, one per seed.
+/// Outcomes of a load with a number of logs, one per seed.
 type Group<'a> = Vec<&'a Outcome>;
 
 pub fn run(session: &Session) -> Result<(), Failure> {
     let recordings = read()?;
-    let assumed = Assumed::of(session)?;
-    let keys: Vec<(u32, Assumed)> = recordings.iter().map(|one| (one.known.volume, assumed)).collect();
-    let outcomes = session.each("recording of F2FS", &keys, |(volume, assumed)| {
-        Outcome::of(&recordings[*volume as usize], assumed)
+    let assumed = AssumedValues::from_session(session)?;
+    let keys: Vec<(u32, AssumedValues)> = recordings.iter().map(|one| (one.info.volume, assumed)).collect();
+    let outcomes = session.compute_each("recording of F2FS", &keys, |(volume, assumed)| {
+        Outcome::replay(&recordings[*volume as usize], assumed)
     })?;
     let loads = loads(&outcomes);
     publish(session, &outcomes, &loads)?;
@@ -35,25 +35,25 @@ pub fn run(session: &Session) -> Result<(), Failure> {
 
 /// Returns the loads in the order of the recordings.
 fn loads(outcomes: &[Outcome]) -> Vec<String> {
-    let mut loads: Vec<String> = outcomes.iter().map(|one| one.known.load.clone()).collect();
+    let mut loads: Vec<String> = outcomes.iter().map(|one| one.info.load.clone()).collect();
     loads.dedup();
     loads
 }
 
 fn group<'a>(outcomes: &'a [Outcome], load: &str, logs: u8) -> Group<'a> {
-    outcomes.iter().filter(|one| one.known.load == load && one.known.logs == logs).collect()
+    outcomes.iter().filter(|one| one.info.load == load && one.info.logs == logs).collect()
 }
 
 /// Returns the mean of a field over the recordings of a group.
 fn interval(group: &[&Outcome], field: impl Fn(&Outcome) -> f64) -> Interval {
-    Interval::of(&group.iter().map(|one| field(one)).collect::<Vec<_>>())
+    Interval::from_values(&group.iter().map(|one| field(one)).collect::<Vec<_>>())
 }
 
 fn mean(group: &[&Outcome], field: impl Fn(&Outcome) -> f64) -> f64 {
     interval(group, field).mean
 }
 
-/// Returns the ratio of the mean of `field` with 6 logs to that with 2.
+/// Returns the ratio of the mean of `field` with 6 logs to that with 2 logs.
 fn growth(outcomes: &[Outcome], load: &str, field: impl Fn(&Outcome) -> f64 + Copy) -> f64 {
     mean(&group(outcomes, load, 6), field) / mean(&group(outcomes, load, 2), field)
 }
@@ -84,11 +84,11 @@ fn publish(session: &Session, outcomes: &[Outcome], loads: &[String]) -> Result<
             let modelled = group.iter().all(|one| one.model.is_some());
             let maybe = |value: f64| if modelled { format!("{value:.4}") } else { String::new() };
             let mut row = vec![load.clone(), logs.to_string(), group.len().to_string()];
-            row.push(format!("{:.0}", mean(&group, |one| one.known.written_bytes as f64 / 512.0)));
+            row.push(format!("{:.0}", mean(&group, |one| one.info.written_bytes as f64 / 512.0)));
             row.push(format!("{:.4}", mean(&group, Outcome::fswa)));
             row.push(maybe(mean(&group, |one| one.model_fswa().unwrap_or(0.0))));
-            row.push(format!("{:.0}", mean(&group, |one| one.known.checkpoints as f64)));
-            row.push(format!("{:.4}", mean(&group, |one| one.known.moved_pages as f64 / one.load_pages())));
+            row.push(format!("{:.0}", mean(&group, |one| one.info.checkpoints as f64)));
+            row.push(format!("{:.4}", mean(&group, |one| one.info.moved_pages as f64 / one.load_pages())));
             let moved =
                 |one: &Outcome| one.model.map_or(0, |written| written.moved_pages) as f64 / one.load_pages();
             row.push(maybe(mean(&group, moved)));
@@ -105,24 +105,24 @@ fn publish(session: &Session, outcomes: &[Outcome], loads: &[String]) -> Result<
     publish_growth(session, outcomes, loads)
 }
 
-/// Writes the increase of writes from 2 to 6 logs, per cent, with the paper's values.
+/// Writes the increase of writes from 2 to 6 logs in per cent, with the values of the paper.
 fn publish_growth(session: &Session, outcomes: &[Outcome], loads: &[String]) -> Result<(), Failure> {
     let mut table =
         Table::new(&["load", "fswa_2", "fswa_4", "fswa_6", "growth_percent", "model_growth_percent"]);
     let mut series = Vec::new();
     for load in loads {
-        let of = |logs: u8| mean(&group(outcomes, load, logs), Outcome::fswa);
+        let mean_fswa = |logs: u8| mean(&group(outcomes, load, logs), Outcome::fswa);
         let modelled = group(outcomes, load, 2).iter().all(|one| one.model.is_some());
         let percent = |growth: f64| format!("{:.2}", (growth - 1.0) * 100.0);
         let mut row = vec![load.clone()];
-        row.extend(LOGS.map(|logs| format!("{:.4}", of(logs))));
-        row.push(percent(of(6) / of(2)));
+        row.extend(LOGS.map(|logs| format!("{:.4}", mean_fswa(logs))));
+        row.push(percent(mean_fswa(6) / mean_fswa(2)));
         let model = |one: &Outcome| one.model_fswa().unwrap_or(0.0);
         row.push(if modelled { percent(growth(outcomes, load, model)) } else { String::new() });
         table.push(row);
         let points =
             LOGS.map(|logs| (f64::from(logs), interval(&group(outcomes, load, logs), Outcome::fswa)));
-        series.push(Series { name: load.clone(), points: points.to_vec(), joined: true });
+        series.push(Series { name: load.clone(), points: points.to_vec(), has_line: true });
     }
     table.publish(session, "growth")?;
     let title = "Figure 2: what F2FS of Linux 6.1 writes with 2, 4 and 6 logs";
@@ -148,16 +148,17 @@ fn check_figure_2(statements: &mut Statements, outcomes: &[Outcome], loads: &[St
     statements.check(
         "figure 2: FSWA is 1.5 with 2 logs and 2.0 with 6 to a tenth",
         each(&|load| {
-            let of = |logs| mean(&group(outcomes, load, logs), Outcome::fswa);
-            (of(2) - 1.5).abs() < 0.1 && (of(6) - 2.0).abs() < 0.1
+            let mean_fswa = |logs| mean(&group(outcomes, load, logs), Outcome::fswa);
+            (mean_fswa(2) - 1.5).abs() < 0.1 && (mean_fswa(6) - 2.0).abs() < 0.1
         }),
     );
-    let once: Vec<&String> = papers.iter().copied().filter(|load| !load.starts_with("random 1k")).collect();
+    let without_rewrites: Vec<&String> =
+        papers.iter().copied().filter(|load| !load.starts_with("random 1k")).collect();
     statements.check(
         "ours: where each page is written back once 2 4 and 6 logs write the same to 0.5 %",
-        once.into_iter().map(|load| {
-            let of = LOGS.map(|logs| mean(&group(outcomes, load, logs), Outcome::fswa));
-            (load.clone(), of.iter().all(|one| (one / of[0] - 1.0).abs() < 0.005))
+        without_rewrites.into_iter().map(|load| {
+            let means = LOGS.map(|logs| mean(&group(outcomes, load, logs), Outcome::fswa));
+            (load.clone(), means.iter().all(|one| (one / means[0] - 1.0).abs() < 0.005))
         }),
     );
     statements.check(
@@ -175,7 +176,7 @@ fn check_table_1(statements: &mut Statements, outcomes: &[Outcome]) {
     let [two, six] = [2, 6].map(|logs| group(outcomes, AGED, logs));
     statements.check(
         "table 1: 6 logs write more to the device than 2",
-        two.iter().zip(&six).map(|(two, six)| (format!("seed {}", two.known.seed), six.fswa() > two.fswa())),
+        two.iter().zip(&six).map(|(two, six)| (format!("seed {}", two.info.seed), six.fswa() > two.fswa())),
     );
     let each = |holds: &dyn Fn(usize) -> bool| -> Vec<(String, bool)> {
         (0..DRIVES.len()).map(|at| (drive_name(at), holds(at))).collect()
@@ -193,7 +194,7 @@ fn check_table_1(statements: &mut Statements, outcomes: &[Outcome]) {
         each(&|at| {
             let copied =
                 |one: &Outcome| one.drives[at].copied_pages as f64 / one.drives[at].host_pages as f64;
-            mean(&six, copied) > 0.01 && mean(&six, copied) >= MOST * mean(&two, copied)
+            mean(&six, copied) > 0.01 && mean(&six, copied) >= MAX_INCREASE * mean(&two, copied)
         }),
     );
     statements.check(
@@ -206,18 +207,18 @@ fn check_table_1(statements: &mut Statements, outcomes: &[Outcome]) {
 }
 
 fn check_model(statements: &mut Statements, outcomes: &[Outcome]) {
-    let near = |outcome: &&Outcome, tolerance: f64| {
+    let is_near = |outcome: &&Outcome, tolerance: f64| {
         let model = outcome.model_fswa().expect("chosen by having one");
-        (outcome.known.load.clone(), (model / outcome.fswa() - 1.0).abs() < tolerance)
+        (outcome.info.load.clone(), (model / outcome.fswa() - 1.0).abs() < tolerance)
     };
     let (aged, new): (Vec<&Outcome>, Vec<&Outcome>) =
-        outcomes.iter().filter(|one| one.model.is_some()).partition(|one| one.known.load == AGED);
+        outcomes.iter().filter(|one| one.model.is_some()).partition(|one| one.info.load == AGED);
     statements.check(
         "ours: the model writes what F2FS writes on a new file system to 2 %",
-        new.iter().map(|one| near(one, 0.02)),
+        new.iter().map(|one| is_near(one, 0.02)),
     );
     statements.check(
         "ours: the model writes what F2FS writes on an aged one to 5 %",
-        aged.iter().map(|one| near(one, 0.05)),
+        aged.iter().map(|one| is_near(one, 0.05)),
     );
 }

@@ -1,4 +1,5 @@
-//! Yang et al. (2014), Figure 1: the four ways to stack logs, run, and write amplification layer by layer.
+//! Yang et al. (2014), Figure 1: the four ways to stack logs are run, and write amplification is reported layer by
+//! layer.
 
 use crate::Failure;
 use crate::replicas::{run_each, scenario};
@@ -7,7 +8,7 @@ use crate::statements::Statements;
 use crate::table::Table;
 use wearwell_stack::RunResult;
 
-/// Panel, its scenario, and whether its layers form a chain with one user at the top.
+/// Panel, its scenario, and true if its layers form a chain with one user at the top.
 const PANELS: [(&str, &str, bool); 4] = [
     ("a: a log on an FTL", include_str!("../../../scenarios/log_on_ftl.toml"), true),
     (
@@ -23,7 +24,7 @@ const PANELS: [(&str, &str, bool); 4] = [
     ),
 ];
 
-/// Common end of all scenarios.
+/// End that all scenarios share.
 const MEASURE: &str = "[measure]\nwarm_up = 2.0\ndrive_writes = 1.0\nwindow = 0.5\n";
 
 pub fn run(session: &Session) -> Result<(), Failure> {
@@ -41,7 +42,7 @@ pub fn run(session: &Session) -> Result<(), Failure> {
         for layer in &result.layers {
             let (incoming, outgoing) = writes(result, &layer.name);
             let ratio = |of: u64| format!("{:.4}", outgoing as f64 / of as f64);
-            let total = result.nand.programs as f64 / result.course.measured_host_pages as f64;
+            let total = result.nand.programs as f64 / result.phases.measured_host_pages as f64;
             let mut row =
                 vec![panel.to_owned(), layer.name.clone(), incoming.to_string(), outgoing.to_string()];
             row.extend([ratio(incoming), format!("{total:.4}")]);
@@ -50,7 +51,7 @@ pub fn run(session: &Session) -> Result<(), Failure> {
         let bottom = result.layers.last().expect("a stack has an FTL");
         handed_on.push((panel.to_owned(), writes(result, &bottom.name).1 == result.nand.programs));
         if is_chain {
-            products.push((panel.to_owned(), product_is_whole(result)));
+            products.push((panel.to_owned(), product_equals_total(result)));
         }
     }
     table.publish(session, "data")?;
@@ -59,19 +60,19 @@ pub fn run(session: &Session) -> Result<(), Failure> {
     statements.publish(session)
 }
 
-/// Returns the pages that a layer received, and those that it wrote.
+/// Returns the number of pages that a layer received, and of those that it wrote.
 fn writes(result: &RunResult, name: &str) -> (u64, u64) {
     let layer = result.layers.iter().find(|layer| layer.name == name).expect("a layer of the result");
     let outgoing = layer.outgoing.values().filter_map(|operations| operations.get("write")).sum();
     (layer.incoming.get("write").copied().unwrap_or(0), outgoing)
 }
 
-fn product_is_whole(result: &RunResult) -> bool {
-    let of = |name: &str| {
+fn product_equals_total(result: &RunResult) -> bool {
+    let amplification_of = |name: &str| {
         let (incoming, outgoing) = writes(result, name);
         outgoing as f64 / incoming as f64
     };
-    let product: f64 = result.layers.iter().map(|layer| of(&layer.name)).product();
-    let whole = result.nand.programs as f64 / result.course.measured_host_pages as f64;
-    (product / whole - 1.0).abs() < 1e-9
+    let product: f64 = result.layers.iter().map(|layer| amplification_of(&layer.name)).product();
+    let total = result.nand.programs as f64 / result.phases.measured_host_pages as f64;
+    (product / total - 1.0).abs() < 1e-9
 }

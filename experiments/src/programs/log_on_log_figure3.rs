@@ -2,7 +2,7 @@
 
 use crate::Failure;
 use crate::chart::{Chart, Series};
-use crate::log_on_log::{Assumed, Case, Load, Setting, run_settings};
+use crate::log_on_log::{AssumedValues, Case, Load, Setting, run_settings};
 use crate::session::Session;
 use crate::small_log::{PAGES_PER_BLOCK, SmallLog};
 use crate::statements::Statements;
@@ -10,7 +10,7 @@ use crate::table::{Table, number};
 
 const LOWER_KIB: u32 = 256;
 
-/// Ratios of upper to lower segment size: five where one size divides the other, and two where neither does.
+/// Ratios of upper to lower segment size, each with true if one size divides the other.
 const RATIOS: [(f64, bool); 7] =
     [(0.25, true), (0.5, true), (1.0, true), (2.0, true), (4.0, true), (0.75, false), (1.5, false)];
 
@@ -23,9 +23,9 @@ const PLACEMENTS: [&str; 2] = ["single", "double"];
 
 pub fn run(session: &Session) -> Result<(), Failure> {
     let mut statements = Statements::default();
-    unit(session, &mut statements)?;
-    let (assumed, mut settings) = (Assumed::of(session)?, Vec::new());
-    let upper_spare = session.assumed("log_on_log/log-spare")?;
+    run_unit_scenario(session, &mut statements)?;
+    let (assumed, mut settings) = (AssumedValues::from_session(session)?, Vec::new());
+    let upper_spare = session.assumed_value("log_on_log/log-spare")?;
     for load in LOADS {
         for placement in PLACEMENTS {
             settings.extend(RATIOS.map(|(ratio, _)| Setting {
@@ -34,7 +34,7 @@ pub fn run(session: &Session) -> Result<(), Failure> {
                 upper_spare,
                 placements: ["single", placement].map(|name| format!("{name:?}")),
                 load: load.clone(),
-                ..Setting::of(assumed)
+                ..Setting::new(assumed)
             }));
         }
     }
@@ -52,8 +52,9 @@ pub fn run(session: &Session) -> Result<(), Failure> {
     statements.publish(session)
 }
 
-/// Repeats the figure itself: eight blocks are filled in order, and the third upper segment of eight pages is deleted.
-fn unit(session: &Session, statements: &mut Statements) -> Result<(), Failure> {
+/// Repeats the scenario of the figure: eight blocks are filled in order, and the third upper segment of eight pages
+/// is deleted.
+fn run_unit_scenario(session: &Session, statements: &mut Statements) -> Result<(), Failure> {
     let mut table =
         Table::new(&["offset_pages", "lower_segments_hit", "partly_valid_segments", "valid_pages_left"]);
     let mut outcomes = Vec::new();
@@ -62,22 +63,27 @@ fn unit(session: &Session, statements: &mut Statements) -> Result<(), Failure> {
         log.write(0..8 * PAGES_PER_BLOCK)?;
         let first = 2 * PAGES_PER_BLOCK + offset;
         log.trim(first..first + PAGES_PER_BLOCK)?;
-        let left = log.partly_valid();
-        let pages = left.iter().map(u32::to_string).collect::<Vec<_>>().join(" + ");
-        table.push(vec![offset.to_string(), log.blocks_hit().to_string(), left.len().to_string(), pages]);
-        outcomes.push((offset, left));
+        let valid_pages = log.partly_valid();
+        let pages = valid_pages.iter().map(u32::to_string).collect::<Vec<_>>().join(" + ");
+        table.push(vec![
+            offset.to_string(),
+            log.trim_touched_blocks().to_string(),
+            valid_pages.len().to_string(),
+            pages,
+        ]);
+        outcomes.push((offset, valid_pages));
     }
     table.publish(session, "unit")?;
     let half = PAGES_PER_BLOCK / 2;
-    let of = |offset: u32| outcomes.iter().filter(move |(at, _)| *at == offset);
-    let halves = of(half).map(|(_, left)| ("half a segment off".to_owned(), *left == [half, half]));
+    let outcomes_at = |offset: u32| outcomes.iter().filter(move |(at, _)| *at == offset);
+    let halves = outcomes_at(half).map(|(_, left)| ("half a segment off".to_owned(), *left == [half, half]));
     statements.check("deleting one upper segment leaves two lower segments half valid", halves);
-    let none = of(0).map(|(_, left)| ("aligned".to_owned(), left.is_empty()));
+    let none = outcomes_at(0).map(|(_, left)| ("aligned".to_owned(), left.is_empty()));
     statements.check("it leaves none where they match", none);
     Ok(())
 }
 
-/// Results of the ratios under a load, with a placement of the lower log.
+/// Results for all ratios under a load, with a placement of the lower log.
 struct Curve<'a> {
     name: String,
     cases: &'a [Case],
@@ -90,7 +96,7 @@ impl Curve<'_> {
     }
 
     fn lower(&self, ratio: f64) -> f64 {
-        self.at(ratio).of(|outcome| outcome.lower).mean
+        self.at(ratio).interval(|outcome| outcome.lower).mean
     }
 }
 
@@ -110,19 +116,20 @@ fn publish(session: &Session, curves: &[Curve]) -> Result<(), Failure> {
     for curve in curves {
         let (load, placement) = curve.name.split_once(", lower ").expect("both are in the name");
         for ((ratio, _), case) in RATIOS.iter().zip(curve.cases) {
-            let total = case.of(|outcome| outcome.total);
+            let total = case.interval(|outcome| outcome.total);
             let mut row = vec![load.to_owned(), placement.to_owned(), ratio.to_string()];
-            let upper = case.of(|outcome| outcome.upper).mean;
+            let upper = case.interval(|outcome| outcome.upper).mean;
             let values = [case.scatter(), upper, curve.lower(*ratio), total.mean, total.half_width];
             row.extend(values.map(|value| number(value, 4)));
-            row.push(format!("{:.1}", case.of(|outcome| outcome.run_pages).mean));
+            row.push(format!("{:.1}", case.interval(|outcome| outcome.run_pages).mean));
             table.push(row);
         }
         for (kind, divides) in [("", true), (", not aligned", false)] {
             let cases = RATIOS.iter().zip(curve.cases).filter(|((_, other), _)| *other == divides);
-            let points =
-                cases.map(|((ratio, _), case)| (ratio.log2(), case.of(|outcome| outcome.lower))).collect();
-            series.push(Series { name: format!("{}{kind}", curve.name), points, joined: divides });
+            let points = cases
+                .map(|((ratio, _), case)| (ratio.log2(), case.interval(|outcome| outcome.lower)))
+                .collect();
+            series.push(Series { name: format!("{}{kind}", curve.name), points, has_line: divides });
         }
     }
     table.publish(session, "data")?;
@@ -136,15 +143,15 @@ fn check(statements: &mut Statements, curves: &[Curve]) {
         let pairs = curves.iter().flat_map(|curve| ratios.iter().map(move |ratio| (curve, *ratio)));
         pairs.map(|(curve, ratio)| (format!("{}, {ratio}", curve.name), holds(curve, ratio))).collect()
     };
-    let whole = cases(&[1.0, 2.0, 4.0], &|curve, ratio| curve.at(ratio).scatter() == ratio);
+    let cases_of_integer_ratio = cases(&[1.0, 2.0, 4.0], &|curve, ratio| curve.at(ratio).scatter() == ratio);
     statements.check(
         "aligned and not smaller: a deleted segment empties whole lower segments and touches no other",
-        whole,
+        cases_of_integer_ratio,
     );
     let nothing = cases(&[1.0, 2.0, 4.0], &|curve, ratio| curve.lower(ratio) < 1.001);
     statements.check("aligned and not smaller: the lower log copies nothing", nothing);
-    let least = |ratio: f64| f64::max(ratio.ceil(), 1.0);
-    let spread = cases(&[0.75, 1.5], &|curve, ratio| curve.at(ratio).scatter() > least(ratio));
+    let min_scatter = |ratio: f64| f64::max(ratio.ceil(), 1.0);
+    let spread = cases(&[0.75, 1.5], &|curve, ratio| curve.at(ratio).scatter() > min_scatter(ratio));
     statements.check("not aligned: a deleted segment spreads over more lower segments than it needs", spread);
     let higher = cases(&[0.25, 0.5, 0.75, 1.5], &|curve, ratio| curve.lower(ratio) > 1.1 * curve.lower(1.0));
     statements.check("partial invalidation results in higher WA in the lower log", higher);

@@ -2,7 +2,7 @@
 
 use crate::Failure;
 use crate::chart::{Chart, Series};
-use crate::log_on_log::{Assumed, Case, Load, Setting, run_settings, size, traces};
+use crate::log_on_log::{AssumedValues, Case, Load, Setting, run_settings, size, traces};
 use crate::session::Session;
 use crate::statements::Statements;
 use crate::table::{Table, number};
@@ -10,14 +10,14 @@ use crate::table::{Table, number};
 const UPPERS: [u32; 5] = [64, 128, 256, 512, 2048];
 const LOWERS: [u32; 9] = [16, 32, 64, 128, 256, 512, 1024, 2048, 4096];
 
-/// A reading of the figure's capacity ratio.
+/// Interpretation of the capacity ratio in the figure.
 struct Panel {
     name: &'static str,
     upper_spare: f64,
-    /// Spare factor of the FTL, if it is not assumed.
+    /// Spare factor of the FTL, if it is not the assumed one.
     lower_spare: Option<f64>,
     trim: &'static str,
-    /// Share of its segments that the log keeps erased, and thus trimmed, at any time; the minimum if zero.
+    /// Share of its segments that the log always keeps erased, and thus trimmed; 0 means the minimum.
     kept_erased: f64,
 }
 
@@ -25,8 +25,8 @@ const fn panel(name: &'static str, upper_spare: f64) -> Panel {
     Panel { name, upper_spare, lower_spare: None, trim: "true", kept_erased: 0.0 }
 }
 
-/// The log's reserve is 10 % or 30 % of the capacity of the FTL. In the last three panels, the reserve becomes known to
-/// the FTL in different ways. Each page is trimmed when it is invalidated; or the log keeps a fifth of its segments
+/// The log's reserve is 10 % or 30 % of the capacity of the FTL. In the last three panels, the FTL learns of the
+/// reserve in different ways. Each page is trimmed when it is invalidated; or the log keeps a fifth of its segments
 /// erased; or the log takes 10 % of a smaller space, and the FTL has the rest.
 const PANELS: [Panel; 5] = [
     panel("90", 0.1),
@@ -37,9 +37,9 @@ const PANELS: [Panel; 5] = [
 ];
 
 /// Number of panels that are also run with a trace.
-const TRACED: usize = 2;
+const TRACE_PANELS: usize = 2;
 
-/// Curve of an upper segment size in a panel.
+/// Curve for one upper segment size in a panel.
 struct Curve<'a> {
     load: &'static str,
     panel: &'static str,
@@ -60,14 +60,14 @@ impl Curve<'_> {
         self.cases.iter().find(|case| case.setting.lower_kib == lower_kib).map(Case::total)
     }
 
-    /// Returns the growth of TCWA from lower segments of this size to those of twice the size.
+    /// Returns the growth of TCWA from lower segments of this size to lower segments of twice the size.
     fn growth(&self, lower_kib: u32) -> Option<f64> {
         Some(self.at(2 * lower_kib)? - self.at(lower_kib)?)
     }
 
-    /// Returns the largest lower segment up to which the FTL copies less than a tenth of its incoming pages.
+    /// Returns the largest lower segment size up to which the FTL copies less than a tenth of its incoming pages.
     fn onset(&self) -> u32 {
-        let quiet = |case: &&Case| case.of(|outcome| outcome.lower).mean < 1.1;
+        let quiet = |case: &&Case| case.interval(|outcome| outcome.lower).mean < 1.1;
         self.cases.iter().take_while(quiet).last().map_or(0, |case| case.setting.lower_kib)
     }
 
@@ -80,10 +80,10 @@ impl Curve<'_> {
     }
 }
 
-fn settings(assumed: Assumed, traces: Vec<Load>) -> Vec<(&'static str, Setting)> {
+fn settings(assumed: AssumedValues, traces: Vec<Load>) -> Vec<(&'static str, Setting)> {
     let mut settings = Vec::new();
     for (load, panels) in
-        [(Load::Oltp, PANELS.len())].into_iter().chain(traces.into_iter().map(|load| (load, TRACED)))
+        [(Load::Oltp, PANELS.len())].into_iter().chain(traces.into_iter().map(|load| (load, TRACE_PANELS)))
     {
         for panel in &PANELS[..panels] {
             for (upper_kib, lower_kib) in
@@ -98,11 +98,11 @@ fn settings(assumed: Assumed, traces: Vec<Load>) -> Vec<(&'static str, Setting)>
                     lower_spare: lower_spare.unwrap_or(assumed.ftl_spare),
                     trim,
                     load,
-                    ..Setting::of(assumed)
+                    ..Setting::new(assumed)
                 };
                 if panel.kept_erased > 0.0 {
-                    let kept = panel.kept_erased * f64::from(setting.shown_mib() * 1024 / upper_kib);
-                    setting.pools[0] = Some(kept as u32);
+                    let erased = panel.kept_erased * f64::from(setting.ftl_mib() * 1024 / upper_kib);
+                    setting.low_watermarks[0] = Some(erased as u32);
                 }
                 settings.push((panel.name, setting));
             }
@@ -113,7 +113,7 @@ fn settings(assumed: Assumed, traces: Vec<Load>) -> Vec<(&'static str, Setting)>
 
 pub fn run(session: &Session) -> Result<(), Failure> {
     let (panels, settings): (Vec<_>, Vec<_>) =
-        settings(Assumed::of(session)?, traces(session)).into_iter().unzip();
+        settings(AssumedValues::from_session(session)?, traces(session)).into_iter().unzip();
     let cases = run_settings(session, settings)?;
     let mut curves: Vec<Curve> = Vec::new();
     for (at, cases) in cases.chunks(LOWERS.len()).enumerate() {
@@ -125,14 +125,14 @@ pub fn run(session: &Session) -> Result<(), Failure> {
             cases,
         });
     }
-    write(session, &curves)?;
+    publish(session, &curves)?;
     for chunk in curves.chunks(UPPERS.len()) {
         draw(session, chunk)?;
     }
     check(&curves).publish(session)
 }
 
-fn write(session: &Session, curves: &[Curve]) -> Result<(), Failure> {
+fn publish(session: &Session, curves: &[Curve]) -> Result<(), Failure> {
     let mut table = Table::new(&[
         "load",
         "panel",
@@ -157,24 +157,24 @@ fn write(session: &Session, curves: &[Curve]) -> Result<(), Failure> {
         "upper_wa",
     ]);
     for curve in curves {
-        let place = || vec![curve.load.to_owned(), curve.panel.to_owned(), curve.upper_kib.to_string()];
+        let key = || vec![curve.load.to_owned(), curve.panel.to_owned(), curve.upper_kib.to_string()];
         for case in curve.cases {
-            let total = case.of(|outcome| outcome.total);
-            let mut row = place();
+            let total = case.interval(|outcome| outcome.total);
+            let mut row = key();
             row.extend([case.setting.lower_kib.to_string()]);
-            let upper = case.of(|outcome| outcome.upper).mean;
-            let lower = case.of(|outcome| outcome.lower).mean;
-            let both = case.of(|outcome| outcome.moved_by_both).mean;
-            let again = case.of(|outcome| outcome.moved_again).mean;
-            let values = [total.mean, total.half_width, upper, lower, case.scatter(), both, again];
+            let upper = case.interval(|outcome| outcome.upper).mean;
+            let lower = case.interval(|outcome| outcome.lower).mean;
+            let moved_by_both = case.interval(|outcome| outcome.moved_by_both).mean;
+            let again = case.interval(|outcome| outcome.moved_again).mean;
+            let values = [total.mean, total.half_width, upper, lower, case.scatter(), moved_by_both, again];
             row.extend(values.map(|value| number(value, 4)));
             table.push(row);
         }
         let best =
             curve.cases.iter().min_by(|a, b| a.total().total_cmp(&b.total())).expect("a curve has cases");
-        let mut row = place();
+        let mut row = key();
         row.extend([curve.knee().to_string(), curve.onset().to_string(), best.setting.lower_kib.to_string()]);
-        row.extend([best.total(), best.of(|outcome| outcome.upper).mean].map(|value| number(value, 4)));
+        row.extend([best.total(), best.interval(|outcome| outcome.upper).mean].map(|value| number(value, 4)));
         knees.push(row);
     }
     table.write(session, "data")?;
@@ -196,10 +196,10 @@ fn check(curves: &[Curve]) -> Statements {
     );
     let up_to = |curve: &Curve| {
         let small = curve.cases.iter().filter(|case| case.setting.lower_kib <= curve.upper_kib);
-        Some(small.into_iter().all(|case| case.of(|outcome| outcome.lower).mean < 1.001))
+        Some(small.into_iter().all(|case| case.interval(|outcome| outcome.lower).mean < 1.001))
     };
     statements.check("the lower WA is 1 where lower <= upper", at_upper(&up_to));
-    let twin = |curve: &Curve, panel: &str| {
+    let panel_curve = |curve: &Curve, panel: &str| {
         curves.iter().find(|other| {
             other.panel == panel && other.load == curve.load && other.upper_kib == curve.upper_kib
         })
@@ -208,11 +208,11 @@ fn check(curves: &[Curve]) -> Statements {
         let pairs: Vec<(&Curve, &Curve)> = curves
             .iter()
             .filter(|curve| curve.panel == "90")
-            .filter_map(|curve| Some((curve, twin(curve, panel)?)))
+            .filter_map(|curve| Some((curve, panel_curve(curve, panel)?)))
             .collect();
-        let knees = pairs.iter().map(|(curve, twin)| (curve.name(), twin.knee() > curve.knee()));
+        let knees = pairs.iter().map(|(curve, other)| (curve.name(), other.knee() > curve.knee()));
         statements.check(&format!("the knee is at a larger lower segment in panel {panel}"), knees);
-        let onsets = pairs.iter().map(|(curve, twin)| (curve.name(), twin.onset() > curve.onset()));
+        let onsets = pairs.iter().map(|(curve, other)| (curve.name(), other.onset() > curve.onset()));
         statements.check(&format!("the FTL is quiet up to a larger segment in panel {panel}"), onsets);
     }
     let smaller_lower_is_best = |curve: &Curve| {
@@ -238,10 +238,10 @@ fn draw(session: &Session, curves: &[Curve]) -> Result<(), Failure> {
     let series: Vec<Series> = curves
         .iter()
         .map(|curve| {
-            let place = |case: &Case| f64::from(case.setting.lower_kib).log2();
-            let points = curve.cases.iter().map(|case| (place(case), case.of(|outcome| outcome.total)));
+            let x_of = |case: &Case| f64::from(case.setting.lower_kib).log2();
+            let points = curve.cases.iter().map(|case| (x_of(case), case.interval(|outcome| outcome.total)));
             let name = format!("upper segment {}", size(curve.upper_kib));
-            Series { name, points: points.collect(), joined: true }
+            Series { name, points: points.collect(), has_line: true }
         })
         .collect();
     let (load, panel) = (curves[0].load, curves[0].panel);

@@ -2,23 +2,23 @@
 
 use crate::Failure;
 use crate::chart::{Chart, Series};
-use crate::log_on_log::{Assumed, Case, Setting, run_settings, size};
+use crate::log_on_log::{AssumedValues, Case, Setting, run_settings, size};
 use crate::session::Session;
-use crate::statements::{Statements, rises};
+use crate::statements::{Statements, is_rising};
 use crate::table::{Table, number};
 
 const RATIOS: [f64; 6] = [0.95, 0.9, 0.8, 0.7, 0.6, 0.5];
 const UPPERS: [u32; 5] = [64, 128, 256, 512, 1024];
 const LOWERS: [u32; 2] = [256, 1024];
 
-/// Share of its reserve that the log keeps erased: the minimum, and half.
-const READINGS: [(&str, f64); 2] = [("lazy", 0.0), ("eager", 0.5)];
+/// Share of its reserve that the log keeps erased: the minimum, or half.
+const RESERVE_MODES: [(&str, f64); 2] = [("lazy", 0.0), ("eager", 0.5)];
 
 const TRIMS: [(&str, &str); 2] = [("on", "true"), ("off", "false")];
 
 /// Results of the upper segment sizes on one stack.
 struct Row<'a> {
-    reading: &'static str,
+    reserve_mode: &'static str,
     trim: &'static str,
     ratio: f64,
     lower_kib: u32,
@@ -27,7 +27,7 @@ struct Row<'a> {
 
 impl Row<'_> {
     fn name(&self) -> String {
-        format!("{}, lower {}, ratio {}", self.reading, size(self.lower_kib), self.ratio)
+        format!("{}, lower {}, ratio {}", self.reserve_mode, size(self.lower_kib), self.ratio)
     }
 
     fn total(&self, upper_kib: u32) -> f64 {
@@ -35,47 +35,54 @@ impl Row<'_> {
         self.cases[at].total()
     }
 
-    /// Returns the TCWA of upper segments whose size satisfies `wanted`.
-    fn totals(&self, wanted: impl Fn(u32) -> bool) -> impl Iterator<Item = f64> {
-        UPPERS.into_iter().filter(move |upper| wanted(*upper)).map(|upper| self.total(upper))
+    /// Returns the TCWA for those upper segment sizes that `selects` accepts.
+    fn totals(&self, selects: impl Fn(u32) -> bool) -> impl Iterator<Item = f64> {
+        UPPERS.into_iter().filter(move |upper| selects(*upper)).map(|upper| self.total(upper))
     }
 
     fn best(&self) -> u32 {
-        let least = |a: &u32, b: &u32| self.total(*a).total_cmp(&self.total(*b));
-        UPPERS.into_iter().min_by(least).expect("there are sizes")
+        let by_total = |a: &u32, b: &u32| self.total(*a).total_cmp(&self.total(*b));
+        UPPERS.into_iter().min_by(by_total).expect("there are sizes")
     }
 }
 
 pub fn run(session: &Session) -> Result<(), Failure> {
-    let assumed = Assumed::of(session)?;
-    let (mut settings, mut places) = (Vec::new(), Vec::new());
-    for (reading, share) in READINGS {
+    let assumed = AssumedValues::from_session(session)?;
+    let (mut settings, mut keys) = (Vec::new(), Vec::new());
+    for (reserve_mode, share) in RESERVE_MODES {
         for (trim, rule) in TRIMS {
             for lower_kib in LOWERS {
                 for ratio in RATIOS {
-                    places.push((reading, trim, ratio, lower_kib));
-                    let of = |upper_kib| setting(assumed, upper_kib, lower_kib, ratio, share, rule);
-                    settings.extend(UPPERS.map(of));
+                    keys.push((reserve_mode, trim, ratio, lower_kib));
+                    let setting_of = |upper_kib| setting(assumed, upper_kib, lower_kib, ratio, share, rule);
+                    settings.extend(UPPERS.map(setting_of));
                 }
             }
         }
     }
     let cases = run_settings(session, settings)?;
     let mut rows: Vec<Row> = Vec::new();
-    for ((reading, trim, ratio, lower_kib), cases) in places.into_iter().zip(cases.chunks(UPPERS.len())) {
-        rows.push(Row { reading, trim, ratio, lower_kib, cases });
+    for ((reserve_mode, trim, ratio, lower_kib), cases) in keys.into_iter().zip(cases.chunks(UPPERS.len())) {
+        rows.push(Row { reserve_mode, trim, ratio, lower_kib, cases });
     }
     publish(session, &rows)?;
     check(&rows).publish(session)
 }
 
-fn setting(assumed: Assumed, upper_kib: u32, lower_kib: u32, ratio: f64, share: f64, trim: &str) -> Setting {
+fn setting(
+    assumed: AssumedValues,
+    upper_kib: u32,
+    lower_kib: u32,
+    ratio: f64,
+    share: f64,
+    trim: &str,
+) -> Setting {
     let upper_spare = 1.0 - ratio;
     let setting =
-        Setting { upper_kib, lower_kib, upper_spare, trim: trim.to_owned(), ..Setting::of(assumed) };
-    let kept = (share * upper_spare * f64::from(setting.shown_mib() * 1024 / upper_kib)) as u32;
-    let pools = [Some(kept).filter(|kept| *kept > 2), None];
-    Setting { pools, ..setting }
+        Setting { upper_kib, lower_kib, upper_spare, trim: trim.to_owned(), ..Setting::new(assumed) };
+    let erased = (share * upper_spare * f64::from(setting.ftl_mib() * 1024 / upper_kib)) as u32;
+    let pools = [Some(erased).filter(|kept| *kept > 2), None];
+    Setting { low_watermarks: pools, ..setting }
 }
 
 fn publish(session: &Session, rows: &[Row]) -> Result<(), Failure> {
@@ -92,35 +99,35 @@ fn publish(session: &Session, rows: &[Row]) -> Result<(), Failure> {
     ]);
     let mut best = Table::new(&["reading", "trim", "lower_kib", "ratio", "best_upper_kib", "tcwa_at_best"]);
     for row in rows {
-        let place = || {
-            let [reading, trim] = [row.reading, row.trim].map(str::to_owned);
-            vec![reading, trim, row.lower_kib.to_string(), row.ratio.to_string()]
+        let key = || {
+            let [reserve_mode, trim] = [row.reserve_mode, row.trim].map(str::to_owned);
+            vec![reserve_mode, trim, row.lower_kib.to_string(), row.ratio.to_string()]
         };
         for case in row.cases {
-            let total = case.of(|outcome| outcome.total);
+            let total = case.interval(|outcome| outcome.total);
             let (upper, lower) =
-                (case.of(|outcome| outcome.upper).mean, case.of(|outcome| outcome.lower).mean);
+                (case.interval(|outcome| outcome.upper).mean, case.interval(|outcome| outcome.lower).mean);
             let values = [upper, lower, total.mean, total.half_width].map(|value| number(value, 4));
-            table.push(
-                place().into_iter().chain([case.setting.upper_kib.to_string()]).chain(values).collect(),
-            );
+            table.push(key().into_iter().chain([case.setting.upper_kib.to_string()]).chain(values).collect());
         }
         let found = row.best();
         let values = [found.to_string(), number(row.total(found), 4)];
-        best.push(place().into_iter().chain(values).collect());
+        best.push(key().into_iter().chain(values).collect());
     }
     table.write(session, "data")?;
     best.publish(session, "best")?;
-    for (reading, _) in READINGS {
-        draw(session, reading, rows)?;
+    for (reserve_mode, _) in RESERVE_MODES {
+        draw(session, reserve_mode, rows)?;
     }
     Ok(())
 }
 
 /// Draws TCWA over the capacity ratio with lower segments of 256 KiB and TRIM.
-fn draw(session: &Session, reading: &str, rows: &[Row]) -> Result<(), Failure> {
-    let shown =
-        || rows.iter().filter(|row| row.reading == reading && row.trim == "on" && row.lower_kib == LOWERS[0]);
+fn draw(session: &Session, reserve_mode: &str, rows: &[Row]) -> Result<(), Failure> {
+    let shown = || {
+        rows.iter()
+            .filter(|row| row.reserve_mode == reserve_mode && row.trim == "on" && row.lower_kib == LOWERS[0])
+    };
     let series: Vec<Series> = UPPERS
         .into_iter()
         .map(|upper| {
@@ -128,9 +135,10 @@ fn draw(session: &Session, reading: &str, rows: &[Row]) -> Result<(), Failure> {
             Series::line(name, shown().map(|row| (row.ratio, row.total(upper))))
         })
         .collect();
-    let title = format!("TCWA over the capacity ratio, {reading} log, lower segment {}", size(LOWERS[0]));
+    let title =
+        format!("TCWA over the capacity ratio, {reserve_mode} log, lower segment {}", size(LOWERS[0]));
     let chart = Chart { title: &title, x: "upper/lower capacity ratio", y: "TCWA" };
-    chart.draw(session, reading, &series)
+    chart.draw(session, reserve_mode, &series)
 }
 
 fn check(rows: &[Row]) -> Statements {
@@ -139,8 +147,9 @@ fn check(rows: &[Row]) -> Statements {
         let trimmed = rows.iter().filter(|row| row.trim == "on" && wanted(row));
         trimmed.map(|row| (row.name(), holds(row))).collect()
     };
-    let upper_rises =
-        each(&|_| true, &|row| rises(row.cases.iter().map(|case| case.of(|outcome| outcome.upper).mean)));
+    let upper_rises = each(&|_| true, &|row| {
+        is_rising(row.cases.iter().map(|case| case.interval(|outcome| outcome.upper).mean))
+    });
     statements.check("a smaller upper segment gives a smaller FSWA", upper_rises);
     let smaller_wins = |row: &Row| {
         let small = row.totals(|upper| upper < row.lower_kib).fold(f64::MAX, f64::min);
@@ -179,18 +188,21 @@ fn check_trim(rows: &[Row], statements: &mut Statements) {
         rows.iter().filter(|row| row.trim == "on").flat_map(|on| {
             let same = |off: &&Row| {
                 off.trim == "off"
-                    && (off.reading, off.lower_kib, off.ratio) == (on.reading, on.lower_kib, on.ratio)
+                    && (off.reserve_mode, off.lower_kib, off.ratio)
+                        == (on.reserve_mode, on.lower_kib, on.ratio)
             };
             let off = rows.iter().find(same).expect("each stack runs with and without TRIM");
             UPPERS.into_iter().map(move |upper| (on, upper, off.total(upper) / on.total(upper)))
         })
     };
     for (side, smaller) in [("upper < lower", true), ("upper >= lower", false)] {
-        for (reading, _) in READINGS {
+        for (reserve_mode, _) in RESERVE_MODES {
             let cases = pairs()
-                .filter(|(row, upper, _)| row.reading == reading && (*upper < row.lower_kib) == smaller)
+                .filter(|(row, upper, _)| {
+                    row.reserve_mode == reserve_mode && (*upper < row.lower_kib) == smaller
+                })
                 .map(|(row, upper, cost)| (format!("{}, upper {}", row.name(), size(upper)), cost > 1.05));
-            let statement = format!("TRIM is critical: off costs more than 5 % ({reading} {side})");
+            let statement = format!("TRIM is critical: off costs more than 5 % ({reserve_mode} {side})");
             statements.check(&statement, cases.collect::<Vec<_>>());
         }
     }

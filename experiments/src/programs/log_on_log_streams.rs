@@ -1,10 +1,10 @@
-//! Yang et al. (2014), sec. 4.2, 4.4 and Table 1: `m` streams of a log on `n` streams of the FTL. Without metadata.
+//! Yang et al. (2014), sec. 4.2, 4.4 and Table 1: `m` streams of a log on `n` streams of the FTL, without metadata.
 
 use crate::Failure;
 use crate::chart::{Chart, Series};
-use crate::log_on_log::{Assumed, Case, Load, Outcome, Setting, run_settings, size};
+use crate::log_on_log::{AssumedValues, Case, Load, Outcome, Setting, run_settings, size};
 use crate::session::Session;
-use crate::statements::{Statements, falls, rises};
+use crate::statements::{Statements, is_falling, is_rising};
 use crate::table::{Table, number};
 
 const LOWER_KIB: u32 = 256;
@@ -33,7 +33,7 @@ const FAMILIES: [(&str, [(u32, &str); 4]); 2] = [
     ),
 ];
 
-/// Placements of the FTL; the last two follow the log's streams, two and six of them.
+/// Placements of the FTL; the last two follow the streams of the log, of which there are two and six.
 const LOWERS: [(&str, &str); 4] = [
     ("1", "\"single\""),
     ("1 and cleaning", "\"double\""),
@@ -41,7 +41,7 @@ const LOWERS: [(&str, &str); 4] = [
     ("6 by stream", "{ kind = \"host_hint\", streams = 6 }"),
 ];
 
-/// Results of a load, a family, an upper segment size and an FTL, over the number of streams.
+/// Results for a load, a family, an upper segment size and an FTL, over the number of streams.
 struct Curve<'a> {
     load: &'static str,
     family: &'static str,
@@ -56,14 +56,14 @@ impl Curve<'_> {
     }
 
     fn over_streams(&self, field: fn(&Outcome) -> f64) -> Vec<f64> {
-        self.cases.iter().map(|case| case.of(field).mean).collect()
+        self.cases.iter().map(|case| case.interval(field).mean).collect()
     }
 }
 
 pub fn run(session: &Session) -> Result<(), Failure> {
-    let assumed = Assumed::of(session)?;
-    let upper_spare = session.assumed("log_on_log/log-spare")?;
-    let pool = session.assumed("log_on_log/streams-pool")? as u32;
+    let assumed = AssumedValues::from_session(session)?;
+    let upper_spare = session.assumed_value("log_on_log/log-spare")?;
+    let pool = session.assumed_value("log_on_log/streams-pool")? as u32;
     let (mut settings, mut places) = (Vec::new(), Vec::new());
     for load in LOADS {
         for (family, placements) in FAMILIES {
@@ -75,9 +75,9 @@ pub fn run(session: &Session) -> Result<(), Failure> {
                         lower_kib: LOWER_KIB,
                         upper_spare,
                         placements: [placement, lower_placement].map(str::to_owned),
-                        pools: [Some(pool); 2],
+                        low_watermarks: [Some(pool); 2],
                         load: load.clone(),
-                        ..Setting::of(assumed)
+                        ..Setting::new(assumed)
                     }));
                 }
             }
@@ -114,11 +114,11 @@ fn publish(session: &Session, curves: &[Curve]) -> Result<(), Failure> {
         for (streams, case) in streams.into_iter().zip(curve.cases) {
             let mut row = vec![curve.load.to_owned(), curve.family.to_owned(), curve.upper_kib.to_string()];
             row.extend([curve.lower.to_owned(), streams.to_string()]);
-            let mean = |field: fn(&Outcome) -> f64| case.of(field).mean;
+            let mean = |field: fn(&Outcome) -> f64| case.interval(field).mean;
             let values = [
                 mean(|outcome| outcome.upper),
                 mean(|outcome| outcome.lower),
-                case.of(|outcome| outcome.lower).half_width,
+                case.interval(|outcome| outcome.lower).half_width,
                 mean(|outcome| outcome.total),
                 mean(|outcome| outcome.sequential),
                 mean(|outcome| outcome.stream_sequential),
@@ -131,8 +131,9 @@ fn publish(session: &Session, curves: &[Curve]) -> Result<(), Failure> {
         if curve.load == "oltp" && curve.family == "age_classes" && curve.upper_kib >= LOWER_KIB {
             let name = format!("upper {}, lower {}", size(curve.upper_kib), curve.lower);
             let points = streams.into_iter().zip(curve.cases);
-            let points = points.map(|(streams, case)| (f64::from(streams), case.of(|outcome| outcome.lower)));
-            series.push(Series { name, points: points.collect(), joined: true });
+            let points =
+                points.map(|(streams, case)| (f64::from(streams), case.interval(|outcome| outcome.lower)));
+            series.push(Series { name, points: points.collect(), has_line: true });
         }
     }
     table.publish(session, "data")?;
@@ -147,41 +148,41 @@ fn check(curves: &[Curve]) -> Statements {
         curves.iter().filter(|curve| wanted(curve)).map(|curve| (curve.name(), holds(curve))).collect()
     };
     let all = |_: &Curve| true;
-    let blind = |curve: &Curve| curve.lower.starts_with('1');
+    let ignores_streams = |curve: &Curve| curve.lower.starts_with('1');
     let device = |curve: &Curve| curve.over_streams(|outcome| outcome.lower);
     statements.check(
         "6 upper streams cause a higher device WA than 2 on one lower stream",
-        each(&blind, &|curve| device(curve)[3] > device(curve)[1]),
+        each(&ignores_streams, &|curve| device(curve)[3] > device(curve)[1]),
     );
     let copies = |curve: &Curve| curve.over_streams(|outcome| outcome.lower_copies);
     statements.check(
         "6 upper streams cause more pages copied by the device than 2 at equal host writes",
-        each(&blind, &|curve| copies(curve)[3] > copies(curve)[1]),
+        each(&ignores_streams, &|curve| copies(curve)[3] > copies(curve)[1]),
     );
     let total = |curve: &Curve| curve.over_streams(|outcome| outcome.total);
     statements.check(
         "ours: 6 upper streams cause a higher TCWA than 2 on one lower stream",
-        each(&blind, &|curve| total(curve)[3] > total(curve)[1]),
+        each(&ignores_streams, &|curve| total(curve)[3] > total(curve)[1]),
     );
     let sequential = |curve: &Curve| curve.over_streams(|outcome| outcome.sequential);
     statements.check(
         "what arrives is less sequential with each step to more upper streams",
-        each(&blind, &|curve| falls(sequential(curve))),
+        each(&ignores_streams, &|curve| is_falling(sequential(curve))),
     );
     let scatter = |curve: &Curve| curve.over_streams(|outcome| outcome.scatter.unwrap_or(f64::NAN));
     statements.check(
         "invalidation scatters over more lower segments with each step to more upper streams",
-        each(&blind, &|curve| rises(scatter(curve))),
+        each(&ignores_streams, &|curve| is_rising(scatter(curve))),
     );
     statements.check(
         "matching or larger segments do not overcome it: the device copies pages with 2 or more upper streams",
-        each(&|curve| blind(curve) && curve.upper_kib >= LOWER_KIB, &|curve| {
+        each(&|curve| ignores_streams(curve) && curve.upper_kib >= LOWER_KIB, &|curve| {
             device(curve)[1..].iter().all(|amplification| *amplification > 1.01)
         }),
     );
     let pairs = curves.chunks(LOWERS.len()).flat_map(|lowers| {
         let at = |lower: usize| device(&lowers[lower])[3];
-        let fewer_per_lower = falls([at(0), at(2), at(3)]);
+        let fewer_per_lower = is_falling([at(0), at(2), at(3)]);
         [(lowers[0].name(), fewer_per_lower)]
     });
     statements.check("6 upper streams: device WA falls with m/n from 6/1 over 6/2 to 6/6", pairs);

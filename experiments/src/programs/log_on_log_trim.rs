@@ -2,7 +2,7 @@
 
 use crate::Failure;
 use crate::chart::{Chart, Series};
-use crate::log_on_log::{Assumed, Case, Setting, run_settings};
+use crate::log_on_log::{AssumedValues, Case, Setting, run_settings};
 use crate::session::Session;
 use crate::small_log::{PAGES_PER_BLOCK, SmallLog};
 use crate::statements::Statements;
@@ -11,10 +11,10 @@ use crate::table::{Table, number};
 const LOWER_KIB: u32 = 256;
 const UPPERS: [u32; 6] = [64, 128, 192, 256, 384, 1024];
 
-/// Share of its segments that the log keeps erased: the minimum, and half of its reserve.
+/// Share of its segments that the log keeps erased: the minimum, or half of its reserve.
 const KEPT_ERASED: [f64; 2] = [0.016, 0.1];
 
-/// TRIM rules of the log. `BATCH` stands for the number of segments that make the given number of MiB.
+/// TRIM rules of the log. `BATCH` stands for the number of segments with the given size in MiB.
 const RULES: [(&str, &str); 10] = [
     ("off", "false"),
     ("segment", "true"),
@@ -30,9 +30,9 @@ const RULES: [(&str, &str); 10] = [
 
 pub fn run(session: &Session) -> Result<(), Failure> {
     let mut statements = Statements::default();
-    unit(session, &mut statements)?;
-    let (assumed, mut settings) = (Assumed::of(session)?, Vec::new());
-    let spare = session.assumed("log_on_log/trim-spare")?;
+    run_unit_scenarios(session, &mut statements)?;
+    let (assumed, mut settings) = (AssumedValues::from_session(session)?, Vec::new());
+    let spare = session.assumed_value("log_on_log/trim-spare")?;
     for kept_erased in KEPT_ERASED {
         for upper_kib in UPPERS {
             for (_, rule) in RULES {
@@ -43,18 +43,18 @@ pub fn run(session: &Session) -> Result<(), Failure> {
                     lower_kib: LOWER_KIB,
                     upper_spare: spare,
                     trim,
-                    ..Setting::of(assumed)
+                    ..Setting::new(assumed)
                 };
-                let kept = (kept_erased * f64::from(setting.shown_mib() * 1024 / upper_kib)) as u32;
-                settings.push(Setting { pools: [Some(kept), None], ..setting });
+                let erased = (kept_erased * f64::from(setting.ftl_mib() * 1024 / upper_kib)) as u32;
+                settings.push(Setting { low_watermarks: [Some(erased), None], ..setting });
             }
         }
     }
     let cases = run_settings(session, settings)?;
-    let groups: Vec<Group> = cases
+    let groups: Vec<RuleCases> = cases
         .chunks(RULES.len())
         .enumerate()
-        .map(|(at, cases)| Group {
+        .map(|(at, cases)| RuleCases {
             kept_erased: KEPT_ERASED[at / UPPERS.len()],
             upper_kib: UPPERS[at % UPPERS.len()],
             cases,
@@ -65,27 +65,28 @@ pub fn run(session: &Session) -> Result<(), Failure> {
     statements.publish(session)
 }
 
-/// Counts of the lower log in one order of the two cleanings.
-struct Order {
+/// Counts of the lower log for one order of the two cleanings.
+struct CleaningOrder {
     name: &'static str,
     trim: bool,
     device_first: bool,
-    /// Pages that the lower log copied in its first cleaning.
+    /// Number of pages that the lower log copied in its first cleaning.
     copied: u64,
-    /// Pages of the upper segment that were copied by both logs.
-    twice: u64,
-    /// Invalid pages among those that the lower log copied.
-    dead: u64,
-    /// Lower blocks that are partly invalid at the end.
-    holes: usize,
+    /// Number of pages of the upper segment that both logs copied.
+    copied_twice: u64,
+    /// Number of invalid pages among those that the lower log copied.
+    copied_invalid: u64,
+    /// Number of lower blocks that are partly invalid at the end.
+    partial_blocks: usize,
 }
 
-/// Repeats Figures 6 and 7 on blocks of eight pages and segments of four.
+/// Repeats Figures 6 and 7 with blocks of eight pages and segments of four pages.
 ///
-/// In the upper segment of pages 4 to 7, pages 4 and 6 are invalid for the upper log. The other half of its lower block
-/// is already invalid, and all other blocks hold more valid pages. The upper log moves pages 5 and 7 to pages 20 and
-/// 21, and trims the segment; three other writes make the lower log clean. The two orders of these steps are compared.
-fn order(name: &'static str, trim: bool, device_first: bool) -> Result<Order, Failure> {
+/// In the upper segment of pages 4 to 7, pages 4 and 6 are invalid for the upper log. The other half of its lower
+/// block is already invalid, and all other blocks hold more valid pages. The upper log moves pages 5 and 7 to pages
+/// 20 and 21, and trims the segment; three other writes trigger cleaning in the lower log. The two orders of these
+/// steps are compared.
+fn run_order(name: &'static str, trim: bool, device_first: bool) -> Result<CleaningOrder, Failure> {
     let mut log = SmallLog::new(7, 4 * PAGES_PER_BLOCK)?;
     log.write(0..4 * PAGES_PER_BLOCK)?;
     log.write([0, 1, 2, 3, 8, 9, 10, 16, 24, 25, 26, 8, 24, 25])?;
@@ -93,24 +94,32 @@ fn order(name: &'static str, trim: bool, device_first: bool) -> Result<Order, Fa
     for device in [device_first, !device_first] {
         if device {
             log.write([9, 10, 26])?;
-            dead = if device_first { log.copied_of([4, 6]) } else { log.copied_of(4..8) };
+            dead = if device_first { log.copied_pages_of([4, 6]) } else { log.copied_pages_of(4..8) };
         } else {
-            twice = log.copied_of([5, 7]);
+            twice = log.copied_pages_of([5, 7]);
             log.write([20, 21])?;
             if trim {
                 log.trim(4..8)?;
             }
         }
     }
-    Ok(Order { name, trim, device_first, copied: log.copied(), twice, dead, holes: log.partly_valid().len() })
+    Ok(CleaningOrder {
+        name,
+        trim,
+        device_first,
+        copied: log.copied_pages(),
+        copied_twice: twice,
+        copied_invalid: dead,
+        partial_blocks: log.partly_valid().len(),
+    })
 }
 
-fn unit(session: &Session, statements: &mut Statements) -> Result<(), Failure> {
+fn run_unit_scenarios(session: &Session, statements: &mut Statements) -> Result<(), Failure> {
     let orders = [
-        order("Figure 6 without TRIM, device first", false, true)?,
-        order("Figure 6 without TRIM, file system first", false, false)?,
-        order("Figure 7 with TRIM, device first", true, true)?,
-        order("Figure 7 with TRIM, file system first", true, false)?,
+        run_order("Figure 6 without TRIM, device first", false, true)?,
+        run_order("Figure 6 without TRIM, file system first", false, false)?,
+        run_order("Figure 7 with TRIM, device first", true, true)?,
+        run_order("Figure 7 with TRIM, file system first", true, false)?,
     ];
     let mut table = Table::new(&[
         "scenario",
@@ -120,23 +129,25 @@ fn unit(session: &Session, statements: &mut Statements) -> Result<(), Failure> {
         "partly_valid_blocks",
     ]);
     for order in &orders {
-        let values =
-            [order.copied, order.dead, order.twice, order.holes as u64].map(|value| value.to_string());
+        let values = [order.copied, order.copied_invalid, order.copied_twice, order.partial_blocks as u64]
+            .map(|value| value.to_string());
         table.push([order.name.replace(',', ";")].into_iter().chain(values).collect());
     }
     table.publish(session, "unit")?;
-    let each = |wanted: &dyn Fn(&Order) -> bool, holds: &dyn Fn(&Order) -> bool| -> Vec<(String, bool)> {
+    let each = |wanted: &dyn Fn(&CleaningOrder) -> bool,
+                holds: &dyn Fn(&CleaningOrder) -> bool|
+     -> Vec<(String, bool)> {
         orders
             .iter()
             .filter(|order| wanted(order))
             .map(|order| (order.name.to_owned(), holds(order)))
             .collect()
     };
-    let dead = each(&|order| !order.trim, &|order| order.dead > 0);
-    statements.check("unit: without TRIM the lower log copies pages that are dead above", dead);
-    let twice = each(&|order| order.device_first, &|order| order.twice == 2);
+    let cases = each(&|order| !order.trim, &|order| order.copied_invalid > 0);
+    statements.check("unit: without TRIM the lower log copies pages that are dead above", cases);
+    let twice = each(&|order| order.device_first, &|order| order.copied_twice == 2);
     statements.check("unit: if the device cleans first valid pages are copied by both", twice);
-    let holes = [("Figure 7".to_owned(), orders[2].holes > orders[0].holes)];
+    let holes = [("Figure 7".to_owned(), orders[2].partial_blocks > orders[0].partial_blocks)];
     statements
         .check("unit: a trim after the device has cleaned leaves one more lower segment partly valid", holes);
     let postponed = each(&|order| order.trim && !order.device_first, &|order| order.copied == 0);
@@ -144,14 +155,14 @@ fn unit(session: &Session, statements: &mut Statements) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Results of the rules on one shape of stack.
-struct Group<'a> {
+/// Results of the rules on one variant of the stack.
+struct RuleCases<'a> {
     kept_erased: f64,
     upper_kib: u32,
     cases: &'a [Case],
 }
 
-impl Group<'_> {
+impl RuleCases<'_> {
     fn name(&self) -> String {
         format!("upper {} KiB, {} % erased", self.upper_kib, 100.0 * self.kept_erased)
     }
@@ -165,7 +176,7 @@ impl Group<'_> {
     }
 }
 
-fn publish(session: &Session, groups: &[Group]) -> Result<(), Failure> {
+fn publish(session: &Session, groups: &[RuleCases]) -> Result<(), Failure> {
     let mut table = Table::new(&[
         "kept_erased",
         "upper_kib",
@@ -185,10 +196,10 @@ fn publish(session: &Session, groups: &[Group]) -> Result<(), Failure> {
     for group in groups {
         let mut points = Vec::new();
         for (at, ((rule, _), case)) in RULES.iter().zip(group.cases).enumerate() {
-            let total = case.of(|outcome| outcome.total);
+            let total = case.interval(|outcome| outcome.total);
             let mut row =
                 vec![group.kept_erased.to_string(), group.upper_kib.to_string(), (*rule).to_owned()];
-            let mean = |field: fn(&crate::log_on_log::Outcome) -> f64| case.of(field).mean;
+            let mean = |field: fn(&crate::log_on_log::Outcome) -> f64| case.interval(field).mean;
             let values = [
                 total.mean,
                 total.half_width,
@@ -199,13 +210,13 @@ fn publish(session: &Session, groups: &[Group]) -> Result<(), Failure> {
                 mean(|outcome| outcome.moved_again),
                 mean(|outcome| outcome.sequential),
                 case.scatter(),
-                mean(|outcome| outcome.trims_lost),
+                mean(|outcome| outcome.lost_trim_share),
             ];
             row.extend(values.map(|value| number(value, 4)));
             table.push(row);
             points.push((at as f64, total));
         }
-        series.push(Series { name: group.name(), points, joined: true });
+        series.push(Series { name: group.name(), points, has_line: true });
     }
     table.publish(session, "data")?;
     let title = "TCWA by TRIM rule, lower segment 256 KiB";
@@ -213,8 +224,8 @@ fn publish(session: &Session, groups: &[Group]) -> Result<(), Failure> {
     Chart { title, x, y: "TCWA" }.draw(session, "plot", &series)
 }
 
-fn check(statements: &mut Statements, groups: &[Group]) {
-    let each = |holds: &dyn Fn(&Group) -> bool| -> Vec<(String, bool)> {
+fn check(statements: &mut Statements, groups: &[RuleCases]) {
+    let each = |holds: &dyn Fn(&RuleCases) -> bool| -> Vec<(String, bool)> {
         groups.iter().map(|group| (group.name(), holds(group))).collect()
     };
     statements.check(
@@ -227,11 +238,11 @@ fn check(statements: &mut Statements, groups: &[Group]) {
     );
     statements.check(
         "even with TRIM the lower log fragments: it copies pages with segments trimmed",
-        each(&|group| group.case("segment").of(|outcome| outcome.lower_copies).mean > 0.001),
+        each(&|group| group.case("segment").interval(|outcome| outcome.lower_copies).mean > 0.001),
     );
     statements.check(
         "valid pages are copied by both layers with segments trimmed",
-        each(&|group| group.case("segment").of(|outcome| outcome.moved_by_both).mean > 0.001),
+        each(&|group| group.case("segment").interval(|outcome| outcome.moved_by_both).mean > 0.001),
     );
     statements.check(
         "the same view of validity is best: pages trimmed as they die give the least TCWA of all",

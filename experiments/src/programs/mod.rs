@@ -1,5 +1,5 @@
-//! Programs behind the items: one file each, and two lines here. The first line is its module, which makes the
-//! formatter find it; the second is the type of its settings.
+//! Programs that compute the items. A program needs a file, and two lines here. The first line is its module, by
+//! which the formatter finds the file; the second line is the type of its settings.
 
 mod answer_choices;
 mod answer_choices_predicted;
@@ -61,17 +61,17 @@ mod wear_levelling;
 mod zipf_classes;
 
 use crate::Failure;
-use crate::moving;
+use crate::moving_hot_set;
 use crate::session::{Calculation, Sampling, Scale, Session};
 use serde::de::DeserializeOwned;
 
 /// A program.
 pub struct Program {
-    /// Name in manifests.
+    /// Name of the program in manifests.
     pub name: &'static str,
     /// Runs the program in a session.
     pub run: fn(&Session) -> Result<(), Failure>,
-    /// Checks whether the program accepts these settings.
+    /// Returns an error if the program does not accept these settings.
     pub check: fn(&toml::Table) -> Result<(), Failure>,
 }
 
@@ -82,7 +82,7 @@ fn check<T: DeserializeOwned>(settings: &toml::Table) -> Result<(), Failure> {
     }
 }
 
-/// Defines the table of programs with the types of their settings.
+/// Defines the table of programs, with the types of their settings.
 macro_rules! programs {
     ($($name:ident: $settings:ty,)*) => {
         /// All programs.
@@ -92,8 +92,8 @@ macro_rules! programs {
 }
 
 programs! {
-    answer_choices: moving::Settings,
-    answer_choices_predicted: moving::Settings,
+    answer_choices: moving_hot_set::Settings,
+    answer_choices_predicted: moving_hot_set::Settings,
     answer_merging: Sampling,
     answer_merging_predicted: Calculation,
     cagc_beyond: Sampling,
@@ -152,7 +152,7 @@ programs! {
     zipf_classes: Sampling,
 }
 
-/// Returns the program called `name`.
+/// Returns the program with this name.
 ///
 /// # Errors
 ///

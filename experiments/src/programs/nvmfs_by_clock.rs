@@ -4,9 +4,9 @@
 use crate::Failure;
 use crate::chart::{Chart, Series};
 use crate::interval::{Interval, mean};
-use crate::nvmfs::clocked::{Case, Clocked, NVMFS, Outcome, missing};
 use crate::nvmfs::guest::NILFS2;
 use crate::nvmfs::stop::unless_interrupted;
+use crate::nvmfs::timed_mount::{Case, NVMFS, TimedOutcome, TimedResult, reason_not_to_measure};
 use crate::session::{Interrupted, Session};
 use crate::statements::Statements;
 use crate::table::Table;
@@ -20,23 +20,24 @@ use wearwell_nvmfs::workload::FILE_WORKLOADS;
 pub struct Settings {
     /// File systems that are compared with NVMFS.
     rivals: Vec<String>,
-    /// The workloads; all if empty.
+    /// Names of the workloads; all if empty.
     workloads: Vec<String>,
     /// Shares of the disk that the files take.
     utilisations: Vec<f64>,
-    /// Size of the disk.
+    /// Size of the disk in MiB.
     disk_mib: u64,
-    /// Ratio of the disk size to the size of NVRAM or page cache.
-    nvram_one_over: u64,
-    /// Bytes that a workload writes once its files are made, as a multiple of the disk.
+    /// Ratio of the size of the disk to the size of the NVRAM or page cache.
+    #[serde(rename = "nvram_one_over")]
+    nvram_divisor: u64,
+    /// Number of bytes that a workload writes after its files are made, as a multiple of the size of the disk.
     written: f64,
-    /// Factor by which the drive is slower than the paper's.
+    /// Factor by which the drive is slower than the paper's drive.
     slowed_by: u32,
-    /// Runs of each, with the seeds 1, 2, …
+    /// Number of runs of each case, with the seeds 1, 2, …
     runs: u64,
     /// Time limit of a run, in seconds of the machine.
     limit_seconds: u32,
-    /// Folder for the disk's content, on a tmpfs.
+    /// Folder on a tmpfs for the content of the disk.
     memory: PathBuf,
 }
 
@@ -52,7 +53,7 @@ impl Settings {
             workload: workload.to_owned(),
             utilisation,
             disk_mib: self.disk_mib,
-            cache_mib: self.disk_mib / self.nvram_one_over,
+            cache_mib: self.disk_mib / self.nvram_divisor,
             written_bytes: (self.written * (self.disk_mib << 20) as f64) as u64,
             slowed_by: self.slowed_by,
             seed,
@@ -66,19 +67,19 @@ struct Row {
     utilisation: f64,
     workload: &'static str,
     file_system: String,
-    runs: Vec<Clocked>,
-    /// Reason for missing results.
-    missing: &'static str,
+    runs: Vec<TimedResult>,
+    /// Reason why results are missing.
+    missing_reason: &'static str,
 }
 
 impl Row {
-    fn speed(&self) -> Interval {
-        let speed = |run: &Clocked| run.written_bytes as f64 / 1e6 / run.seconds;
-        Interval::of(&self.runs.iter().map(speed).collect::<Vec<_>>())
+    fn write_speed(&self) -> Interval {
+        let speed = |run: &TimedResult| run.written_bytes as f64 / 1e6 / run.seconds;
+        Interval::from_values(&self.runs.iter().map(speed).collect::<Vec<_>>())
     }
 
-    fn mean(&self, of: impl Fn(&Clocked) -> f64) -> f64 {
-        mean(&self.runs, of)
+    fn mean(&self, field: impl Fn(&TimedResult) -> f64) -> f64 {
+        mean(&self.runs, field)
     }
 
     fn name(&self) -> String {
@@ -93,27 +94,27 @@ fn measure(session: &Session, settings: &Settings) -> Result<Vec<Row>, Failure> 
         for workload in settings.workloads() {
             for system in &systems {
                 let file_system = (*system).to_owned();
-                rows.push(Row { utilisation, workload, file_system, runs: Vec::new(), missing: "" });
+                rows.push(Row { utilisation, workload, file_system, runs: Vec::new(), missing_reason: "" });
                 let seeds = 1..=settings.runs;
                 cases.extend(seeds.map(|seed| settings.case(system, workload, utilisation, seed)));
             }
         }
     }
-    session.has_to_undo();
-    session.stays_here("it measures this machine by the clock, and mounts file systems on it");
-    let measured = session.each("file system by the clock", &cases, |case| {
+    session.require_clean_up();
+    session.require_local("it measures this machine by the clock, and mounts file systems on it");
+    let measured = session.compute_each("file system by the clock", &cases, |case| {
         let measured = unless_interrupted(session, || case.measure(&settings.memory));
         if session.flow().is_break() { Err(Interrupted.into()) } else { measured }
     })?;
     for (row, runs) in rows.iter_mut().zip(measured.chunks(settings.runs as usize)) {
         for run in runs {
             match run {
-                Outcome::Measured(clocked) => row.runs.push(*clocked),
-                Outcome::NoRoom => row.missing = "no room",
-                Outcome::NotAtTheEnd => row.missing = "not at the end in time",
+                TimedOutcome::Measured(clocked) => row.runs.push(*clocked),
+                TimedOutcome::NoRoom => row.missing_reason = "no room",
+                TimedOutcome::TimedOut => row.missing_reason = "not at the end in time",
             }
         }
-        if !row.missing.is_empty() {
+        if !row.missing_reason.is_empty() {
             row.runs.clear();
         }
     }
@@ -121,15 +122,15 @@ fn measure(session: &Session, settings: &Settings) -> Result<Vec<Row>, Failure> 
 }
 
 /// Returns the results of NVMFS in the same case.
-fn ours<'a>(rows: &'a [Row], other: &Row) -> Option<&'a Row> {
+fn nvmfs_row<'a>(rows: &'a [Row], other: &Row) -> Option<&'a Row> {
     let same = |row: &&Row| row.workload == other.workload && row.utilisation == other.utilisation;
     rows.iter().filter(same).find(|row| row.file_system == NVMFS && !row.runs.is_empty())
 }
 
-/// Returns the advantage in speed of NVMFS over a rival, per cent, if both were measured.
+/// Returns by how many per cent NVMFS is faster than a rival, if both were measured.
 fn faster_percent(rows: &[Row], rival: &Row) -> Option<f64> {
-    let ours = ours(rows, rival).filter(|_| rival.file_system != NVMFS && !rival.runs.is_empty())?;
-    Some((ours.speed().mean / rival.speed().mean - 1.0) * 100.0)
+    let ours = nvmfs_row(rows, rival).filter(|_| rival.file_system != NVMFS && !rival.runs.is_empty())?;
+    Some((ours.write_speed().mean / rival.write_speed().mean - 1.0) * 100.0)
 }
 
 fn table(rows: &[Row]) -> Table {
@@ -149,11 +150,11 @@ fn table(rows: &[Row]) -> Table {
     for row in rows {
         let mut cells = vec![row.utilisation.to_string(), row.workload.to_owned(), row.file_system.clone()];
         if row.runs.is_empty() {
-            cells.extend([row.missing].into_iter().chain([""; 7]).map(str::to_owned));
+            cells.extend([row.missing_reason].into_iter().chain([""; 7]).map(str::to_owned));
             table.push(cells);
             continue;
         }
-        let speed = row.speed();
+        let speed = row.write_speed();
         cells.push(format!("{:.2}", speed.mean));
         cells.push(if speed.half_width.is_finite() {
             format!("{:.2}", speed.half_width)
@@ -164,7 +165,7 @@ fn table(rows: &[Row]) -> Table {
         cells.push(format!("{:.0}", row.mean(|run| run.busy_seconds / run.seconds * 100.0)));
         cells.push(format!("{:.0}", row.mean(|run| run.waited_seconds / run.seconds * 100.0)));
         cells.push(format!("{:.2}", row.mean(|run| run.sent_bytes as f64 / run.written_bytes as f64)));
-        let kib = |run: &Clocked| run.sent_bytes as f64 / 1024.0 / run.sent_requests.max(1) as f64;
+        let kib = |run: &TimedResult| run.sent_bytes as f64 / 1024.0 / run.sent_requests.max(1) as f64;
         cells.push(format!("{:.0}", row.mean(kib)));
         cells.push(faster_percent(rows, row).map_or(String::new(), |percent| format!("{percent:+.1}")));
         table.push(cells);
@@ -172,7 +173,7 @@ fn table(rows: &[Row]) -> Table {
     table
 }
 
-/// Returns the mean over the workloads, for each rival and for all.
+/// Returns the mean over the workloads, for each rival and for all rivals.
 fn averages(settings: &Settings, rows: &[Row]) -> Table {
     let mut table = Table::new(&["utilisation", "rival", "cases", "faster_percent"]);
     for &utilisation in &settings.utilisations {
@@ -207,7 +208,7 @@ fn statements(rows: &[Row]) -> Statements {
         };
         let all = rows.iter().filter(move |row| row.file_system == file_system && !row.runs.is_empty());
         all.filter_map(move |high| {
-            Some((high.workload.to_owned(), high.speed().mean / low(high)?.speed().mean))
+            Some((high.workload.to_owned(), high.write_speed().mean / low(high)?.write_speed().mean))
         })
     };
     for file_system in [NVMFS, NILFS2] {
@@ -232,9 +233,9 @@ fn draw(session: &Session, settings: &Settings, rows: &[Row]) -> Result<(), Fail
                 })
                 .filter_map(|row| {
                     let at = workloads.iter().position(|name| *name == row.workload)?;
-                    Some(((at + 1) as f64, row.speed()))
+                    Some(((at + 1) as f64, row.write_speed()))
                 });
-            Series { name: system.to_owned(), points: points.collect(), joined: false }
+            Series { name: system.to_owned(), points: points.collect(), has_line: false }
         });
         let title = format!("What a workload writes, files on {:.0} % of the disk", utilisation * 100.0);
         let chart = Chart { title: &title, x: &names.join(", "), y: "MB/s, in the drive's time" };
@@ -246,7 +247,7 @@ fn draw(session: &Session, settings: &Settings, rows: &[Row]) -> Result<(), Fail
 
 pub fn run(session: &Session) -> Result<(), Failure> {
     let settings: Settings = session.settings()?;
-    if let Some(reason) = missing() {
+    if let Some(reason) = reason_not_to_measure() {
         return Err(format!("skipped, as nothing can be mounted here: {reason}").into());
     }
     let rows = measure(session, &settings)?;

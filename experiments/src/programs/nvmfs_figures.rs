@@ -1,11 +1,11 @@
-//! Qiu and Reddy (2013), figures 6 to 11: requests of NVMFS and Conquest to their drive, the resulting cost of the
-//! drive, and throughput. For real file systems see `nvmfs_rivals`.
+//! Qiu and Reddy (2013), figures 6 to 11: requests of NVMFS and Conquest to their drive, the resulting cost on the
+//! drive, and throughput. The program `nvmfs_rivals` has real file systems.
 
 use crate::Failure;
-use crate::nvmfs::assumed::Assumed;
+use crate::nvmfs::assumed_values::AssumedValues;
 use crate::nvmfs::load::Load;
-use crate::nvmfs::simulate::{Simulated, Sizes};
-use crate::nvmfs::timed::Clock;
+use crate::nvmfs::simulate::{SimulatedFileSystem, Sizes};
+use crate::nvmfs::timed_replay::Clock;
 use crate::nvmfs::trial::Outcome;
 use crate::session::Session;
 use crate::table::Table;
@@ -17,11 +17,11 @@ use wearwell_nvmfs::workload::FILE_WORKLOADS;
 #[derive(Clone, Debug, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
-    /// Size of the SSD. A sixteenth of the paper's flash of 24 GB is 1536.
+    /// Size of the SSD in MiB. A sixteenth of the paper's flash of 24 GB is 1536 MiB.
     disk_mib: u64,
-    /// Size of the NVRAM.
+    /// Size of the NVRAM in MiB.
     nvram_mib: u64,
-    /// Data that a workload writes once its files are made.
+    /// Amount of data in MiB that a workload writes after its files are made.
     written_mib: u64,
     /// Seed of the workloads.
     seed: u64,
@@ -30,7 +30,7 @@ pub struct Settings {
     /// Names of the workloads; all four unless given.
     #[serde(default)]
     workloads: Vec<String>,
-    /// If not empty, runs NVMFS with these thresholds of free extents for recycling instead of the figures.
+    /// If not empty, NVMFS runs with these thresholds of free extents for recycling, in place of the figures.
     #[serde(default)]
     recycle_free: Vec<f64>,
 }
@@ -40,7 +40,7 @@ pub struct Settings {
 struct Point {
     utilisation: f64,
     load: Load,
-    simulated: Simulated,
+    simulated: SimulatedFileSystem,
     sizes: Sizes,
     clock: Clock,
 }
@@ -55,13 +55,14 @@ impl Settings {
         }
     }
 
-    /// Returns the file systems for each workload: those of the figures, or NVMFS with each threshold of free extents.
-    fn file_systems(&self, assumed: &Assumed) -> Vec<Simulated> {
+    /// Returns the file systems for each workload: those of the figures, or NVMFS with each threshold of free
+    /// extents.
+    fn file_systems(&self, assumed: &AssumedValues) -> Vec<SimulatedFileSystem> {
         if self.recycle_free.is_empty() {
-            return Simulated::all(assumed).into();
+            return SimulatedFileSystem::all(assumed).into();
         }
-        let [nvmfs, ..] = Simulated::all(assumed);
-        let with = |&recycle_free| Simulated {
+        let [nvmfs, ..] = SimulatedFileSystem::all(assumed);
+        let with = |&recycle_free| SimulatedFileSystem {
             options: Options { recycle_free, ..nvmfs.options.clone() },
             ..nvmfs.clone()
         };
@@ -70,15 +71,16 @@ impl Settings {
 
     /// Returns all outcomes, in the order of the tables.
     fn outcomes(&self, session: &Session) -> Result<Vec<Outcome>, Failure> {
-        let (sizes, assumed, clock) = (self.sizes(), Assumed::of(session)?, Clock::of(session)?);
+        let (sizes, assumed, clock) =
+            (self.sizes(), AssumedValues::from_session(session)?, Clock::from_session(session)?);
         let systems = self.file_systems(&assumed);
         let all = || FILE_WORKLOADS.iter().map(|entry| entry.name.to_owned()).collect();
         let workloads: Vec<String> = if self.workloads.is_empty() { all() } else { self.workloads.clone() };
         let mut points = Vec::new();
         for &utilisation in &self.utilisations {
             for workload in &workloads {
-                let load = assumed.sized(Load::named(workload));
-                let point = |simulated: &Simulated| Point {
+                let load = assumed.with_scaled_files(Load::named(workload));
+                let point = |simulated: &SimulatedFileSystem| Point {
                     utilisation,
                     load: load.clone(),
                     simulated: simulated.clone(),
@@ -88,14 +90,14 @@ impl Settings {
                 points.extend(systems.iter().map(point));
             }
         }
-        session.each("file system on two FTLs", &points, |point| {
+        session.compute_each("file system on two FTLs", &points, |point| {
             let Point { utilisation, load, simulated, sizes, clock } = point;
             simulated.play(load, *utilisation, sizes)?.evaluate(sizes.disk_bytes, clock)
         })
     }
 }
 
-/// Returns a table with a line per outcome, starting with its keys.
+/// Returns a table with a row per outcome, which begins with the keys.
 fn table(
     outcomes: &[Outcome],
     columns: &[&'static str],
@@ -140,15 +142,15 @@ fn erases(outcomes: &[Outcome]) -> Table {
         "fast_wa",
     ];
     table(outcomes, &columns, |outcome| {
-        let of = |(ftl, replayed): (usize, &crate::nvmfs::replay::Replayed)| {
+        let fields_of = |(ftl, replayed): (usize, &crate::nvmfs::replay::ReplayCounts)| {
             [
                 replayed.erases.to_string(),
-                format!("{:.0}", outcome.erases_a_gib(ftl)),
+                format!("{:.0}", outcome.erases_per_gib(ftl)),
                 number(replayed.erase_cost(), 2),
                 number(replayed.write_amplification(), 3),
             ]
         };
-        Some(outcome.replayed.iter().enumerate().flat_map(of).collect())
+        Some(outcome.replayed.iter().enumerate().flat_map(fields_of).collect())
     })
 }
 
@@ -166,14 +168,14 @@ fn throughput(outcomes: &[Outcome]) -> Table {
 
 fn cleaning(outcomes: &[Outcome]) -> Table {
     table(outcomes, &["recycled_blocks", "moved_blocks", "cleaning_efficiency"], |outcome| {
-        outcome.cleaned.map(|cleaned| {
+        outcome.cleaner_work.map(|cleaned| {
             let counts = [cleaned.recycled_blocks, cleaned.moved_blocks].map(|count| count.to_string());
             counts.into_iter().chain([number(cleaned.efficiency(), 3)]).collect()
         })
     })
 }
 
-/// Returns the effect of later recycling. `outcomes` repeats the values of `recycle_free` in a cycle.
+/// Returns a table of the effect of later recycling. `outcomes` repeats the values of `recycle_free` cyclically.
 fn recycling(recycle_free: &[f64], outcomes: &[Outcome]) -> Table {
     let mut table = Table::new(&[
         "utilisation",
@@ -188,7 +190,7 @@ fn recycling(recycle_free: &[f64], outcomes: &[Outcome]) -> Table {
     for (outcome, share) in outcomes.iter().zip(recycle_free.iter().cycle()) {
         let mut row = vec![outcome.utilisation.to_string(), outcome.workload.clone(), share.to_string()];
         row.push(format!("{:.3}", 1.0 / outcome.traffic()));
-        row.push(number(outcome.cleaned.and_then(|cleaned| cleaned.efficiency()), 3));
+        row.push(number(outcome.cleaner_work.and_then(|cleaned| cleaned.efficiency()), 3));
         row.push(outcome.replayed[0].erases.to_string());
         row.extend([0, 1].map(|drive| format!("{:.1}", outcome.throughput(drive))));
         table.push(row);
@@ -196,7 +198,8 @@ fn recycling(recycle_free: &[f64], outcomes: &[Outcome]) -> Table {
     table
 }
 
-/// Returns the advantage of NVMFS over Conquest and over itself without grouping, and the average over Conquest.
+/// Returns the advantage of NVMFS over Conquest and over NVMFS without grouping, and the average advantage over
+/// Conquest.
 fn advantages(settings: &Settings, outcomes: &[Outcome]) -> Table {
     let mut table = Table::new(&[
         "utilisation",
@@ -209,10 +212,10 @@ fn advantages(settings: &Settings, outcomes: &[Outcome]) -> Table {
         "throughput_planes_percent",
     ]);
     for &utilisation in &settings.utilisations {
-        let here: Vec<_> = outcomes.iter().filter(|outcome| outcome.utilisation == utilisation).collect();
+        let selected: Vec<_> = outcomes.iter().filter(|outcome| outcome.utilisation == utilisation).collect();
         let mut gains = Vec::new();
-        for ours in here.iter().filter(|outcome| outcome.file_system == "nvmfs") {
-            let same = here.iter().filter(|other| other.workload == ours.workload);
+        for ours in selected.iter().filter(|outcome| outcome.file_system == "nvmfs") {
+            let same = selected.iter().filter(|other| other.workload == ours.workload);
             for other in same.filter(|other| other.file_system != "nvmfs") {
                 let gain = [0, 1].map(|drive| percent(ours.throughput(drive), other.throughput(drive)));
                 if other.file_system == "conquest" {
@@ -220,7 +223,7 @@ fn advantages(settings: &Settings, outcomes: &[Outcome]) -> Table {
                 }
                 let mut row = vec![utilisation.to_string(), ours.workload.clone(), other.file_system.clone()];
                 row.push(signed(percent(ours.traffic(), other.traffic())));
-                let erases = [0, 1].map(|ftl| percent(ours.erases_a_gib(ftl), other.erases_a_gib(ftl)));
+                let erases = [0, 1].map(|ftl| percent(ours.erases_per_gib(ftl), other.erases_per_gib(ftl)));
                 row.extend(erases.map(signed));
                 row.extend(gain.map(signed));
                 table.push(row);
@@ -239,7 +242,7 @@ fn percent(ours: f64, other: f64) -> f64 {
     (ours / other - 1.0) * 100.0
 }
 
-/// Formats a difference; empty if both values are 0, such as erases in a short run.
+/// Formats a difference; empty if both values are 0, for example erases in a short run.
 fn signed(percent: f64) -> String {
     if percent.is_nan() { String::new() } else { format!("{percent:+.1}") }
 }

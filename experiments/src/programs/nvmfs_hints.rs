@@ -1,11 +1,11 @@
-//! Extensions of Qiu and Reddy (2013): the update likelihood by which NVMFS groups data, passed to the FTL as a stream;
-//! trims; extents that fill a superblock or straddle two.
+//! Extensions of Qiu and Reddy (2013): the update likelihood by which NVMFS groups data is sent to the FTL as a
+//! stream; trims; and extents that fill a superblock or straddle two superblocks.
 
 use crate::Failure;
-use crate::nvmfs::assumed::Assumed;
+use crate::nvmfs::assumed_values::AssumedValues;
 use crate::nvmfs::load::Load;
-use crate::nvmfs::replay::{Drive, Replayed, replay_on, written_pages};
-use crate::nvmfs::simulate::{Simulated, Sizes};
+use crate::nvmfs::replay::{Drive, ReplayCounts, replay_on, written_pages};
+use crate::nvmfs::simulate::{SimulatedFileSystem, Sizes};
 use crate::nvmfs::trial::Trial;
 use crate::session::Session;
 use crate::table::Table;
@@ -15,8 +15,8 @@ use wearwell_trace::{Op, Request, RequestBatch};
 
 const HALF_EXTENT_BYTES: u64 = 256 << 10;
 
-/// Use of streams in the FTL: all host writes in one stream, or one stream for each of the four likelihoods and one for
-/// none; moved pages have a separate stream in both.
+/// Use of streams in the FTL: all host writes in one stream, or a separate stream for each of the four likelihoods
+/// and one for unknown likelihood. Moved pages have a separate stream in both cases.
 const FTLS: [(&str, &str); 2] = [
     ("double", "placement = \"double\""),
     ("host_hint", "placement = { kind = \"host_hint\", streams = 5, cleaned = \"apart\" }"),
@@ -31,11 +31,11 @@ fn loads() -> [Load; 4] {
     [Load::named("postmark"), Load::named("fileserver"), Load::named("fio"), skewed("fio, zipf 0.9", 0.9)]
 }
 
-fn file_systems(assumed: &Assumed) -> Vec<Simulated> {
-    let [nvmfs, ..] = Simulated::all(assumed);
+fn file_systems(assumed: &AssumedValues) -> Vec<SimulatedFileSystem> {
+    let [nvmfs, ..] = SimulatedFileSystem::all(assumed);
     let groupings = [("update_likelihood", Grouping::UpdateLikelihood), ("lru", Grouping::Lru)];
     let each = groupings.map(|(name, grouping)| {
-        [true, false].map(|trim| Simulated {
+        [true, false].map(|trim| SimulatedFileSystem {
             name,
             options: Options { grouping, trim, ..nvmfs.options.clone() },
             ..nvmfs.clone()
@@ -45,7 +45,7 @@ fn file_systems(assumed: &Assumed) -> Vec<Simulated> {
 }
 
 /// Returns the requests shifted by half an extent, so that each extent starts in the middle of a block of its size.
-fn straddling(requests: &RequestBatch) -> RequestBatch {
+fn shift_by_half_extent(requests: &RequestBatch) -> RequestBatch {
     let mut all = RequestBatch::default();
     let half = Request {
         time_ns: 0,
@@ -64,20 +64,21 @@ fn straddling(requests: &RequestBatch) -> RequestBatch {
 struct Case {
     block_pages: u32,
     placement: String,
-    straddles: bool,
-    replayed: Replayed,
+    #[serde(rename = "straddles")]
+    is_shifted: bool,
+    replayed: ReplayCounts,
 }
 
 fn cases(trial: &Trial, shown_bytes: u64, block_pages: &[u32]) -> Result<Vec<Case>, Failure> {
-    let straddling = straddling(&trial.requests);
+    let straddling = shift_by_half_extent(&trial.requests);
     let mut cases = Vec::new();
     for &pages_per_block in block_pages {
         for (placement, ftl) in FTLS {
-            let drive = Drive::of_the_paper(shown_bytes, pages_per_block, ftl);
+            let drive = Drive::with_paper_reserve(shown_bytes, pages_per_block, ftl);
             let mut push = |requests, from, straddles| -> Result<(), Failure> {
                 let replayed = replay_on(requests, from, &drive)?;
                 let placement = placement.to_owned();
-                cases.push(Case { block_pages: pages_per_block, placement, straddles, replayed });
+                cases.push(Case { block_pages: pages_per_block, placement, is_shifted: straddles, replayed });
                 Ok(())
             };
             push(&trial.requests, trial.measured_from, false)?;
@@ -93,12 +94,12 @@ fn cases(trial: &Trial, shown_bytes: u64, block_pages: &[u32]) -> Result<Vec<Cas
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
-    /// Size of the SSD.
+    /// Size of the SSD in MiB.
     disk_mib: u64,
     /// Share of the SSD that the files take.
     utilisation: f64,
-    /// Pages per block or superblock: 64 are 256 KiB as in the paper, 128 an extent, 1024 eight extents, for which the
-    /// reserve of less than 504 MiB is too small.
+    /// Numbers of pages per block or superblock: 64 are 256 KiB as in the paper, 128 are an extent, and 1024 are eight
+    /// extents. For the last size, the reserve of less than 504 MiB is too small.
     block_pages: Vec<u32>,
 }
 
@@ -106,13 +107,13 @@ pub fn run(session: &Session) -> Result<(), Failure> {
     let Settings { disk_mib, utilisation, block_pages } = session.settings()?;
     let disk_bytes = disk_mib << 20;
     let sizes = Sizes::with_nvram(disk_bytes, 16, 2 * disk_bytes, 1);
-    let assumed = Assumed::of(session)?;
-    let (loads, systems) = (loads().map(|load| assumed.sized(load)), file_systems(&assumed));
+    let assumed = AssumedValues::from_session(session)?;
+    let (loads, systems) = (loads().map(|load| assumed.with_scaled_files(load)), file_systems(&assumed));
     let jobs: Vec<_> = loads
         .iter()
         .flat_map(|load| systems.iter().map(move |simulated| (load, simulated.clone(), sizes)))
         .collect();
-    let found = session.each("hints and trims", &jobs, |(load, simulated, sizes)| {
+    let found = session.compute_each("hints and trims", &jobs, |(load, simulated, sizes)| {
         let trial = simulated.play(load, utilisation, sizes)?;
         let sent = written_pages(&trial.requests, trial.measured_from..trial.requests.len());
         Ok((sent as f64 * 4096.0 / trial.written_bytes as f64, cases(&trial, disk_bytes, &block_pages)?))
@@ -130,7 +131,7 @@ pub fn run(session: &Session) -> Result<(), Failure> {
         "erase_cost",
     ]);
     for ((load, simulated, _), (traffic, cases)) in jobs.iter().zip(found) {
-        for Case { block_pages, placement, straddles, replayed } in cases {
+        for Case { block_pages, placement, is_shifted: straddles, replayed } in cases {
             let maybe = |value: Option<f64>| value.map_or(String::new(), |value| format!("{value:.3}"));
             let mut row = vec![load.name.replace(", ", " "), simulated.name.to_owned()];
             row.extend([simulated.options.trim.to_string(), (block_pages * 4).to_string()]);

@@ -1,55 +1,59 @@
-//! Comparison of NVMFS with recordings of real file systems, each pair under the same workload with the same bytes
-//! written: figures 6 to 11 of Qiu and Reddy (2013), and the advantage of NVMFS.
+//! Comparison of NVMFS with recordings of real file systems. Each pair is under the same workload with the same
+//! number of bytes written. The results are figures 6 to 11 of Qiu and Reddy (2013), and the advantage of NVMFS.
 
 use crate::Failure;
-use crate::nvmfs::assumed::Assumed;
+use crate::nvmfs::assumed_values::AssumedValues;
 use crate::nvmfs::load::Load;
-use crate::nvmfs::recording::{Known, Recording, shipped};
-use crate::nvmfs::simulate::{Simulated, Sizes};
-use crate::nvmfs::timed::Clock;
+use crate::nvmfs::recording::{FileSystemRecordingInfo, Recording, shipped};
+use crate::nvmfs::simulate::{SimulatedFileSystem, Sizes};
+use crate::nvmfs::timed_replay::Clock;
 use crate::nvmfs::trial::{Outcome, Trial};
-use crate::recordings::Known as _;
+use crate::recordings::RecordingInfo as _;
 use crate::session::Session;
 use crate::table::Table;
 use serde::{Deserialize, Serialize};
 
-/// A recording, and NVMFS under the same workload.
+/// A recording, and the results of NVMFS under the same workload.
 #[derive(Serialize, Deserialize)]
 struct Pair {
-    other: Outcome,
-    ours: Outcome,
+    #[serde(rename = "other")]
+    rival: Outcome,
+    #[serde(rename = "ours")]
+    nvmfs: Outcome,
 }
 
-fn pair(recording: &Recording, nvmfs: &Simulated, clock: &Clock) -> Result<Pair, Failure> {
+fn pair(recording: &Recording, nvmfs: &SimulatedFileSystem, clock: &Clock) -> Result<Pair, Failure> {
     let trial = Trial::from(recording);
-    let Known { disk_bytes, cache_bytes, seed, .. } = recording.known;
+    let FileSystemRecordingInfo { disk_bytes, cache_bytes, seed, .. } = recording.info;
     let sizes = Sizes { disk_bytes, nvram_bytes: cache_bytes, written_bytes: trial.written_bytes, seed };
     let other = trial.evaluate(disk_bytes, clock)?;
-    // The files have the sizes of the recording; assumed sizes do not apply.
+    // The files have the sizes of the recording, so assumed sizes do not apply.
     let ours = nvmfs.play(&Load::named(&trial.workload), trial.utilisation, &sizes)?;
-    Ok(Pair { other, ours: ours.evaluate(disk_bytes, clock)? })
+    Ok(Pair { rival: other, nvmfs: ours.evaluate(disk_bytes, clock)? })
 }
 
-/// Identity of a pair, so that a finished pair is not run again.
+/// Identity of a pair, by which a pair that is finished is not run again.
 #[derive(Serialize)]
 struct Point<'a> {
     name: String,
     checksum: &'a str,
-    nvmfs: &'a Simulated,
+    nvmfs: &'a SimulatedFileSystem,
     clock: Clock,
     #[serde(skip)]
     recording: &'a Recording,
 }
 
 fn pairs(session: &Session, recordings: &[Recording]) -> Result<Vec<Pair>, Failure> {
-    let (assumed, clock) = (Assumed::of(session)?, Clock::of(session)?);
-    let [nvmfs, ..] = Simulated::all(&assumed);
+    let (assumed, clock) = (AssumedValues::from_session(session)?, Clock::from_session(session)?);
+    let [nvmfs, ..] = SimulatedFileSystem::all(&assumed);
     let point = |recording| -> Point {
-        let Recording { known, .. }: &Recording = recording;
+        let Recording { info: known, .. }: &Recording = recording;
         Point { name: known.name(), checksum: &known.checksum, nvmfs: &nvmfs, clock, recording }
     };
     let points: Vec<Point> = recordings.iter().map(point).collect();
-    session.each("a recording and NVMFS", &points, |point| pair(point.recording, point.nvmfs, &point.clock))
+    session.compute_each("a recording and NVMFS", &points, |point| {
+        pair(point.recording, point.nvmfs, &point.clock)
+    })
 }
 
 fn numbers(outcome: &Outcome) -> Vec<String> {
@@ -58,10 +62,10 @@ fn numbers(outcome: &Outcome) -> Vec<String> {
     for replayed in &outcome.replayed {
         row.extend([replayed.erases.to_string(), maybe(replayed.erase_cost())]);
     }
-    row.extend([0, 1].map(|ftl| format!("{:.2}", outcome.programs_a_user_page(ftl))));
+    row.extend([0, 1].map(|ftl| format!("{:.2}", outcome.programs_per_user_page(ftl))));
     row.extend([0, 1].map(|drive| format!("{:.1}", outcome.throughput(drive))));
-    row.push(outcome.cleaned.map_or(String::new(), |cleaned| cleaned.recycled_blocks.to_string()));
-    let efficiency = outcome.cleaned.and_then(|cleaned| cleaned.efficiency());
+    row.push(outcome.cleaner_work.map_or(String::new(), |cleaned| cleaned.recycled_blocks.to_string()));
+    let efficiency = outcome.cleaner_work.and_then(|cleaned| cleaned.efficiency());
     row.push(efficiency.map_or(String::new(), |efficiency| format!("{efficiency:.2}")));
     row
 }
@@ -86,7 +90,7 @@ fn table(pairs: &[Pair]) -> Table {
         "nvmfs_faster_percent",
         "nvmfs_faster_planes_percent",
     ]);
-    for Pair { other, ours } in pairs {
+    for Pair { rival: other, nvmfs: ours } in pairs {
         let gain = [0, 1].map(|drive| (ours.throughput(drive) / other.throughput(drive) - 1.0) * 100.0);
         for (outcome, gain) in [(other, gain.map(|gain| format!("{gain:+.0}"))), (ours, Default::default())] {
             let mut row = vec![outcome.utilisation.to_string(), outcome.workload.clone()];
@@ -103,13 +107,13 @@ fn table(pairs: &[Pair]) -> Table {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
-    /// The workloads; all if empty.
+    /// Names of the workloads; all if empty.
     workloads: Vec<String>,
 }
 
 pub fn run(session: &Session) -> Result<(), Failure> {
     let Settings { workloads } = session.settings()?;
     let mut recordings = shipped()?;
-    recordings.retain(|one| workloads.is_empty() || workloads.contains(&one.known.workload));
+    recordings.retain(|one| workloads.is_empty() || workloads.contains(&one.info.workload));
     table(&pairs(session, &recordings)?).publish(session, "data")
 }

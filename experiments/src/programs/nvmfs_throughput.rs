@@ -1,13 +1,13 @@
-//! Qiu and Reddy (2013), figures 8 and 9, on the drive of their measurements: throughput of NVMFS and Conquest.
+//! Qiu and Reddy (2013), figures 8 and 9, on the drive that the paper measured: throughput of NVMFS and Conquest.
 
 use crate::Failure;
 use crate::interval::{Interval, mean};
-use crate::nvmfs::assumed::Assumed;
+use crate::nvmfs::assumed_values::AssumedValues;
+use crate::nvmfs::interpretation::Interpretation;
 use crate::nvmfs::load::Load;
-use crate::nvmfs::reading::Reading;
-use crate::nvmfs::simulate::{Simulated, Sizes};
-use crate::nvmfs::timed::Clock;
-use crate::nvmfs::timed::{Planes, timed_seconds};
+use crate::nvmfs::simulate::{SimulatedFileSystem, Sizes};
+use crate::nvmfs::timed_replay::Clock;
+use crate::nvmfs::timed_replay::{ReplayDrive, timed_seconds};
 use crate::session::Session;
 use crate::statements::Statements;
 use crate::table::Table;
@@ -18,27 +18,28 @@ use wearwell_nvmfs::workload::FILE_WORKLOADS;
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
-    /// Size of the SSD, unless another size is assumed.
+    /// Size of the SSD in MiB, unless another size is assumed.
     disk_mib: u64,
     /// Ratio of SSD size to NVRAM size.
-    nvram_one_over: u64,
+    #[serde(rename = "nvram_one_over")]
+    nvram_divisor: u64,
     /// Shares of the SSD that the files take.
     utilisations: Vec<f64>,
-    /// Bytes that a workload writes once its files are made, as multiples of the SSD.
+    /// Number of bytes that a workload writes after its files are made, as a multiple of the size of the SSD.
     written: Vec<f64>,
-    /// The drive.
-    drive: Planes,
-    /// Runs of each, with the seeds 1, 2, …
+    /// Drive for the replay.
+    drive: ReplayDrive,
+    /// Number of runs of each case, with the seeds 1, 2, …
     runs: u64,
 }
 
 impl Settings {
-    /// Returns the settings of a session, with the values of the paper's reading.
-    fn of(session: &Session) -> Result<Settings, Failure> {
+    /// Returns the settings of a session, with the values of the interpretation that fits the paper.
+    fn from_session(session: &Session) -> Result<Settings, Failure> {
         let mut settings: Settings = session.settings()?;
-        let one_over = std::slice::from_mut(&mut settings.nvram_one_over);
-        Reading::of(session)?.put_into(one_over, &mut settings.written)?;
-        settings.disk_mib = (settings.disk_mib as f64 * session.assumed("nvmfs/disk")?) as u64;
+        let one_over = std::slice::from_mut(&mut settings.nvram_divisor);
+        Interpretation::from_session(session)?.apply_to(one_over, &mut settings.written)?;
+        settings.disk_mib = (settings.disk_mib as f64 * session.assumed_value("nvmfs/disk")?) as u64;
         Ok(settings)
     }
 }
@@ -46,35 +47,37 @@ impl Settings {
 /// A file system under a workload.
 #[derive(Clone, Serialize)]
 struct Point {
-    simulated: Simulated,
+    simulated: SimulatedFileSystem,
     load: Load,
     utilisation: f64,
     sizes: Sizes,
-    drive: Planes,
+    drive: ReplayDrive,
     clock: Clock,
 }
 
 /// Throughput of a run.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-struct Speed {
-    /// Megabytes (10^6 bytes) that the workload wrote per second, with drive and memory one after the other.
-    mb_a_second: f64,
-    /// Mean size of a request to the drive, KiB.
-    kib_a_request: f64,
+struct Throughput {
+    /// Megabytes (10^6 bytes) that the workload wrote per second; drive and memory work one after the other.
+    #[serde(rename = "mb_a_second")]
+    mb_per_second: f64,
+    /// Mean size of a request to the drive in KiB.
+    #[serde(rename = "kib_a_request")]
+    kib_per_request: f64,
     /// Number of cleaned extents.
     recycled: u64,
 }
 
 impl Point {
-    fn speed(&self) -> Result<Speed, Failure> {
+    fn speed(&self) -> Result<Throughput, Failure> {
         let trial = self.simulated.play(&self.load, self.utilisation, &self.sizes)?;
         let (shown_bytes, clock) = (self.sizes.disk_bytes, &self.clock);
         let measured = timed_seconds(&trial.requests, trial.measured_from, shown_bytes, self.drive, clock)?;
         let (sent_bytes, requests) = trial.sent();
-        Ok(Speed {
-            mb_a_second: trial.written_bytes as f64 / 1e6 / (measured + trial.memory_seconds(clock)),
-            kib_a_request: sent_bytes as f64 / 1024.0 / requests.max(1) as f64,
-            recycled: trial.cleaned.map_or(0, |cleaned| cleaned.segments),
+        Ok(Throughput {
+            mb_per_second: trial.written_bytes as f64 / 1e6 / (measured + trial.memory_seconds(clock)),
+            kib_per_request: sent_bytes as f64 / 1024.0 / requests.max(1) as f64,
+            recycled: trial.cleaner_work.map_or(0, |cleaned| cleaned.segments),
         })
     }
 }
@@ -85,15 +88,15 @@ struct Row {
     written: f64,
     workload: &'static str,
     rival: &'static str,
-    ours: Vec<Speed>,
-    theirs: Vec<Speed>,
+    nvmfs: Vec<Throughput>,
+    rival_runs: Vec<Throughput>,
 }
 
 impl Row {
     fn gain(&self) -> Interval {
-        let pairs = self.ours.iter().zip(&self.theirs);
-        let gains = pairs.map(|(ours, theirs)| (ours.mb_a_second / theirs.mb_a_second - 1.0) * 100.0);
-        Interval::of(&gains.collect::<Vec<_>>())
+        let pairs = self.nvmfs.iter().zip(&self.rival_runs);
+        let gains = pairs.map(|(ours, theirs)| (ours.mb_per_second / theirs.mb_per_second - 1.0) * 100.0);
+        Interval::from_values(&gains.collect::<Vec<_>>())
     }
 }
 
@@ -123,11 +126,11 @@ fn table(rows: &[Row]) -> Table {
             row.written.to_string(),
             row.workload.to_owned(),
             row.rival.to_owned(),
-            format!("{:.1}", mean(&row.ours, |speed| speed.mb_a_second)),
-            format!("{:.1}", mean(&row.theirs, |speed| speed.mb_a_second)),
-            format!("{:.0}", mean(&row.ours, |speed| speed.kib_a_request)),
-            format!("{:.0}", mean(&row.theirs, |speed| speed.kib_a_request)),
-            format!("{:.0}", mean(&row.ours, |speed| speed.recycled as f64)),
+            format!("{:.1}", mean(&row.nvmfs, |speed| speed.mb_per_second)),
+            format!("{:.1}", mean(&row.rival_runs, |speed| speed.mb_per_second)),
+            format!("{:.0}", mean(&row.nvmfs, |speed| speed.kib_per_request)),
+            format!("{:.0}", mean(&row.rival_runs, |speed| speed.kib_per_request)),
+            format!("{:.0}", mean(&row.nvmfs, |speed| speed.recycled as f64)),
             format!("{:+.1}", gain.mean),
             shown(gain.half_width),
         ]);
@@ -136,15 +139,15 @@ fn table(rows: &[Row]) -> Table {
 }
 
 /// Returns the mean over the workloads, which the paper prints.
-fn averages(settings: &Settings, systems: &[Simulated], rows: &[Row]) -> Table {
+fn averages(settings: &Settings, systems: &[SimulatedFileSystem], rows: &[Row]) -> Table {
     let mut table = Table::new(&["utilisation", "written", "rival", "faster_percent"]);
     for &utilisation in &settings.utilisations {
         for &written in &settings.written {
             for rival in systems.iter().skip(1) {
-                let here = |row: &&Row| {
+                let is_selected = |row: &&Row| {
                     row.utilisation == utilisation && row.written == written && row.rival == rival.name
                 };
-                let gains: Vec<f64> = rows.iter().filter(here).map(|row| row.gain().mean).collect();
+                let gains: Vec<f64> = rows.iter().filter(is_selected).map(|row| row.gain().mean).collect();
                 let average = gains.iter().sum::<f64>() / gains.len() as f64;
                 let line = [utilisation.to_string(), written.to_string(), rival.name.to_owned()];
                 table.push(line.into_iter().chain([format!("{average:+.1}")]).collect());
@@ -155,10 +158,10 @@ fn averages(settings: &Settings, systems: &[Simulated], rows: &[Row]) -> Table {
 }
 
 pub fn run(session: &Session) -> Result<(), Failure> {
-    let settings = Settings::of(session)?;
-    let (assumed, clock) = (Assumed::of(session)?, Clock::of(session)?);
+    let settings = Settings::from_session(session)?;
+    let (assumed, clock) = (AssumedValues::from_session(session)?, Clock::from_session(session)?);
     let disk_bytes = settings.disk_mib << 20;
-    let (systems, runs) = (Simulated::rivals(&assumed), settings.runs as usize);
+    let (systems, runs) = (SimulatedFileSystem::rivals(&assumed), settings.runs as usize);
     let mut cases = Vec::new();
     for &utilisation in &settings.utilisations {
         for &written in &settings.written {
@@ -172,39 +175,39 @@ pub fn run(session: &Session) -> Result<(), Failure> {
                 let written_bytes = (written * disk_bytes as f64) as u64;
                 points.push(Point {
                     simulated: simulated.clone(),
-                    load: assumed.sized(Load::named(workload)),
+                    load: assumed.with_scaled_files(Load::named(workload)),
                     utilisation,
-                    sizes: Sizes::with_nvram(disk_bytes, settings.nvram_one_over, written_bytes, seed),
+                    sizes: Sizes::with_nvram(disk_bytes, settings.nvram_divisor, written_bytes, seed),
                     drive: settings.drive,
                     clock,
                 });
             }
         }
     }
-    let speeds = session.each("speed of a file system", &points, Point::speed)?;
+    let speeds = session.compute_each("speed of a file system", &points, Point::speed)?;
     let mut rows = Vec::new();
     for (&(utilisation, written, workload), of_case) in cases.iter().zip(speeds.chunks(systems.len() * runs))
     {
-        let by_system: Vec<&[Speed]> = of_case.chunks(runs).collect();
-        for (rival, theirs) in systems.iter().zip(&by_system).skip(1) {
-            let (ours, theirs) = (by_system[0].to_vec(), theirs.to_vec());
-            rows.push(Row { utilisation, written, workload, rival: rival.name, ours, theirs });
+        let by_system: Vec<&[Throughput]> = of_case.chunks(runs).collect();
+        for (rival, rival_runs) in systems.iter().zip(&by_system).skip(1) {
+            let (ours, rival_runs) = (by_system[0].to_vec(), rival_runs.to_vec());
+            rows.push(Row { utilisation, written, workload, rival: rival.name, nvmfs: ours, rival_runs });
         }
     }
     averages(&settings, &systems, &rows).publish(session, "averages")?;
     table(&rows).publish(session, "throughput")?;
     let mut statements = Statements::default();
     for rival in systems.iter().skip(1) {
-        let against = rows.iter().filter(|row| row.rival == rival.name);
+        let rows_against = rows.iter().filter(|row| row.rival == rival.name);
         let name = |row: &Row| format!("{} at {}; {} disks", row.workload, row.utilisation, row.written);
         let text = format!("NVMFS is faster than Conquest with {}", rival.name);
-        statements.check(&text, against.map(|row| (name(row), row.gain().mean > 0.0)));
+        statements.check(&text, rows_against.map(|row| (name(row), row.gain().mean > 0.0)));
     }
     by_utilisation(&rows, &mut statements);
     statements.publish(session)
 }
 
-/// Tests the paper's comparison of two utilisations: the lowest and the highest that were run.
+/// Tests the paper's comparison of two utilisations, with the lowest and the highest that were run.
 fn by_utilisation(rows: &[Row], statements: &mut Statements) {
     let same = |row: &&Row, other: &Row| {
         (row.workload, row.rival) == (other.workload, other.rival) && row.written == other.written
@@ -218,19 +221,19 @@ fn by_utilisation(rows: &[Row], statements: &mut Statements) {
         })
         .collect();
     let name = |row: &Row| format!("{}; {} disks; {}", row.workload, row.written, row.rival);
-    let speed = |speeds: &[Speed]| mean(speeds, |speed| speed.mb_a_second);
-    let slower = |(low, high): &(&Row, &Row)| (name(high), speed(&high.ours) < 0.9 * speed(&low.ours));
-    // A single rival is enough, because the statement concerns NVMFS alone.
+    let speed = |speeds: &[Throughput]| mean(speeds, |speed| speed.mb_per_second);
+    let slower = |(low, high): &(&Row, &Row)| (name(high), speed(&high.nvmfs) < 0.9 * speed(&low.nvmfs));
+    // A single rival is enough, because the statement concerns only NVMFS.
     let of_ours = pairs.iter().filter(|(_, high)| high.rival == "periodic");
     statements.check("NVMFS is clearly slower at the higher utilisation", of_ours.map(slower));
     let alike = |(low, high): &(&Row, &Row)| {
-        (name(high), (speed(&high.theirs) / speed(&low.theirs) - 1.0).abs() < 0.15)
+        (name(high), (speed(&high.rival_runs) / speed(&low.rival_runs) - 1.0).abs() < 0.15)
     };
     statements.check(
         "Conquest which writes in place is within 15 % at the higher utilisation",
         pairs.iter().map(alike),
     );
-    let cleaned = |row: &Row| mean(&row.ours, |speed| speed.recycled as f64) > 0.0;
+    let cleaned = |row: &Row| mean(&row.nvmfs, |speed| speed.recycled as f64) > 0.0;
     let only_high = |(low, high): &(&Row, &Row)| (name(high), cleaned(high) && !cleaned(low));
     let of_ours = pairs.iter().filter(|(_, high)| high.rival == "periodic");
     statements.check("NVMFS cleans at the higher utilisation and not at the lower", of_ours.map(only_high));

@@ -1,7 +1,7 @@
-//! Comparison of placements that use knowledge of the data with the double frontier, which uses none.
+//! Comparison of placements that use knowledge of the data with the double frontier, which uses no knowledge.
 //!
-//! Van Houdt (2013), sec. 5, leaves open the benefit of policies that identify hot data. Every placement runs on
-//! the same drive, with a free pool of the same size, under hot and cold data.
+//! Van Houdt (2013), sec. 5, leaves the benefit of policies that identify hot data open. Every placement runs on the
+//! same drive, with a free pool of the same size, under hot and cold data.
 
 use crate::Failure;
 use crate::chart::{Chart, Series};
@@ -11,7 +11,7 @@ use crate::session::Session;
 use crate::table::Table;
 use wearwell_stack::Scenario;
 
-/// `(r, f)`: share of the writes, and of the space, that is hot.
+/// Shares of the writes and of the space that are hot, `(r, f)`.
 const LOADS: [(f64, f64); 6] = [(0.8, 0.2), (0.8, 0.05), (0.9, 0.2), (0.9, 0.05), (0.95, 0.2), (0.95, 0.05)];
 
 const VICTIMS: [(&str, &str); 2] =
@@ -29,12 +29,12 @@ const PLACEMENTS: [(&str, &str); 9] = [
     ("age_classes", "\"age_classes\""),
 ];
 
-/// Index of the placement that the other placements are compared with.
-const BLIND: usize = 1;
+/// Index of the placement with which the other placements are compared.
+const BASELINE: usize = 1;
 
 fn scenario_of(victim: &str, placement: &str, load: (f64, f64), length: f64) -> Result<Scenario, Failure> {
     let (r, f) = load;
-    // Five turnovers of the cold data, as for the tables.
+    // The run has five turnovers of the cold data, as for the tables.
     let drive_writes = length * (5.0 * (1.0 - f) / (1.0 - r)).max(20.0);
     scenario(&format!(
         r#"
@@ -95,7 +95,7 @@ pub fn run(session: &Session) -> Result<(), Failure> {
 }
 
 fn add_rows(table: &mut Table, victim: &str, (r, f): (f64, f64), group: &[Vec<Replica>]) {
-    let blind = write_amplification(&group[BLIND]).mean;
+    let baseline = write_amplification(&group[BASELINE]).mean;
     for ((name, _), replicas) in PLACEMENTS.iter().zip(group) {
         let ours = write_amplification(replicas);
         let spilled =
@@ -107,7 +107,7 @@ fn add_rows(table: &mut Table, victim: &str, (r, f): (f64, f64), group: &[Vec<Re
             name.replace(',', ";"),
             format!("{:.4}", ours.mean),
             format!("{:.4}", ours.half_width),
-            format!("{:+.2}", 100.0 * (ours.mean / blind - 1.0)),
+            format!("{:+.2}", 100.0 * (ours.mean / baseline - 1.0)),
             format!("{:.3}", 100.0 * spilled),
         ]);
     }
@@ -120,7 +120,7 @@ fn draw(session: &Session, victim: &str, groups: &[Vec<Replica>]) -> Result<(), 
         .map(|(placement, (name, _))| Series {
             name: (*name).to_owned(),
             points: points_of(placement, groups),
-            joined: true,
+            has_line: true,
         })
         .collect();
     let title = format!("Write amplification by placement, {victim}, b = 32, S_f = 0.1");

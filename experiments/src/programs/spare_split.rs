@@ -1,11 +1,13 @@
-//! Best division of a given spare space between two logs: predicted by the mean field of stacked logs, then simulated;
-//! and predicted again by the theory after its correction.
+//! Best division of a given spare space between two logs. It is predicted by the mean field of stacked logs, then
+//! simulated, and predicted again by the corrected theory.
 
 use crate::Failure;
 use crate::chart::{Chart, Series};
 use crate::interval::Interval;
 use crate::session::Session;
-use crate::stacks::{Runs, Stack, above, device, find, run_stacks, total};
+use crate::stacks::{
+    Stack, StackRuns, find, ftl_amplification, run_stacks, total_amplification, upper_amplification,
+};
 use crate::statements::Statements;
 use crate::table::{Table, number};
 use wearwell_theory::StackedLogs;
@@ -17,45 +19,46 @@ const SHOWN_MIB: u32 = 256;
 /// Spare space of both logs together, as a share of the flash.
 const TOTALS: [f64; 3] = [0.1, 0.2, 0.28];
 
-/// Number of steps from all spare space in the lower log to all of it in the upper log; the ends leave one log almost
-/// none and are not run.
+/// Number of steps from all spare space in the lower log to all of it in the upper log. The two ends leave one log
+/// almost no spare space and are not run.
 const STEPS: u32 = 10;
 
 /// Numbers of upper segments per lower block.
 const SEGMENTS_PER_BLOCK: [u32; 3] = [1, 4, 16];
 
-/// Victim selection of the upper log: random, where the prediction is exact; as in the paper's drives; by the fewest valid pages.
-const ABOVE: [(&str, &str); 3] = [
+/// Victim selection of the upper log: random, where the prediction is exact; as on the paper's drives; and by the
+/// fewest valid pages.
+const UPPER_VICTIMS: [(&str, &str); 3] = [
     ("random", "{ policy = \"d_choices\", choices = 1 }"),
     ("d = 10", "{ policy = \"d_choices\", choices = 10 }"),
     ("greedy", "\"greedy\""),
 ];
 
 /// Number of choices `d` of the lower log.
-const CHOICES_BELOW: u32 = 10;
+const LOWER_CHOICES: u32 = 10;
 
 const LOADS: [(&str, &str); 2] =
     [("uniform", "kind = \"uniform\""), ("zipf", "kind = \"zipf\"\nexponent = 0.9\nscatter = true")];
 
-/// Largest error of a prediction that claims to be exact, per cent.
-const NEAR_PERCENT: f64 = 3.0;
+/// Maximum error in per cent of a prediction that is meant to be exact.
+const MAX_ERROR_PERCENT: f64 = 3.0;
 
-/// Largest excess cost of the predicted split over the best simulated one, per cent.
-const REGRET_PERCENT: f64 = 2.0;
+/// Maximum excess cost in per cent of the predicted split over the best simulated one.
+const MAX_REGRET_PERCENT: f64 = 2.0;
 
 /// Version of the prediction. The first one was made before anything was simulated, and assumed that a log always finds empty blocks.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Theory {
+enum TheoryVersion {
     First,
     Corrected,
 }
 
-impl Theory {
-    /// Returns the prefix of its statements.
+impl TheoryVersion {
+    /// Returns the prefix of the statements for this version.
     fn name(self) -> &'static str {
         match self {
-            Theory::First => "as first predicted",
-            Theory::Corrected => "as corrected",
+            TheoryVersion::First => "as first predicted",
+            TheoryVersion::Corrected => "as corrected",
         }
     }
 }
@@ -70,7 +73,7 @@ fn logs(total: f64, segments_per_block: u32, share_above: f64, choices_above: u3
         segments_per_block,
         spare_factor: total,
         share_above,
-        choices: [choices_above, CHOICES_BELOW],
+        choices: [choices_above, LOWER_CHOICES],
     }
 }
 
@@ -88,7 +91,7 @@ fn stack(load: (&str, &str), victims: (&str, &str), logs: &StackedLogs, length: 
         spare_factor = {below:?}
         pages_per_block = {}
         [ftl]
-        victim = {{ policy = "d_choices", choices = {CHOICES_BELOW} }}
+        victim = {{ policy = "d_choices", choices = {LOWER_CHOICES} }}
         placement = "single"
         [[log]]
         segment_size = "{} KiB"
@@ -116,7 +119,7 @@ fn stack(load: (&str, &str), victims: (&str, &str), logs: &StackedLogs, length: 
     Stack { keys, toml }
 }
 
-/// A curve over the upper log's share: the parameters that are constant along it.
+/// Curve over the share of the upper log, with the parameters that are constant along it.
 #[derive(Clone, Copy)]
 struct Curve {
     load: (&'static str, &'static str),
@@ -128,7 +131,7 @@ struct Curve {
 fn curves() -> Vec<Curve> {
     let mut curves = Vec::new();
     for load in LOADS {
-        for victims in ABOVE {
+        for victims in UPPER_VICTIMS {
             for total in TOTALS {
                 curves.extend(SEGMENTS_PER_BLOCK.map(|segments| Curve { load, victims, total, segments }));
             }
@@ -143,21 +146,22 @@ impl Curve {
         format!("{}, {}, S = {total}, {segments} segments a block", load.0, victims.0)
     }
 
-    /// Returns the lower and upper estimate of the total for an upper share. Greedy is approximated by 10 choices.
-    fn predicted(&self, theory: Theory, share: f64) -> Result<[f64; 2], Failure> {
-        let choices = if self.victims.0 == "random" { 1 } else { CHOICES_BELOW };
+    /// Returns the lower and the upper estimate of the total amplification for an upper share. Greedy is approximated
+    /// by 10 choices.
+    fn predicted(&self, theory: TheoryVersion, share: f64) -> Result<[f64; 2], Failure> {
+        let choices = if self.victims.0 == "random" { 1 } else { LOWER_CHOICES };
         let found = logs(self.total, self.segments, share, choices).amplification()?;
-        let finds_empty_blocks = theory == Theory::First && self.segments == 1;
+        let finds_empty_blocks = theory == TheoryVersion::First && self.segments == 1;
         Ok(if finds_empty_blocks { [found.upper; 2] } else { found.total() })
     }
 
-    fn simulated<'a>(&self, runs: &'a [Runs], share: f64) -> &'a Runs {
+    fn simulated<'a>(&self, runs: &'a [StackRuns], share: f64) -> &'a StackRuns {
         let keys = keys(self.load.0, self.victims.0, self.total, self.segments, share);
         find(runs, &keys.iter().map(String::as_str).collect::<Vec<_>>())
     }
 
-    /// Returns the share with the least value.
-    fn best(&self, value: impl Fn(f64) -> Result<f64, Failure>) -> Result<f64, Failure> {
+    /// Returns the share with the smallest value.
+    fn best_share(&self, value: impl Fn(f64) -> Result<f64, Failure>) -> Result<f64, Failure> {
         let mut best = (f64::NAN, f64::INFINITY);
         for share in shares() {
             let found = value(share)?;
@@ -189,13 +193,13 @@ pub fn run(session: &Session) -> Result<(), Failure> {
     splits(&curves, &runs)?.publish(session, "splits")?;
     draw(session, &curves, &runs)?;
     let mut statements = Statements::default();
-    for theory in [Theory::First, Theory::Corrected] {
+    for theory in [TheoryVersion::First, TheoryVersion::Corrected] {
         check(&mut statements, theory, &curves, &runs)?;
     }
     statements.publish(session)
 }
 
-fn points(curves: &[Curve], runs: &[Runs]) -> Result<Table, Failure> {
+fn points(curves: &[Curve], runs: &[StackRuns]) -> Result<Table, Failure> {
     let mut table = Table::new(&[
         "load",
         "victims_above",
@@ -214,9 +218,14 @@ fn points(curves: &[Curve], runs: &[Runs]) -> Result<Table, Failure> {
     for curve in curves {
         for share in shares() {
             let runs = curve.simulated(runs, share);
-            let whole = runs.of(total);
-            let mut values = vec![whole.mean, whole.half_width, runs.mean(above), runs.mean(device)];
-            for theory in [Theory::First, Theory::Corrected] {
+            let interval = runs.interval(total_amplification);
+            let mut values = vec![
+                interval.mean,
+                interval.half_width,
+                runs.mean(upper_amplification),
+                runs.mean(ftl_amplification),
+            ];
+            for theory in [TheoryVersion::First, TheoryVersion::Corrected] {
                 let predicted =
                     if curve.is_uniform() { curve.predicted(theory, share)? } else { [f64::NAN; 2] };
                 values.extend(predicted);
@@ -229,9 +238,9 @@ fn points(curves: &[Curve], runs: &[Runs]) -> Result<Table, Failure> {
     Ok(table)
 }
 
-/// Returns the best predicted splits and the best simulated one, the excess cost of following a prediction, and the
-/// cost of mismatched logs relative to matching ones.
-fn splits(curves: &[Curve], runs: &[Runs]) -> Result<Table, Failure> {
+/// Returns a table of the best predicted splits and the best simulated one, the excess cost of following a
+/// prediction, and the cost of logs with different block sizes relative to equal ones.
+fn splits(curves: &[Curve], runs: &[StackRuns]) -> Result<Table, Failure> {
     let mut table = Table::new(&[
         "load",
         "victims_above",
@@ -247,21 +256,21 @@ fn splits(curves: &[Curve], runs: &[Runs]) -> Result<Table, Failure> {
         "price_of_not_matching_percent",
     ]);
     for curve in curves {
-        let (first, best) = chosen(Theory::First, curve, runs)?;
-        let (corrected, _) = chosen(Theory::Corrected, curve, runs)?;
-        let of = |curve: &Curve, share| curve.simulated(runs, share).mean(total);
+        let (first, best) = best_shares(TheoryVersion::First, curve, runs)?;
+        let (corrected, _) = best_shares(TheoryVersion::Corrected, curve, runs)?;
+        let mean_total = |curve: &Curve, share| curve.simulated(runs, share).mean(total_amplification);
         let matched = Curve { segments: 1, ..*curve };
-        let matched_best = of(&matched, chosen(Theory::First, &matched, runs)?.1);
-        let least = of(curve, best);
+        let matched_best = mean_total(&matched, best_shares(TheoryVersion::First, &matched, runs)?.1);
+        let best_total = mean_total(curve, best);
         let more = |value: f64, than: f64| number(100.0 * (value / than - 1.0), 2);
         let mut row = keys(curve.load.0, curve.victims.0, curve.total, curve.segments, first);
         row.extend([format!("{corrected:.1}"), format!("{best:.1}")]);
-        row.push(number(least, 4));
+        row.push(number(best_total, 4));
         row.extend([
-            more(of(curve, first), least),
-            more(of(curve, corrected), least),
-            more(of(curve, 0.5), least),
-            more(least, matched_best),
+            more(mean_total(curve, first), best_total),
+            more(mean_total(curve, corrected), best_total),
+            more(mean_total(curve, 0.5), best_total),
+            more(best_total, matched_best),
         ]);
         table.push(row);
     }
@@ -270,21 +279,23 @@ fn splits(curves: &[Curve], runs: &[Runs]) -> Result<Table, Failure> {
 
 /// Returns the upper share with the best prediction, by the upper estimate of the lower log's copies, and the share
 /// that is best in the simulation.
-fn chosen(theory: Theory, curve: &Curve, runs: &[Runs]) -> Result<(f64, f64), Failure> {
-    let predicted = curve.best(|share| Ok(curve.predicted(theory, share)?[1]))?;
-    Ok((predicted, curve.best(|share| Ok(curve.simulated(runs, share).mean(total)))?))
+fn best_shares(theory: TheoryVersion, curve: &Curve, runs: &[StackRuns]) -> Result<(f64, f64), Failure> {
+    let predicted = curve.best_share(|share| Ok(curve.predicted(theory, share)?[1]))?;
+    Ok((predicted, curve.best_share(|share| Ok(curve.simulated(runs, share).mean(total_amplification)))?))
 }
 
-fn draw(session: &Session, curves: &[Curve], runs: &[Runs]) -> Result<(), Failure> {
-    for (victims, _) in ABOVE {
+fn draw(session: &Session, curves: &[Curve], runs: &[StackRuns]) -> Result<(), Failure> {
+    for (victims, _) in UPPER_VICTIMS {
         let mut series = Vec::new();
         let shown = |curve: &&Curve| curve.is_uniform() && curve.victims.0 == victims && curve.total == 0.2;
         for curve in curves.iter().filter(shown) {
             let name = format!("{} segments a block", curve.segments);
-            let points: Vec<(f64, Interval)> =
-                shares().map(|share| (share, curve.simulated(runs, share).of(total))).collect();
-            series.push(Series { name: name.clone(), points, joined: false });
-            let line = shares().map(|share| Ok((share, curve.predicted(Theory::Corrected, share)?[1])));
+            let points: Vec<(f64, Interval)> = shares()
+                .map(|share| (share, curve.simulated(runs, share).interval(total_amplification)))
+                .collect();
+            series.push(Series { name: name.clone(), points, has_line: false });
+            let line =
+                shares().map(|share| Ok((share, curve.predicted(TheoryVersion::Corrected, share)?[1])));
             let line: Vec<(f64, f64)> = line.collect::<Result<_, Failure>>()?;
             series.push(Series::line(format!("{name}, at most"), line));
         }
@@ -297,18 +308,20 @@ fn draw(session: &Session, curves: &[Curve], runs: &[Runs]) -> Result<(), Failur
 
 fn check(
     statements: &mut Statements,
-    theory: Theory,
+    theory: TheoryVersion,
     curves: &[Curve],
-    runs: &[Runs],
+    runs: &[StackRuns],
 ) -> Result<(), Failure> {
     let (mut exact, mut between, mut followed, mut matched, mut above) =
         (vec![], vec![], vec![], vec![], vec![]);
     let mut most_above = Vec::new();
     for curve in curves {
-        let (predicted, best) = chosen(theory, curve, runs)?;
-        let regret =
-            curve.simulated(runs, predicted).mean(total) / curve.simulated(runs, best).mean(total) - 1.0;
-        let case = (format!("{}: {:.1} %", curve.name(), 100.0 * regret), 100.0 * regret <= REGRET_PERCENT);
+        let (predicted, best) = best_shares(theory, curve, runs)?;
+        let regret = curve.simulated(runs, predicted).mean(total_amplification)
+            / curve.simulated(runs, best).mean(total_amplification)
+            - 1.0;
+        let case =
+            (format!("{}: {:.1} %", curve.name(), 100.0 * regret), 100.0 * regret <= MAX_REGRET_PERCENT);
         if curve.segments == 1 {
             most_above.push((curve.name(), Some(best) == shares().last()));
             matched.push(case);
@@ -318,11 +331,11 @@ fn check(
             above.push((name, best >= predicted - 1.5 / f64::from(STEPS)));
         }
         for share in shares().filter(|_| curve.is_uniform()) {
-            let simulated = curve.simulated(runs, share).of(total);
+            let simulated = curve.simulated(runs, share).interval(total_amplification);
             let [least, most] = curve.predicted(theory, share)?;
             let name =
                 format!("{}, {share:.1}: {:.3} for {least:.3} to {most:.3}", curve.name(), simulated.mean);
-            let slack = simulated.half_width + NEAR_PERCENT / 100.0 * most;
+            let slack = simulated.half_width + MAX_ERROR_PERCENT / 100.0 * most;
             if curve.is_exact() {
                 exact.push((name, (simulated.mean - most).abs() <= slack));
             } else {
@@ -335,7 +348,7 @@ fn check(
     };
     say("random victims above and uniform writes: TCWA is as predicted within 3 %", exact);
     say("better victims above: TCWA lies between the bounds give or take 3 %", between);
-    if theory == Theory::First {
+    if theory == TheoryVersion::First {
         say("matched segments: as much spare space above as was tried is best", most_above);
     }
     say("matched segments: the predicted split costs at most 2 % more than the best", matched);

@@ -1,11 +1,11 @@
 //! Tests of the programs against the manifests.
 
 use super::*;
-use crate::manifest::{all, items};
+use crate::manifest::{entries, read_all};
 
 #[test]
-fn programs_of_items_exist_and_take_their_settings() {
-    for found in items(&all().unwrap()) {
+fn programs_of_items_exist_and_accept_their_settings() {
+    for found in entries(&read_all().unwrap()) {
         let Some(name) = &found.item.program else { continue };
         let program = find(name).unwrap();
         for (scale, settings) in [("quick", &found.item.quick), ("full", &found.item.full)] {
@@ -16,9 +16,9 @@ fn programs_of_items_exist_and_take_their_settings() {
 
 #[test]
 fn every_program_belongs_to_an_item() {
-    let manifests = all().unwrap();
+    let manifests = read_all().unwrap();
     for program in PROGRAMS {
-        let used = items(&manifests).any(|found| found.item.program.as_deref() == Some(program.name));
+        let used = entries(&manifests).any(|found| found.item.program.as_deref() == Some(program.name));
         assert!(used, "no item uses {}", program.name);
     }
 }

@@ -1,4 +1,4 @@
-//! Path from an initial state to the steady state: mean field, eq. (6) and (9), compared with the simulator.
+//! Path from an initial state to the steady state: the mean field, eq. (6) and (9), compared with the simulator.
 
 use crate::Failure;
 use crate::chart::{Chart, Series};
@@ -7,10 +7,10 @@ use crate::interval::Interval;
 use crate::replicas::{run_all, run_each, write_amplification};
 use crate::session::Session;
 use crate::table::Table;
-use crate::theory::{Load, Model, Policy, of_all};
+use crate::theory::{Load, Model, Policy, solve_all};
 use std::iter::zip;
 use wearwell_stack::{Phase, RunResult};
-use wearwell_theory::mean_field::{Beginning, Structure};
+use wearwell_theory::mean_field::{InitialState, Structure};
 
 const BLOCKS: u32 = 2000;
 /// Numbers of blocks between which the steady states are compared.
@@ -20,31 +20,31 @@ const STRUCTURES: [(&str, Structure, Frontier); 2] =
 const LOADS: [(&str, Load); 2] = [("hot_cold", (0.9, 0.1)), ("uniform", (0.1, 0.1))];
 
 /// Initial states of the drive, in the model and in the simulator.
-const BEGINNINGS: [(&str, Beginning, &str); 3] = [
-    ("fresh", Beginning::Fresh, "fill = \"none\""),
-    ("sequential", Beginning::Sequential, ""),
-    ("mixed", Beginning::Mixed, "random_overwrites = 20.0"),
+const INITIAL_STATES: [(&str, InitialState, &str); 3] = [
+    ("fresh", InitialState::Fresh, "fill = \"none\""),
+    ("sequential", InitialState::Sequential, ""),
+    ("mixed", InitialState::Mixed, "random_overwrites = 20.0"),
 ];
 
-/// Length of the paths in drive writes: thirteen turnovers of the cold data.
-const FOLLOWED: f64 = 120.0;
+/// Length of the paths in drive writes, which is thirteen turnovers of the cold data.
+const PATH_LENGTH: f64 = 120.0;
 const WINDOW: f64 = 0.5;
 
 /// Part of the paths that is drawn, in drive writes.
-const DRAWN: f64 = 30.0;
+const DRAWN_LENGTH: f64 = 30.0;
 
-/// Relative distance from the steady state at which a path has arrived.
-const NEAR: f64 = 0.01;
+/// Relative distance from the steady state below which a path has reached it.
+const STEADY_TOLERANCE: f64 = 0.01;
 
-/// A pair of paths.
-struct Pair {
+/// A path of the model and the simulated path for the same drive.
+struct PathPair {
     structure: &'static str,
     load: (&'static str, Load),
-    beginning: &'static str,
+    initial: &'static str,
     drive_writes: Vec<f64>,
     model: Vec<f64>,
     simulated: Vec<Interval>,
-    /// Steady state by the fixed point.
+    /// Write amplification in the steady state, from the fixed point.
     steady: f64,
 }
 
@@ -52,20 +52,20 @@ fn setting((r, f): Load) -> Setting {
     Setting { pages_per_block: 32, spare_factor: 0.1, choices: 10, hot_writes: r, hot_space: f }
 }
 
-/// Returns the write amplification, window by window.
+/// Returns the write amplification of each measured window.
 fn windows(result: &RunResult) -> Result<Vec<f64>, Failure> {
     let measured = result.windows.iter().filter(|window| window.phase == Phase::Measure);
     Ok(measured.map(|window| window.write_amplification).collect())
 }
 
-fn pairs(session: &Session) -> Result<Vec<Pair>, Failure> {
-    let points = (session.length * FOLLOWED / WINDOW).round() as usize;
+fn pairs(session: &Session) -> Result<Vec<PathPair>, Failure> {
+    let points = (session.length * PATH_LENGTH / WINDOW).round() as usize;
     let drive_writes = points as f64 * WINDOW;
     let mut found = Vec::new();
     let (mut scenarios, mut models) = (Vec::new(), Vec::new());
     for (name, structure, frontier) in STRUCTURES {
         for load in LOADS {
-            for (beginning, from, precondition) in BEGINNINGS {
+            for (beginning, from, precondition) in INITIAL_STATES {
                 let course = format!(
                     "[precondition]\n{precondition}\n[measure]\nwarm_up = 0.0\n\
                      drive_writes = {drive_writes:?}\nwindow = {WINDOW:?}\n"
@@ -79,18 +79,18 @@ fn pairs(session: &Session) -> Result<Vec<Pair>, Failure> {
         }
     }
     let replicas = run_each(session, &scenarios, "windows", windows)?;
-    let asked: Vec<Model> = models.iter().map(|(model, _)| *model).collect();
-    let steady = of_all(&asked, |model| Ok(model.steady_state()?.write_amplification))?;
+    let all_models: Vec<Model> = models.iter().map(|(model, _)| *model).collect();
+    let steady = solve_all(&all_models, |model| Ok(model.steady_state()?.write_amplification))?;
     let mut pairs = Vec::new();
     for (at, ((structure, load, beginning), (model, from))) in zip(found, models).enumerate() {
         let path = model.path(from, drive_writes, points)?;
         let simulated = (0..points).map(|point| {
-            Interval::of(&replicas[at].iter().map(|windows| windows[point]).collect::<Vec<_>>())
+            Interval::from_values(&replicas[at].iter().map(|windows| windows[point]).collect::<Vec<_>>())
         });
-        pairs.push(Pair {
+        pairs.push(PathPair {
             structure,
             load,
-            beginning,
+            initial: beginning,
             drive_writes: path.iter().map(|point| point.drive_writes).collect(),
             model: path.iter().map(|point| point.write_amplification).collect(),
             simulated: simulated.collect(),
@@ -100,30 +100,34 @@ fn pairs(session: &Session) -> Result<Vec<Pair>, Failure> {
     Ok(pairs)
 }
 
-impl Pair {
-    /// Returns the excess of the simulated window over the model's, per cent.
+impl PathPair {
+    /// Returns by how many per cent the simulated window exceeds that of the model.
     fn difference(&self, point: usize) -> f64 {
         100.0 * (self.simulated[point].mean / self.model[point] - 1.0)
     }
 
-    /// Returns the means of the model's and of the simulated windows in the last quarter.
-    fn ends(&self) -> [f64; 2] {
+    /// Returns the means over the last quarter of the windows, of the model and of the simulation.
+    fn final_means(&self) -> [f64; 2] {
         let from = self.model.len() * 3 / 4;
         let count = (self.model.len() - from) as f64;
         let simulated: f64 = self.simulated[from..].iter().map(|window| window.mean).sum();
         [self.model[from..].iter().sum::<f64>() / count, simulated / count]
     }
 
-    /// Returns the drive writes after which all windows are near `steady`.
-    fn arrival(&self, values: impl DoubleEndedIterator<Item = f64> + ExactSizeIterator, steady: f64) -> f64 {
-        let is_far = |value: f64| (value / steady - 1.0).abs() > NEAR;
+    /// Returns the drive writes after which all windows are close to `steady`.
+    fn settling_time(
+        &self,
+        values: impl DoubleEndedIterator<Item = f64> + ExactSizeIterator,
+        steady: f64,
+    ) -> f64 {
+        let is_far = |value: f64| (value / steady - 1.0).abs() > STEADY_TOLERANCE;
         let last_far = values.enumerate().rev().find(|(_, value)| is_far(*value));
         last_far.map_or(0.0, |(point, _)| self.drive_writes[point])
     }
 
-    fn place(&self) -> Vec<String> {
+    fn key(&self) -> Vec<String> {
         let (r, f) = self.load.1;
-        vec![self.structure.to_owned(), format!("{r:.2}"), format!("{f:.2}"), self.beginning.to_owned()]
+        vec![self.structure.to_owned(), format!("{r:.2}"), format!("{f:.2}"), self.initial.to_owned()]
     }
 
     fn summary(&self) -> Vec<String> {
@@ -134,7 +138,7 @@ impl Pair {
             sizes.max_by(|a, b| a.0.total_cmp(&b.0)).map_or(0, |(_, point)| point)
         };
         let (first, later) = (largest(0.0), largest(2.0));
-        let [model_end, end] = self.ends();
+        let [model_end, end] = self.final_means();
         let simulated = self.simulated.iter().map(|window| window.mean);
         let fields = [
             format!("{:+.2}", self.difference(first)),
@@ -144,10 +148,10 @@ impl Pair {
             format!("{model_end:.4}"),
             format!("{end:.4}"),
             format!("{:+.2}", 100.0 * (end / model_end - 1.0)),
-            format!("{:.1}", self.arrival(self.model.iter().copied(), self.steady)),
-            format!("{:.1}", self.arrival(simulated, end)),
+            format!("{:.1}", self.settling_time(self.model.iter().copied(), self.steady)),
+            format!("{:.1}", self.settling_time(simulated, end)),
         ];
-        self.place().into_iter().chain(fields).collect()
+        self.key().into_iter().chain(fields).collect()
     }
 }
 
@@ -191,19 +195,19 @@ pub fn run(session: &Session) -> Result<(), Failure> {
                 format!("{:.4}", pair.simulated[point].half_width),
                 format!("{:+.2}", pair.difference(point)),
             ];
-            paths.push(pair.place().into_iter().chain(fields).collect());
+            paths.push(pair.key().into_iter().chain(fields).collect());
         }
         summary.push(pair.summary());
     }
     paths.write(session, "data")?;
     summary.publish(session, "summary")?;
-    pairs.chunks(BEGINNINGS.len()).try_for_each(|panel| draw(session, panel))?;
-    by_size(session)?.publish(session, "sizes")
+    pairs.chunks(INITIAL_STATES.len()).try_for_each(|panel| draw(session, panel))?;
+    steady_by_size(session)?.publish(session, "sizes")
 }
 
-/// Returns the steady state over the number of blocks, compared with the model, and with the model without the erased
-/// spare space in the internal frontier, `(b - 1) / 2` pages on average.
-fn by_size(session: &Session) -> Result<Table, Failure> {
+/// Returns a table of the steady state over the number of blocks. It is compared with the model, and with the model
+/// without the erased spare space in the internal frontier, which is `(b - 1) / 2` pages on average.
+fn steady_by_size(session: &Session) -> Result<Table, Failure> {
     let mut table = Table::new(&[
         "structure",
         "r",
@@ -238,8 +242,8 @@ fn by_size(session: &Session) -> Result<Table, Failure> {
                 let fields = [format!("{:.4}", found.mean), format!("{:.4}", found.half_width)];
                 let percent =
                     [found.mean, expected].map(|value| format!("{:+.3}", 100.0 * (value / model - 1.0)));
-                let place = [name.to_owned(), format!("{r:.2}"), format!("{f:.2}"), blocks.to_string()];
-                table.push(place.into_iter().chain(fields).chain(percent).collect());
+                let key = [name.to_owned(), format!("{r:.2}"), format!("{f:.2}"), blocks.to_string()];
+                table.push(key.into_iter().chain(fields).chain(percent).collect());
             }
         }
     }
@@ -247,16 +251,17 @@ fn by_size(session: &Session) -> Result<Table, Failure> {
 }
 
 /// Draws the paths from all initial states.
-fn draw(session: &Session, panel: &[Pair]) -> Result<(), Failure> {
+fn draw(session: &Session, panel: &[PathPair]) -> Result<(), Failure> {
     let series = panel.iter().flat_map(|pair| {
-        let middles = pair.drive_writes.iter().map(|end| end - 0.5 * WINDOW).take_while(|at| *at < DRAWN);
+        let middles =
+            pair.drive_writes.iter().map(|end| end - 0.5 * WINDOW).take_while(|at| *at < DRAWN_LENGTH);
         let middles: Vec<f64> = middles.collect();
         let model = Series::line(
-            format!("{}, model", pair.beginning),
+            format!("{}, model", pair.initial),
             zip(middles.iter().copied(), pair.model.iter().copied()),
         );
         let points = zip(middles, pair.simulated.iter().copied()).collect();
-        [model, Series { name: format!("{}, simulated", pair.beginning), points, joined: false }]
+        [model, Series { name: format!("{}, simulated", pair.initial), points, has_line: false }]
     });
     let (name, (r, f)) = panel[0].load;
     let structure = panel[0].structure;

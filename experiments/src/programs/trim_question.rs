@@ -1,7 +1,8 @@
 //! Effect of TRIM.
 //!
-//! Van Houdt (2013), sec. 2.1, assumes that the host never trims. Here a share `t` of the requests discards a page, drawn
-//! by the same law as the writes. Each drive has a twin without TRIM with the spare space that TRIM should provide.
+//! Van Houdt (2013), sec. 2.1, assumes that the host never trims. In this program, a share `t` of the requests
+//! discards a page, which is drawn from the same distribution as the writes. Each drive is compared with a drive
+//! without TRIM that has the spare space which TRIM should provide.
 
 use crate::Failure;
 use crate::chart::{Chart, Series};
@@ -11,7 +12,7 @@ use crate::session::Session;
 use crate::table::Table;
 use wearwell_stack::Scenario;
 
-/// `(r, f)`: share of the writes, and of the space, that is hot; the first is uniform.
+/// Shares of the writes and of the space that are hot, `(r, f)`; the first load is uniform.
 const LOADS: [(f64, f64); 3] = [(0.2, 0.2), (0.8, 0.2), (0.9, 0.1)];
 
 const TRIM_RATIOS: [f64; 5] = [0.0, 0.05, 0.1, 0.2, 0.3];
@@ -22,10 +23,10 @@ const SPARE_FACTOR: f64 = 0.1;
 
 /// Returns the spare factor of a drive on which a share `t` of the requests trims.
 ///
-/// The probabilities that a request to a page is a trim or a write are `t` and `1 - t`, for any law, so a share `1 - t`
-/// of the pages holds data. A page with data is invalidated at the same rate per host write as on a drive with only
-/// that many logical pages. With `U` uniform pages at rate `1 / U` per request, including trims, that is `1 / (U (1 -
-/// t))` per write.
+/// The probabilities that a request to a page is a trim or a write are `t` and `1 - t`, for any distribution, so a
+/// share `1 - t` of the pages holds data. A page with data is invalidated at the same rate per host write as on a
+/// drive with only this number of logical pages. With `U` uniform pages at rate `1 / U` per request, including trims,
+/// that is `1 / (U (1 - t))` per write.
 fn effective_spare_factor(trim_ratio: f64) -> f64 {
     1.0 - (1.0 - SPARE_FACTOR) * (1.0 - trim_ratio)
 }
@@ -69,9 +70,9 @@ pub fn run(session: &Session) -> Result<(), Failure> {
     for placement in PLACEMENTS {
         for load in LOADS {
             for trim_ratio in TRIM_RATIOS {
-                let twin = effective_spare_factor(trim_ratio);
+                let spare_factor = effective_spare_factor(trim_ratio);
                 scenarios.push(scenario_of(placement, load, SPARE_FACTOR, trim_ratio, session.length)?);
-                scenarios.push(scenario_of(placement, load, twin, 0.0, session.length)?);
+                scenarios.push(scenario_of(placement, load, spare_factor, 0.0, session.length)?);
             }
         }
     }
@@ -79,7 +80,7 @@ pub fn run(session: &Session) -> Result<(), Failure> {
     publish(session, &replicas)
 }
 
-/// Returns the curves: a placement under a load.
+/// Returns the curves, each of which has a placement and a load.
 fn curves() -> impl Iterator<Item = (&'static str, (f64, f64))> {
     PLACEMENTS.into_iter().flat_map(|placement| LOADS.into_iter().map(move |load| (placement, load)))
 }
@@ -108,7 +109,7 @@ fn publish(session: &Session, replicas: &[Vec<Replica>]) -> Result<(), Failure> 
             table.push(fields);
             points.push((trim_ratio, write_amplification(&pair[0])));
         }
-        series.push(Series { name: format!("{placement}, r = {r}, f = {f}"), points, joined: true });
+        series.push(Series { name: format!("{placement}, r = {r}, f = {f}"), points, has_line: true });
     }
     table.publish(session, "data")?;
     let title = "Write amplification with TRIM, d = 10, b = 32, S_f = 0.1";
@@ -116,9 +117,10 @@ fn publish(session: &Session, replicas: &[Vec<Replica>]) -> Result<(), Failure> 
     chart.draw(session, "plot", &series)
 }
 
-fn compare(trim_ratio: f64, with: &[Replica], twin: &[Replica]) -> Vec<String> {
-    let (ours, theirs) = (write_amplification(with), write_amplification(twin));
-    let mapped = Interval::of(&with.iter().map(|replica| replica.mapped_share).collect::<Vec<_>>()).mean;
+fn compare(trim_ratio: f64, with: &[Replica], reference: &[Replica]) -> Vec<String> {
+    let (ours, theirs) = (write_amplification(with), write_amplification(reference));
+    let mapped =
+        Interval::from_values(&with.iter().map(|replica| replica.mapped_share).collect::<Vec<_>>()).mean;
     vec![
         format!("{trim_ratio:.2}"),
         format!("{mapped:.4}"),

@@ -5,7 +5,7 @@ use crate::session::Session;
 use crate::statements::Statements;
 use crate::table::{Table, number};
 use serde::{Deserialize, Serialize};
-use wearwell_base::seed::{Random, Seed, below};
+use wearwell_base::seed::{Random, Seed, random_below};
 use wearwell_base::units::Lpn;
 use wearwell_engine::counters::{Cause, Operation};
 use wearwell_engine::ftl::paged::{DirectoryConfig, Durability, PagedConfig, PagedFtl, PagedSettings};
@@ -17,37 +17,37 @@ use wearwell_engine::wear::{ScanConfig, StartGapConfig, WearConfig};
 const BLOCKS: u32 = 512;
 const PAGES_PER_BLOCK: u32 = 32;
 const PAGE_BYTES: u32 = 1024;
-/// Logical pages at the paper's load of 0.7.
+/// Number of logical pages at the load of 0.7 in the paper.
 const LOGICAL_PAGES: u32 = 11_469;
 const CACHE_ENTRIES: u32 = 512;
-/// Erases that each block endures.
+/// Number of erases that each block endures.
 const ENDURANCE_CYCLES: u32 = 1000;
 /// Share of the pages that are hot.
 const HOT_SPACE: f64 = 0.1;
-/// Drive writes after which costs are compared, in every run.
-const COMPARED_AT: u64 = 60;
-/// Host pages written between checks of the drive.
+/// Drive writes after which the costs of all runs are compared.
+const COMPARED_DRIVE_WRITES: u64 = 60;
+/// Number of host pages written between checks of the drive.
 const BATCH: usize = 2048;
 
 /// Shares of the writes that go to hot pages.
 const LOADS: [(&str, f64); 2] = [("90:10", 0.9), ("static", 1.0)];
 
-struct Kind {
+struct LevellingKind {
     name: &'static str,
     wear: WearConfig,
 }
 
-fn kinds() -> Vec<Kind> {
+fn kinds() -> Vec<LevellingKind> {
     let scan =
         |threshold, dynamic| WearConfig::Scan(ScanConfig { threshold, dynamic, ..ScanConfig::default() });
     let start_gap = |interval| WearConfig::StartGap(StartGapConfig { interval });
     vec![
-        Kind { name: "none", wear: WearConfig::default() },
-        Kind { name: "scan", wear: scan(8, true) },
-        Kind { name: "scan, static only", wear: scan(8, false) },
-        Kind { name: "scan, threshold 32", wear: scan(32, true) },
-        Kind { name: "start_gap", wear: start_gap(100) },
-        Kind { name: "start_gap, interval 10", wear: start_gap(10) },
+        LevellingKind { name: "none", wear: WearConfig::default() },
+        LevellingKind { name: "scan", wear: scan(8, true) },
+        LevellingKind { name: "scan, static only", wear: scan(8, false) },
+        LevellingKind { name: "scan, threshold 32", wear: scan(32, true) },
+        LevellingKind { name: "start_gap", wear: start_gap(100) },
+        LevellingKind { name: "start_gap, interval 10", wear: start_gap(10) },
     ]
 }
 
@@ -76,7 +76,7 @@ fn config(ftl: &'static str, wear: WearConfig) -> PagedConfig {
         eager: false,
         cleans_metadata: false,
         checkpoints: true,
-        durability: Durability::Deferred { dated: true },
+        durability: Durability::Deferred { skips_older_pages: true },
         validity: ValidityConfig::Gecko(GeckoSettings::default()),
         ..dftl
     }
@@ -84,7 +84,7 @@ fn config(ftl: &'static str, wear: WearConfig) -> PagedConfig {
 
 /// State of a drive.
 #[derive(Clone, Default, Serialize, Deserialize)]
-struct Standing {
+struct DriveState {
     write_amplification: f64,
     moved_share: f64,
     spare_reads_per_write: f64,
@@ -93,11 +93,12 @@ struct Standing {
     /// Coefficient of variation of the erase counts.
     variation: f64,
     /// Mean erase count as a share of the endurance.
-    used: f64,
+    #[serde(rename = "used")]
+    used_endurance: f64,
     worn_out: bool,
 }
 
-fn standing(ftl: &PagedFtl<Nand<()>>) -> Result<Standing, Failure> {
+fn state_of(ftl: &PagedFtl<Nand<()>>) -> Result<DriveState, Failure> {
     let mut reports = Reports::default();
     ftl.describe(&mut reports);
     let nand = reports.nand.ok_or("no report of the flash")?;
@@ -108,14 +109,14 @@ fn standing(ftl: &PagedFtl<Nand<()>>) -> Result<Standing, Failure> {
     let counts = nand.erase_counts.iter().map(|&erases| f64::from(erases));
     let mean = counts.clone().sum::<f64>() / counts.len() as f64;
     let variance = counts.clone().map(|erases| (erases - mean).powi(2)).sum::<f64>() / counts.len() as f64;
-    Ok(Standing {
+    Ok(DriveState {
         write_amplification: counters.write_amplification().ok_or("nothing was written")?,
         moved_share: counters.outgoing(Cause::WearLevelling, Operation::Write) as f64 / host,
         spare_reads_per_write: spare_reads as f64 / host,
         min: nand.erase_counts.iter().copied().min().unwrap_or(0),
         max: nand.erase_counts.iter().copied().max().unwrap_or(0),
         variation: variance.sqrt() / mean,
-        used: mean / f64::from(ENDURANCE_CYCLES),
+        used_endurance: mean / f64::from(ENDURANCE_CYCLES),
         worn_out: nand.worn_out_blocks > 0,
     })
 }
@@ -125,12 +126,15 @@ struct Run {
     ftl: String,
     load: String,
     kind: String,
-    /// State after [`COMPARED_AT`] drive writes.
-    compared: Standing,
-    /// Drive writes until the first block wore out.
-    life: f64,
-    /// State at that time.
-    end: Standing,
+    /// State after [`COMPARED_DRIVE_WRITES`] drive writes.
+    #[serde(rename = "compared")]
+    state_at_comparison: DriveState,
+    /// Drive writes until the first block was worn out.
+    #[serde(rename = "life")]
+    lifetime_drive_writes: f64,
+    /// State at the end of this lifetime.
+    #[serde(rename = "end")]
+    end_state: DriveState,
 }
 
 fn draw(random: &mut Random, hot_writes: f64, pages: &mut [Lpn]) {
@@ -138,16 +142,20 @@ fn draw(random: &mut Random, hot_writes: f64, pages: &mut [Lpn]) {
     let hot_pages = (f64::from(LOGICAL_PAGES) * HOT_SPACE) as u64;
     let share = (hot_writes * UNIT as f64) as u64;
     for page in pages {
-        let is_hot = below(random, UNIT) < share;
+        let is_hot = random_below(random, UNIT) < share;
         *page = Lpn(if is_hot {
-            below(random, hot_pages)
+            random_below(random, hot_pages)
         } else {
-            hot_pages + below(random, u64::from(LOGICAL_PAGES) - hot_pages)
+            hot_pages + random_below(random, u64::from(LOGICAL_PAGES) - hot_pages)
         } as u32);
     }
 }
 
-fn wear_out(ftl: &'static str, (load, hot_writes): (&'static str, f64), kind: &Kind) -> Result<Run, Failure> {
+fn wear_out(
+    ftl: &'static str,
+    (load, hot_writes): (&'static str, f64),
+    kind: &LevellingKind,
+) -> Result<Run, Failure> {
     let wear = Wear { endurance_cycles: Some(ENDURANCE_CYCLES), ..Wear::default() };
     let geometry = Geometry::flat(BLOCKS, PAGES_PER_BLOCK, PAGE_BYTES);
     let settings = PagedSettings {
@@ -156,7 +164,7 @@ fn wear_out(ftl: &'static str, (load, hot_writes): (&'static str, f64), kind: &K
         placement: serde_json::from_str("\"double\"")?,
     };
     let mut drive = settings.build(Nand::<()>::new(geometry, wear, Seed(1)).with_spare_area())?;
-    let mut random = Seed(1).of("load").random();
+    let mut random = Seed(1).derive("load").random();
     for page in 0..LOGICAL_PAGES {
         drive.write(&[Lpn(page)], no_data(1), 0)?;
     }
@@ -167,8 +175,8 @@ fn wear_out(ftl: &'static str, (load, hot_writes): (&'static str, f64), kind: &K
         draw(&mut random, hot_writes, &mut pages);
         drive.write(&pages, no_data(BATCH), 0)?;
         written += BATCH as u64;
-        let standing = standing(&drive)?;
-        if compared.is_none() && written >= COMPARED_AT * u64::from(LOGICAL_PAGES) {
+        let standing = state_of(&drive)?;
+        if compared.is_none() && written >= COMPARED_DRIVE_WRITES * u64::from(LOGICAL_PAGES) {
             compared = Some(standing.clone());
         }
         if standing.worn_out {
@@ -181,9 +189,9 @@ fn wear_out(ftl: &'static str, (load, hot_writes): (&'static str, f64), kind: &K
         ftl: ftl.to_owned(),
         load: load.to_owned(),
         kind: kind.name.to_owned(),
-        compared: compared.unwrap_or_else(|| end.clone()),
-        life,
-        end,
+        state_at_comparison: compared.unwrap_or_else(|| end.clone()),
+        lifetime_drive_writes: life,
+        end_state: end,
     })
 }
 
@@ -194,8 +202,8 @@ pub fn run(session: &Session) -> Result<(), Failure> {
         .flat_map(|ftl| LOADS.map(move |load| (ftl, load)))
         .flat_map(|(ftl, load)| (0..kinds.len()).map(move |kind| (ftl, load, kind)))
         .collect();
-    let runs =
-        session.each("life of a drive", &cases, |&(ftl, load, kind)| wear_out(ftl, load, &kinds[kind]))?;
+    let runs = session
+        .compute_each("life of a drive", &cases, |&(ftl, load, kind)| wear_out(ftl, load, &kinds[kind]))?;
     table(&runs).publish(session, "data")?;
     check(&runs).publish(session)
 }
@@ -214,40 +222,49 @@ fn table(runs: &[Run]) -> Table {
         "erases_variation",
         "endurance_used",
     ]);
-    for Run { ftl, load, kind, compared, life, end } in runs {
+    for Run { ftl, load, kind, state_at_comparison: compared, lifetime_drive_writes: life, end_state: end } in
+        runs
+    {
         let names = [ftl, load, kind].map(|name| name.replace(',', ";"));
         let costs = [compared.write_amplification, compared.moved_share, compared.spare_reads_per_write];
         let costs = costs.map(|cost| number(cost, 3));
         let spread = [number(*life, 0), end.min.to_string(), end.max.to_string()];
-        let evenness = [end.variation, end.used].map(|share| number(share, 3));
+        let evenness = [end.variation, end.used_endurance].map(|share| number(share, 3));
         table.push(names.into_iter().chain(costs).chain(spread).chain(evenness).collect());
     }
     table
 }
 
 fn check(runs: &[Run]) -> Statements {
-    // Each kind compared with none, on the same FTL under the same load.
+    // Each kind is compared with no wear levelling, on the same FTL under the same load.
     let pairs: Vec<(&Run, &Run)> = runs
         .chunks(kinds().len())
         .flat_map(|chunk| chunk[1..].iter().map(|levelled| (levelled, &chunk[0])))
         .collect();
     let mut statements = Statements::default();
-    let mut hold = |statement: &str, of: &str, holds: &dyn Fn(&Run, &Run) -> bool| {
-        let cases = pairs.iter().filter(|(levelled, _)| levelled.kind.starts_with(of));
+    let mut check = |statement: &str, reference: &str, holds: &dyn Fn(&Run, &Run) -> bool| {
+        let cases = pairs.iter().filter(|(levelled, _)| levelled.kind.starts_with(reference));
         let name = |run: &Run| format!("{} {} {}", run.ftl, run.load, run.kind);
         statements.check(statement, cases.map(|&(levelled, none)| (name(levelled), holds(levelled, none))));
     };
-    hold("the scan lengthens life", "scan", &|levelled, none| levelled.life > none.life);
-    hold("the rotation lengthens life", "start_gap", &|levelled, none| levelled.life > none.life);
-    hold("the scan evens out wear", "scan", &|levelled, none| levelled.end.variation < none.end.variation);
-    hold("the rotation evens out wear", "start_gap", &|levelled, none| {
-        levelled.end.variation < none.end.variation
+    check("the scan lengthens life", "scan", &|levelled, none| {
+        levelled.lifetime_drive_writes > none.lifetime_drive_writes
     });
-    hold("levelling costs writes", "", &|levelled, none| {
-        levelled.compared.write_amplification > none.compared.write_amplification
+    check("the rotation lengthens life", "start_gap", &|levelled, none| {
+        levelled.lifetime_drive_writes > none.lifetime_drive_writes
     });
-    hold("the scan writes at most 5 % more", "scan", &|levelled, none| {
-        levelled.compared.write_amplification <= 1.05 * none.compared.write_amplification
+    check("the scan evens out wear", "scan", &|levelled, none| {
+        levelled.end_state.variation < none.end_state.variation
+    });
+    check("the rotation evens out wear", "start_gap", &|levelled, none| {
+        levelled.end_state.variation < none.end_state.variation
+    });
+    check("levelling costs writes", "", &|levelled, none| {
+        levelled.state_at_comparison.write_amplification > none.state_at_comparison.write_amplification
+    });
+    check("the scan writes at most 5 % more", "scan", &|levelled, none| {
+        levelled.state_at_comparison.write_amplification
+            <= 1.05 * none.state_at_comparison.write_amplification
     });
     statements
 }

@@ -1,5 +1,5 @@
-//! Accuracy of a few merged classes as a model of Zipf's law: mean fields of one to four classes and their
-//! extrapolation, compared with the simulator.
+//! Accuracy of a few merged classes as a model of Zipf's law: mean fields with one to four classes and their
+//! extrapolation are compared with the simulator.
 
 use crate::Failure;
 use crate::chart::{Chart, Series};
@@ -22,10 +22,10 @@ const PAGES: [u32; 2] = [16, 32];
 const EXPONENTS: [f64; 4] = [0.6, 0.8, 0.99, 1.2];
 
 /// Numbers of classes to solve.
-const COUNTS: [usize; 4] = [1, 2, 3, 4];
+const CLASS_COUNTS: [usize; 4] = [1, 2, 3, 4];
 
-/// Least drive writes of warm-up, and warm-up in turnovers of the coldest pages.
-const FEWEST: f64 = 100.0;
+/// Minimum drive writes of warm-up, and length of the warm-up in turnovers of the coldest pages.
+const MIN_WARM_UP: f64 = 100.0;
 const TURNOVERS: f64 = 5.0;
 
 /// A drive under Zipf's law.
@@ -39,9 +39,9 @@ struct Case {
     classes: Classes,
 }
 
-/// Solutions of the models: with each of [`COUNTS`], and extrapolated.
-struct Answer {
-    merged: [f64; COUNTS.len()],
+/// Solutions of the models, with each of [`CLASS_COUNTS`] and extrapolated.
+struct Solutions {
+    merged: [f64; CLASS_COUNTS.len()],
     extrapolated: f64,
 }
 
@@ -61,10 +61,11 @@ fn cases() -> Result<Vec<Case>, Failure> {
 }
 
 impl Case {
-    /// Returns the drive writes of warm-up: five times those that overwrite the coldest page once on average, but at least 100.
+    /// Returns the drive writes of warm-up: five times the number after which the coldest page was overwritten once
+    /// on average, but at least 100.
     fn warm_up(&self, length: f64) -> f64 {
-        let coldest = self.classes.as_slice().last().map_or(1.0, Class::heat);
-        length * (TURNOVERS / coldest).max(FEWEST)
+        let coldest = self.classes.as_slice().last().map_or(1.0, Class::relative_rate);
+        length * (TURNOVERS / coldest).max(MIN_WARM_UP)
     }
 
     fn scenario(&self, length: f64) -> Result<wearwell_stack::Scenario, Failure> {
@@ -86,16 +87,16 @@ impl Case {
         ))
     }
 
-    fn answer(&self) -> Result<Answer, Failure> {
+    fn solve(&self) -> Result<Solutions, Failure> {
         let selection = DChoices::new(f64::from(CHOICES))?;
-        let mut merged = [0.0; COUNTS.len()];
-        for (found, count) in merged.iter_mut().zip(COUNTS) {
+        let mut merged = [0.0; CLASS_COUNTS.len()];
+        for (found, count) in merged.iter_mut().zip(CLASS_COUNTS) {
             let few = self.classes.merged(count, &self.drive)?;
             let state = MeanField::new(self.drive, few, self.structure, &selection)?.steady_state()?;
             *found = state.write_amplification;
         }
         let many = ManyClasses::solve(self.drive, &self.classes, self.structure, &selection)?;
-        Ok(Answer { merged, extrapolated: many.write_amplification })
+        Ok(Solutions { merged, extrapolated: many.write_amplification })
     }
 }
 
@@ -120,8 +121,8 @@ const COLUMNS: &[&str] = &[
 
 pub fn run(session: &Session) -> Result<(), Failure> {
     let cases = cases()?;
-    let answers: Vec<Answer> =
-        cases.par_iter().with_max_len(1).map(Case::answer).collect::<Result<_, _>>()?;
+    let answers: Vec<Solutions> =
+        cases.par_iter().with_max_len(1).map(Case::solve).collect::<Result<_, _>>()?;
     let scenarios: Vec<_> =
         cases.iter().map(|case| case.scenario(session.length)).collect::<Result<_, _>>()?;
     let replicas = run_all(session, &scenarios)?;
@@ -142,20 +143,20 @@ pub fn run(session: &Session) -> Result<(), Failure> {
         table.push(fields);
     }
     table.publish(session, "data")?;
-    largest(&cases, &answers, &simulated).publish(session, "largest")?;
+    largest_errors(&cases, &answers, &simulated).publish(session, "largest")?;
     draw(session, &answers, &simulated)
 }
 
-/// Returns the largest error of each number of classes, over each structure.
-fn largest(cases: &[Case], answers: &[Answer], simulated: &[Interval]) -> Table {
+/// Returns a table of the largest error for each number of classes and each structure.
+fn largest_errors(cases: &[Case], answers: &[Solutions], simulated: &[Interval]) -> Table {
     let mut table = Table::new(&["structure", "classes", "largest_error_percent"]);
     for (name, ..) in STRUCTURES {
-        let largest = |value: &dyn Fn(&Answer) -> f64| -> String {
+        let largest = |value: &dyn Fn(&Solutions) -> f64| -> String {
             let all = cases.iter().zip(answers).zip(simulated).filter(|((case, _), _)| case.name == name);
             let errors = all.map(|((_, answer), simulated)| percent(value(answer), simulated).abs());
             format!("{:.2}", errors.fold(0.0, f64::max))
         };
-        for (at, count) in COUNTS.iter().enumerate() {
+        for (at, count) in CLASS_COUNTS.iter().enumerate() {
             table.push(vec![name.to_owned(), count.to_string(), largest(&|answer| answer.merged[at])]);
         }
         let extrapolated = largest(&|answer| answer.extrapolated);
@@ -164,17 +165,17 @@ fn largest(cases: &[Case], answers: &[Answer], simulated: &[Interval]) -> Table 
     table
 }
 
-fn draw(session: &Session, answers: &[Answer], simulated: &[Interval]) -> Result<(), Failure> {
-    let points = |value: &dyn Fn(&Answer) -> f64| -> Vec<(f64, f64)> {
+fn draw(session: &Session, answers: &[Solutions], simulated: &[Interval]) -> Result<(), Failure> {
+    let points = |value: &dyn Fn(&Solutions) -> f64| -> Vec<(f64, f64)> {
         let errors = answers.iter().zip(simulated).enumerate();
         errors.map(|(at, (answer, simulated))| ((at + 1) as f64, percent(value(answer), simulated))).collect()
     };
-    // The error of one class is off the scale.
-    let mut series: Vec<Series> = (1..COUNTS.len())
-        .map(|at| Series::line(format!("{} classes", COUNTS[at]), points(&|answer| answer.merged[at])))
+    // The error with one class is off the scale of the chart.
+    let mut series: Vec<Series> = (1..CLASS_COUNTS.len())
+        .map(|at| Series::line(format!("{} classes", CLASS_COUNTS[at]), points(&|answer| answer.merged[at])))
         .collect();
     series.push(Series::line("extrapolated".to_owned(), points(&|answer| answer.extrapolated)));
-    let series: Vec<Series> = series.into_iter().map(|series| Series { joined: false, ..series }).collect();
+    let series: Vec<Series> = series.into_iter().map(|series| Series { has_line: false, ..series }).collect();
     let title = "Merged classes for Zipf's law, S_f = 0.1, d = 10";
     let chart = Chart { title, x: "row of the table", y: "difference from the simulation, %" };
     chart.draw(session, "plot", &series)

@@ -1,43 +1,49 @@
-//! Points of a program that are computed elsewhere, by the same program.
+//! Points of a program that are computed in another process, by the same program.
 //!
-//! A point is computed by code, which cannot be sent in a message. Instead, the worker runs the same program, is given
-//! the results of all earlier points, and stops at the requested point.
+//! A point is computed by code, which cannot be sent in a message. Instead, the worker runs the same program,
+//! receives the results of all earlier points, and stops at the requested point.
 
 use crate::Failure;
 use crate::assumptions::Assumptions;
-use crate::journal::Answer;
+use crate::journal::PointResult;
 use crate::programs;
-use crate::session::{Led, Session, Watch, Way, astray};
+use crate::session::{DirectedRun, ProgramInputs, ReproductionObserver, Session, unreachable_point};
 use serde::{Deserialize, Serialize};
 
 /// A requested point of a program.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Asked {
-    /// Inputs that lead the program to the point.
-    pub way: Way,
+pub struct PointRequest {
+    /// Inputs with which the program reaches the point.
+    #[serde(rename = "way")]
+    pub inputs: ProgramInputs,
     /// Identity of the point, which contains everything that its result depends on.
     pub point: String,
 }
 
-/// Computes a requested point on the worker: returns its result, or its error, which a repetition would give again.
+/// Computes a requested point on the worker. Returns its result, or its error, which a repetition would give again.
 ///
 /// # Errors
 ///
 /// Returns an error if the program has no such point; [`crate::session::Interrupted`].
-pub fn answer(asked: &Asked, watch: &dyn Watch) -> Result<Result<Answer, String>, Failure> {
-    let Asked { way, point } = asked;
+pub fn compute_point(
+    request: &PointRequest,
+    watch: &dyn ReproductionObserver,
+) -> Result<Result<PointResult, String>, Failure> {
+    let PointRequest { inputs: way, point } = request;
     let program = programs::find(&way.program)?;
     let mut assumptions = Assumptions::register();
     for (name, value) in &way.assumptions {
         assumptions = assumptions.with(name, *value)?;
     }
-    let led = Led::new(&way.earlier, point);
-    let session = Session::led(way, &assumptions, &led, watch)?;
-    let ended = (program.run)(&session);
+    let led = DirectedRun::new(&way.earlier_results, point);
+    let session = Session::directed(way, &assumptions, &led, watch)?;
+    let result = (program.run)(&session);
     match led.into_answer() {
         Some(answer) => Ok(answer),
-        None => Err(ended.err().unwrap_or_else(|| astray(program.name, "it asks for fewer points"))),
+        None => {
+            Err(result.err().unwrap_or_else(|| unreachable_point(program.name, "it asks for fewer points")))
+        }
     }
 }
 

@@ -1,18 +1,18 @@
-//! Decision of the claims of an item by its data.
+//! Decision on the claims of an item by its data.
 
 use crate::Failure;
 use crate::manifest::{Claim, Item, Numbers, Tolerance, Verdict};
 use crate::statements;
-use crate::table::{Row, read};
+use crate::table::{Row, read_table};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
-/// A decided claim.
+/// A claim with its decision.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Decided {
+pub struct DecidedClaim {
     /// Text of the claim.
     pub says: String,
-    /// True if the claim is an addition of the manifest, not a claim of the paper.
+    /// True if the claim was added by the manifest, false if it is a claim of the paper.
     pub ours: bool,
     /// Number of cases that were tested.
     pub cases: u64,
@@ -20,52 +20,54 @@ pub struct Decided {
     pub holds_in: u64,
     /// Printed and measured value of the case with the largest deviation; `None` for statements.
     pub printed: Option<f64>,
-    /// See `printed`.
+    /// Measured value; see `printed`.
     pub measured: Option<f64>,
-    /// Cases in which the claim does not hold, some of them by name.
+    /// Cases in which the claim does not hold, some of them with their names.
     pub exceptions: String,
     /// Resulting verdict.
     pub verdict: Verdict,
 }
 
-/// Decides the claims of `item` by the tables in `folder`.
+/// Decides the claims of `item` with the tables in `folder`.
 ///
 /// # Errors
 ///
-/// Returns an error for missing tables, columns and statements; a claim whose rows are missing is undecided.
-pub fn judge(item: &Item, folder: &Path) -> Result<Vec<Decided>, Failure> {
+/// Returns an error if a table, column or statement is missing; a claim whose rows are missing is undecided.
+pub fn decide_claims(item: &Item, folder: &Path) -> Result<Vec<DecidedClaim>, Failure> {
     item.claims
         .iter()
         .map(|claim| {
-            decide(claim, folder).map_err(|error| format!("claim \"{}\": {error}", claim.says).into())
+            decide(claim, folder).map_err(|error| format!("claim \"{}\": {error}", claim.text).into())
         })
         .collect()
 }
 
-/// Returns the verdict on an item with these claims: on those of the paper or, if there are none, on
-/// the additional ones.
-pub fn verdict(decided: &[Decided]) -> Verdict {
-    let of = |ours: bool| decided.iter().filter(move |one| one.ours == ours).map(|one| one.verdict);
-    Verdict::of_all(of(false)).or_else(|| Verdict::of_all(of(true))).unwrap_or(Verdict::Undecided)
+/// Returns the verdict on an item with these claims. The verdict depends on the claims of the paper or, if there are
+/// none, on the additional claims.
+pub fn verdict(decided: &[DecidedClaim]) -> Verdict {
+    let verdicts_of = |ours: bool| decided.iter().filter(move |one| one.ours == ours).map(|one| one.verdict);
+    Verdict::combine(verdicts_of(false))
+        .or_else(|| Verdict::combine(verdicts_of(true)))
+        .unwrap_or(Verdict::Undecided)
 }
 
-fn decide(claim: &Claim, folder: &Path) -> Result<Decided, Failure> {
-    let tried = match (&claim.statement, &claim.numbers) {
-        (Some(text), _) => of_statement(text, folder)?,
-        (None, Some(numbers)) => of_numbers(numbers, folder)?,
+fn decide(claim: &Claim, folder: &Path) -> Result<DecidedClaim, Failure> {
+    let decision = match (&claim.statement, &claim.numbers) {
+        (Some(text), _) => decide_statement(text, folder)?,
+        (None, Some(numbers)) => decide_numbers(numbers, folder)?,
         (None, None) => return Err("neither a statement nor numbers".into()),
     };
-    let verdict = match tried.holds_in {
-        _ if tried.cases == 0 => Verdict::Undecided,
+    let verdict = match decision.holds_in {
+        _ if decision.cases == 0 => Verdict::Undecided,
         0 => Verdict::NotReproduced,
-        all if all == tried.cases => Verdict::Reproduced,
+        all if all == decision.cases => Verdict::Reproduced,
         _ => Verdict::Partly,
     };
-    Ok(Decided { says: claim.says.clone(), ours: claim.ours, verdict, ..tried })
+    Ok(DecidedClaim { says: claim.text.clone(), ours: claim.is_addition, verdict, ..decision })
 }
 
-fn undecided() -> Decided {
-    Decided {
+fn undecided() -> DecidedClaim {
+    DecidedClaim {
         says: String::new(),
         ours: false,
         cases: 0,
@@ -77,54 +79,59 @@ fn undecided() -> Decided {
     }
 }
 
-fn of_statement(text: &str, folder: &Path) -> Result<Decided, Failure> {
-    let rows = read(folder, statements::FILE)?;
-    let row = rows.iter().find(|row| row.of("statement").is_ok_and(|found| found == text));
+fn decide_statement(text: &str, folder: &Path) -> Result<DecidedClaim, Failure> {
+    let rows = read_table(folder, statements::FILE)?;
+    let row = rows.iter().find(|row| row.field("statement").is_ok_and(|found| found == text));
     let row = row.ok_or_else(|| format!("{}.csv has no statement \"{text}\"", statements::FILE))?;
-    let count = |column: &str| -> Result<u64, Failure> { Ok(row.of(column)?.parse()?) };
-    Ok(Decided {
+    let count = |column: &str| -> Result<u64, Failure> { Ok(row.field(column)?.parse()?) };
+    Ok(DecidedClaim {
         cases: count("cases")?,
         holds_in: count("holds_in")?,
-        exceptions: row.of("exceptions")?.to_owned(),
+        exceptions: row.field("exceptions")?.to_owned(),
         ..undecided()
     })
 }
 
-fn of_numbers(numbers: &Numbers, folder: &Path) -> Result<Decided, Failure> {
-    let rows = read(folder, &numbers.table)?;
-    let mut tried = undecided();
-    let (mut exceptions, mut furthest) = (Vec::new(), -1.0);
+fn decide_numbers(numbers: &Numbers, folder: &Path) -> Result<DecidedClaim, Failure> {
+    let rows = read_table(folder, &numbers.table)?;
+    let mut decision = undecided();
+    let (mut exceptions, mut largest_distance) = (Vec::new(), -1.0);
     for row in &rows {
-        let mut is_meant = !row.of(&numbers.ours)?.is_empty();
+        let mut is_selected = !row.field(&numbers.measured_column)?.is_empty();
         for (column, value) in &numbers.rows {
-            is_meant &= row.of(column)? == value;
+            is_selected &= row.field(column)? == value;
         }
-        if !is_meant {
+        if !is_selected {
             continue;
         }
-        let measured = row.number(&numbers.ours)?;
+        let measured = row.number(&numbers.measured_column)?;
         let printed = match (numbers.printed, &numbers.printed_column) {
             (Some(printed), _) => printed,
             (None, Some(column)) => row.number(column)?,
             (None, None) => return Err("nothing that is printed".into()),
         };
-        tried.cases += 1;
-        if holds(measured, printed, &numbers.tolerance, row)? {
-            tried.holds_in += 1;
+        decision.cases += 1;
+        if is_within_tolerance(measured, printed, &numbers.tolerance, row)? {
+            decision.holds_in += 1;
         } else {
             exceptions.push(format!("{measured} for {printed}"));
         }
         let distance = (measured - printed).abs() / printed.abs().max(f64::MIN_POSITIVE);
-        if distance > furthest {
-            furthest = distance;
-            (tried.printed, tried.measured) = (Some(printed), Some(measured));
+        if distance > largest_distance {
+            largest_distance = distance;
+            (decision.printed, decision.measured) = (Some(printed), Some(measured));
         }
     }
-    tried.exceptions = statements::some_of(&exceptions);
-    Ok(tried)
+    decision.exceptions = statements::list_first(&exceptions);
+    Ok(decision)
 }
 
-fn holds(measured: f64, printed: f64, tolerance: &Tolerance, row: &Row) -> Result<bool, Failure> {
+fn is_within_tolerance(
+    measured: f64,
+    printed: f64,
+    tolerance: &Tolerance,
+    row: &Row,
+) -> Result<bool, Failure> {
     let distance = (measured - printed).abs();
     if tolerance.at_least || tolerance.at_most {
         return Ok(if tolerance.at_least { measured >= printed } else { measured <= printed });
@@ -149,7 +156,7 @@ mod tests {
     const TABLE: &str = "# command\nstore,log2_blocks,wa,wa_ci,paper\n\
                          bitmap,16,1.117,0.01,1.1\ngecko,16,0.0267,0.001,0.02\ngecko,22,0.0371,0.001,0.05\n";
 
-    fn tried(claim: &str) -> Result<Decided, String> {
+    fn decide_text(claim: &str) -> Result<DecidedClaim, String> {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("data.csv"), TABLE).unwrap();
         let statements =
@@ -159,16 +166,16 @@ mod tests {
         decide(&claim, folder.path()).map_err(|error| error.to_string())
     }
 
-    fn numbers(rows: &str, rest: &str) -> Result<Decided, String> {
-        tried(&format!("[numbers]\ntable = \"data\"\nwhere = {{ {rows} }}\nours = \"wa\"\n{rest}"))
+    fn numbers(rows: &str, rest: &str) -> Result<DecidedClaim, String> {
+        decide_text(&format!("[numbers]\ntable = \"data\"\nwhere = {{ {rows} }}\nours = \"wa\"\n{rest}"))
     }
 
     #[test]
     fn statements_are_found_by_their_text_and_counted() {
-        let decided = tried("statement = \"it falls, and falls\"").unwrap();
+        let decided = decide_text("statement = \"it falls, and falls\"").unwrap();
         assert_eq!((decided.cases, decided.holds_in, decided.verdict), (4, 3, Verdict::Partly));
         assert_eq!(decided.exceptions, "d = 2");
-        assert!(tried("statement = \"it rises\"").unwrap_err().contains("no statement \"it rises\""));
+        assert!(decide_text("statement = \"it rises\"").unwrap_err().contains("no statement \"it rises\""));
     }
 
     #[test]
@@ -179,8 +186,8 @@ mod tests {
         assert_eq!((near.verdict, near.measured), (Verdict::Reproduced, Some(1.117)));
         let far = numbers(bitmap, "printed = 1.1\ntolerance = { within = 0.01, from = \"digits\" }").unwrap();
         assert_eq!((far.verdict, &far.exceptions[..]), (Verdict::NotReproduced, "1.117 for 1.1"));
-        let beyond = numbers(bitmap, "printed = 1.1\ntolerance = { at_least = true, from = \"its word\" }");
-        assert_eq!(beyond.unwrap().verdict, Verdict::Reproduced);
+        let at_least = numbers(bitmap, "printed = 1.1\ntolerance = { at_least = true, from = \"its word\" }");
+        assert_eq!(at_least.unwrap().verdict, Verdict::Reproduced);
     }
 
     #[test]

@@ -1,8 +1,8 @@
-//! Pages of the gallery: one per paper and an overview, generated from the results on disk.
+//! Pages of the gallery, one per paper and an overview, which are generated from the results on disk.
 
 use crate::Failure;
 use crate::assumptions::Assumptions;
-use crate::manifest::{Found, Item, Kind, Manifest, Verdict};
+use crate::manifest::{Item, ItemKind, Manifest, ManifestEntry, Verdict};
 use crate::runner::reproduce::{Effort, Record, folder_of};
 use crate::runner::sensitivity;
 use crate::table;
@@ -11,22 +11,22 @@ use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
-/// Number of rows of a table that a page shows; the file has all rows.
+/// Maximum number of rows of a table that a page shows; the file has all rows.
 const ROWS: usize = 24;
 
-/// Returns the pages of the results in `output`, by their relative paths.
+/// Returns the pages for the results in `output`, by their relative paths.
 ///
 /// # Errors
 ///
 /// Returns an error if records or tables cannot be read.
-pub fn pages(manifests: &[Manifest], output: &Path) -> Result<BTreeMap<String, String>, Failure> {
+pub fn pages_of_results(manifests: &[Manifest], output: &Path) -> Result<BTreeMap<String, String>, Failure> {
     let effects = sensitivity::effects(output)?;
     let mut pages = BTreeMap::from([
         ("README.md".to_owned(), overview(manifests, output)?),
         ("assumptions.md".to_owned(), sensitivity::page(&Assumptions::register(), &effects)),
     ]);
     for manifest in manifests {
-        pages.insert(format!("{}/README.md", manifest.name), of_paper(manifest, output)?);
+        pages.insert(format!("{}/README.md", manifest.name), paper_page(manifest, output)?);
     }
     Ok(pages)
 }
@@ -35,9 +35,9 @@ pub fn pages(manifests: &[Manifest], output: &Path) -> Result<BTreeMap<String, S
 ///
 /// # Errors
 ///
-/// As for [`pages`], and for writing.
+/// The errors of [`pages_of_results`], and of writing.
 pub fn write(manifests: &[Manifest], output: &Path) -> Result<(), Failure> {
-    for (name, text) in pages(manifests, output)? {
+    for (name, text) in pages_of_results(manifests, output)? {
         let path = output.join(name);
         let written =
             fs::create_dir_all(path.parent().unwrap_or(output)).and_then(|()| fs::write(&path, text));
@@ -46,31 +46,31 @@ pub fn write(manifests: &[Manifest], output: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Returns the verdict on an item from its record, or that it is impossible; `None` if it was not reproduced.
-fn standing(found: Found, output: &Path) -> Result<Option<Verdict>, Failure> {
-    if found.item.impossible.is_some() {
+/// Returns the verdict on an item from its record, or that the item is impossible; `None` if it was not reproduced.
+fn verdict_of(entry: ManifestEntry, output: &Path) -> Result<Option<Verdict>, Failure> {
+    if entry.item.impossible.is_some() {
         return Ok(Some(Verdict::Impossible));
     }
-    Ok(Record::read(&folder_of(output, found))?.map(|record| record.verdict))
+    Ok(Record::read(&folder_of(output, entry))?.map(|record| record.verdict))
 }
 
 fn overview(manifests: &[Manifest], output: &Path) -> Result<String, Failure> {
     let mut text =
-        "# What was reproduced\n\nMade by `wearwell reproduce`: a page for each paper, and [one for the numbers that no paper gives](assumptions.md), with data, plots and \
-                    verdicts.\n\n| paper | items | reproduced | partly | not | impossible here | not run |\n\
+        "# What was reproduced\n\nWritten by `wearwell reproduce`: one page per paper with data, plots and verdicts, and [a page with the assumed numbers](assumptions.md), \
+                    which no paper gives. Claims marked *added* are ours and do not count for the verdict on an item of a paper.\n\n| paper | items | reproduced | partly | not | impossible here | not run |\n\
                     |---|---|---|---|---|---|---|\n"
             .to_owned();
     for manifest in manifests {
         let mut counts = [0; 5];
         for item in &manifest.items {
-            let place = match standing(Found { manifest, item }, output)? {
+            let column = match verdict_of(ManifestEntry { manifest, item }, output)? {
                 Some(Verdict::Reproduced) => 0,
                 Some(Verdict::Partly) => 1,
                 Some(Verdict::NotReproduced) => 2,
                 Some(Verdict::Impossible) => 3,
                 Some(Verdict::Undecided) | None => 4,
             };
-            counts[place] += 1;
+            counts[column] += 1;
         }
         let counts = counts.map(|count| count.to_string()).join(" | ");
         let Manifest { name, title, items, .. } = manifest;
@@ -79,21 +79,22 @@ fn overview(manifests: &[Manifest], output: &Path) -> Result<String, Failure> {
     Ok(text)
 }
 
-fn of_paper(manifest: &Manifest, output: &Path) -> Result<String, Failure> {
+fn paper_page(manifest: &Manifest, output: &Path) -> Result<String, Failure> {
     let mut text = format!("# {}\n\n{}\n", manifest.title, manifest.about);
     for item in &manifest.items {
-        text += &of_item(Found { manifest, item }, output)?;
+        text += &item_section(ManifestEntry { manifest, item }, output)?;
     }
     Ok(text)
 }
 
-fn of_item(found: Found, output: &Path) -> Result<String, Failure> {
-    let Item { name, kind, title, says, impossible, data_of, text: prose, .. } = found.item;
+fn item_section(entry: ManifestEntry, output: &Path) -> Result<String, Failure> {
+    let Item { name, kind, title, summary: says, impossible, data_source: data_of, text: prose, .. } =
+        entry.item;
     let mut text = format!("\n## {name}: {title}\n\n{says}\n\n");
-    let folder = folder_of(output, found);
+    let folder = folder_of(output, entry);
     let prose = prose.as_ref().map_or(String::new(), |prose| format!("{}\n", prose.trim()));
-    // For a question, the method is needed before the answer; for a paper's item, the claim is already known.
-    let comes_first = *kind == Kind::Question && impossible.is_none() && !prose.is_empty();
+    // For a question, readers need the method before the answer; for an item of a paper, the claim is already known.
+    let is_prose_first = *kind == ItemKind::Question && impossible.is_none() && !prose.is_empty();
     if let Some(reason) = impossible {
         let _ = writeln!(text, "**Impossible here**: {reason}");
     } else if let Some(record) = Record::read(&folder)? {
@@ -101,85 +102,85 @@ fn of_item(found: Found, output: &Path) -> Result<String, Failure> {
             Effort::Quick => ", by the quick settings",
             Effort::Full => "",
         };
-        let _ = writeln!(text, "**{}**{effort}. `{}`\n", capital(record.verdict.words()), record.command);
-        text += &settings(found.item, &record);
-        if comes_first {
+        let _ = writeln!(text, "**{}**{effort}. `{}`\n", capital(record.verdict.label()), record.command);
+        text += &settings(entry.item, &record);
+        if is_prose_first {
             let _ = writeln!(text, "{prose}");
         }
-        text += &claims(found.item, &record);
+        text += &claims(entry.item, &record);
         match data_of {
             Some(other) => {
                 let _ = writeln!(text, "\nThe data is that of {other}.");
             }
-            None => text += &data(found, &folder, &record)?,
+            None => text += &plots_and_tables(entry, &folder, &record)?,
         }
     } else {
-        let _ = writeln!(text, "Not run. `wearwell reproduce {} --full`", found.name());
+        let _ = writeln!(text, "Not run. `wearwell reproduce {} --full`", entry.name());
         return Ok(if prose.is_empty() { text } else { text + "\n" + &prose });
     }
-    Ok(if prose.is_empty() || comes_first { text } else { text + "\n" + &prose })
+    Ok(if prose.is_empty() || is_prose_first { text } else { text + "\n" + &prose })
 }
 
-/// Describes the settings of the record, and those of the manifest if they have changed.
+/// Describes the settings of the record, and the settings of the manifest if they have changed.
 fn settings(item: &Item, record: &Record) -> String {
-    let (made_with, usual) = (record.settings(item), record.effort.settings(item));
-    if item.data_of.is_some() || made_with.is_empty() {
+    let (used, default) = (record.settings(item), record.effort.settings(item));
+    if item.data_source.is_some() || used.is_empty() {
         return String::new();
     }
-    let one = |(key, value): (&String, &toml::Value)| match usual.get(key) {
+    let one = |(key, value): (&String, &toml::Value)| match default.get(key) {
         Some(other) if other != value => format!("`{key} = {value}` (`{}`: {other})", record.effort.option()),
         _ => format!("`{key} = {value}`"),
     };
-    let all: Vec<String> = made_with.iter().map(one).collect();
+    let all: Vec<String> = used.iter().map(one).collect();
     format!("Settings: {}.\n\n", all.join(", "))
 }
 
 fn claims(item: &Item, record: &Record) -> String {
     let mut text =
-        "| | printed | ours | cases | holds in | except | verdict |\n|---|---|---|---|---|---|---|\n"
+        "| claim | printed | measured | cases | holds in | exceptions | verdict |\n|---|---|---|---|---|---|---|\n"
             .to_owned();
     let mut reasons = String::new();
     for (claim, decided) in item.claims.iter().zip(&record.claims) {
         let number = |value: Option<f64>| value.map_or(String::new(), |value| value.to_string());
-        let whose = if claim.ours { "ours: " } else { "" };
+        let prefix = if claim.is_addition { "added: " } else { "" };
         let _ = writeln!(
             text,
-            "| {whose}{} | {} | {} | {} | {} | {} | {} |",
-            claim.says,
+            "| {prefix}{} | {} | {} | {} | {} | {} | {} |",
+            claim.text,
             number(decided.printed),
             number(decided.measured),
             decided.cases,
             decided.holds_in,
             decided.exceptions,
-            decided.verdict.words()
+            decided.verdict.label()
         );
         if let Some(why) = &claim.why {
-            let _ = writeln!(reasons, "- *{}*: {}", claim.says, why.trim());
+            let _ = writeln!(reasons, "- *{}*: {}", claim.text, why.trim());
         }
     }
     if reasons.is_empty() { text } else { format!("{text}\n{reasons}") }
 }
 
-/// Returns its plots, then its tables.
-fn data(found: Found, folder: &Path, record: &Record) -> Result<String, Failure> {
+/// Returns the plots of the item, then its tables.
+fn plots_and_tables(entry: ManifestEntry, folder: &Path, record: &Record) -> Result<String, Failure> {
     let mut text = String::new();
-    let name = &found.item.name;
+    let name = &entry.item.name;
     for plot in plots(folder)? {
-        let _ = writeln!(text, "\n![{}, {plot}]({name}/{plot})", found.item.title);
+        let _ = writeln!(text, "\n![{}, {plot}]({name}/{plot})", entry.item.title);
     }
-    for table in &record.shown {
-        let rows = table::read(folder, table)?;
+    for table in &record.published_tables {
+        let rows = table::read_table(folder, table)?;
         let Some(first) = rows.first() else { continue };
         let line = |fields: &[&str]| format!("| {} |\n", fields.join(" | "));
-        let columns = first.parts().0;
+        let columns = first.columns_and_fields().0;
         let _ = writeln!(text, "\n[{table}.csv]({name}/{table}.csv)\n");
         text += &line(&columns);
         text += &line(&vec!["---"; columns.len()]);
         for row in rows.iter().take(ROWS) {
-            text += &line(&row.parts().1);
+            text += &line(&row.columns_and_fields().1);
         }
         if rows.len() > ROWS {
-            let _ = writeln!(text, "\nand {} rows more.", rows.len() - ROWS);
+            let _ = writeln!(text, "\nand {} more rows.", rows.len() - ROWS);
         }
     }
     Ok(text)
@@ -206,7 +207,7 @@ fn capital(words: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::manifest::{all, items};
+    use crate::manifest::{entries, read_all};
     use crate::runner::judge;
     use std::path::PathBuf;
 
@@ -216,22 +217,22 @@ mod tests {
 
     #[test]
     fn pages_equal_those_generated_from_recorded_data() {
-        for (name, text) in pages(&all().unwrap(), &results()).unwrap() {
+        for (name, text) in pages_of_results(&read_all().unwrap(), &results()).unwrap() {
             if std::env::var_os("WEARWELL_BLESS").is_some() {
                 fs::write(results().join(&name), &text).unwrap();
             }
-            let there = fs::read_to_string(results().join(&name)).unwrap_or_default();
+            let existing = fs::read_to_string(results().join(&name)).unwrap_or_default();
             assert!(
-                there == text,
+                existing == text,
                 "{name}: `wearwell reproduce all --judge --output experiments/results` writes it"
             );
         }
     }
 
     #[test]
-    fn recorded_verdicts_are_those_of_the_manifests() {
-        let manifests = all().unwrap();
-        for found in items(&manifests) {
+    fn recorded_verdicts_equal_those_of_manifests() {
+        let manifests = read_all().unwrap();
+        for found in entries(&manifests) {
             let Some(record) = Record::read(&folder_of(&results(), found)).unwrap() else { continue };
             assert_eq!(record.effort, Effort::Full, "{}", record.item);
             assert!(
@@ -239,12 +240,16 @@ mod tests {
                 "{}: a claim without a case",
                 record.item
             );
-            let source =
-                found.item.data_of.as_deref().map(|other| crate::manifest::find(&manifests, other).unwrap());
-            let decided = judge::judge(found.item, &folder_of(&results(), source.unwrap_or(found))).unwrap();
+            let source = found
+                .item
+                .data_source
+                .as_deref()
+                .map(|other| crate::manifest::find(&manifests, other).unwrap());
+            let decided =
+                judge::decide_claims(found.item, &folder_of(&results(), source.unwrap_or(found))).unwrap();
             assert_eq!(record.claims, decided, "{}", record.item);
             for (claim, decided) in found.item.claims.iter().zip(&decided) {
-                assert_eq!(claim.verdict, decided.verdict, "{}: {}", record.item, claim.says);
+                assert_eq!(claim.verdict, decided.verdict, "{}: {}", record.item, claim.text);
             }
         }
     }
@@ -252,36 +257,37 @@ mod tests {
     #[test]
     fn recorded_assumptions_are_listed_as_used() {
         let register = Assumptions::register();
-        for found in items(&all().unwrap()).filter(|found| found.item.data_of.is_none()) {
-            let Some(record) = Record::read(&folder_of(&results(), found)).unwrap() else { continue };
-            for name in &record.assumes {
-                let known = register.all().iter().find(|assumption| assumption.name == *name);
-                let is_listed = known.is_some_and(|known| known.used_by.contains(&record.item));
+        for entry in entries(&read_all().unwrap()).filter(|found| found.item.data_source.is_none()) {
+            let Some(record) = Record::read(&folder_of(&results(), entry)).unwrap() else { continue };
+            for name in &record.used_assumptions {
+                let assumption = register.all().iter().find(|assumption| assumption.name == *name);
+                let is_listed = assumption.is_some_and(|known| known.used_by.contains(&record.item));
                 assert!(is_listed, "{} uses {name}, and the register does not say so", record.item);
             }
         }
     }
 
     #[test]
-    fn recorded_costs_agree_with_known_costs_within_a_half() {
-        let (manifests, costs) = (all().unwrap(), crate::manifest::Costs::shipped().unwrap());
-        for found in items(&manifests).filter(|found| found.item.data_of.is_none()) {
-            let Some(record) = Record::read(&folder_of(&results(), found)).unwrap() else { continue };
+    fn recorded_costs_equal_listed_costs_within_half() {
+        let (manifests, costs) = (read_all().unwrap(), crate::manifest::Costs::shipped().unwrap());
+        for entry in entries(&manifests).filter(|found| found.item.data_source.is_none()) {
+            let Some(record) = Record::read(&folder_of(&results(), entry)).unwrap() else { continue };
             let Some(seconds) = record.core_seconds.filter(|seconds| *seconds > 1.0) else { continue };
-            let said = costs.full_core_seconds.get(&record.item);
-            let ratio = seconds / said.copied().unwrap_or(f64::NAN);
-            assert!((1.0 / 1.5..=1.5).contains(&ratio), "{}: {seconds:.0} s for {said:?}", record.item);
+            let expected = costs.full_core_seconds.get(&record.item);
+            let ratio = seconds / expected.copied().unwrap_or(f64::NAN);
+            assert!((1.0 / 1.5..=1.5).contains(&ratio), "{}: {seconds:.0} s for {expected:?}", record.item);
         }
     }
 
     #[test]
     fn every_recorded_folder_is_an_item() {
-        let manifests = all().unwrap();
-        let known: Vec<PathBuf> = items(&manifests).map(|found| folder_of(&results(), found)).collect();
+        let manifests = read_all().unwrap();
+        let known_folders: Vec<PathBuf> =
+            entries(&manifests).map(|found| folder_of(&results(), found)).collect();
         for paper in fs::read_dir(results()).unwrap().map(|entry| entry.unwrap().path()) {
             let folders = fs::read_dir(&paper).into_iter().flatten().map(|entry| entry.unwrap().path());
             for folder in folders.filter(|path| path.is_dir()) {
-                assert!(known.contains(&folder), "no item has {}", folder.display());
+                assert!(known_folders.contains(&folder), "no item has {}", folder.display());
             }
         }
     }

@@ -1,27 +1,27 @@
-//! Reproduction of one item: runs its program, decides its claims, and stores all results in a folder.
+//! Reproduction of one item: it runs the program, decides the claims, and stores all results in a folder.
 
 use crate::Failure;
 use crate::assumptions::Assumptions;
 use crate::journal::{self, Journal};
-use crate::manifest::{Found, Item, Manifest, Verdict, find};
+use crate::manifest::{Item, Manifest, ManifestEntry, Verdict, find};
 use crate::programs::{self, Program};
-use crate::runner::judge::{Decided, judge, verdict};
-use crate::session::{Crew, Interrupted, Lost, Session, Watch};
+use crate::runner::judge::{DecidedClaim, decide_claims, verdict};
+use crate::session::{ExecutorLost, Interrupted, PointExecutor, ReproductionObserver, Session};
 use cpu_time::ProcessTime;
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// File with the record of an item in its folder.
+/// Name of the file with the record of an item, in the folder of the item.
 pub const RECORD: &str = "item.json";
 
 /// Effort of a reproduction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Effort {
-    /// An answer within minutes.
+    /// Result within minutes.
     Quick,
-    /// Sizes as in the paper, or better.
+    /// Sizes as in the paper, or larger.
     Full,
 }
 
@@ -46,22 +46,22 @@ impl Effort {
 /// Plan of a reproduction.
 #[derive(Clone, Debug)]
 pub struct Plan<'a> {
-    /// Folder of the results, with a folder for each paper.
+    /// Folder of the results, with a subfolder for each paper.
     pub output: &'a Path,
-    /// Folder of the finished points, shared by all outputs of a build of the program.
-    pub points: &'a Path,
+    /// Folder of the finished points, which all outputs of a build of the program share.
+    pub points_folder: &'a Path,
     /// Effort of the reproduction.
     pub effort: Effort,
-    /// Settings that replace the manifest's.
+    /// Settings that replace those of the manifest.
     pub settings: toml::Table,
-    /// Numbers that no paper gives.
+    /// Assumed numbers, which no paper gives.
     pub assumptions: &'a Assumptions,
     /// True to run finished items again.
-    pub again: bool,
+    pub rerun: bool,
     /// Folder of traces that were recorded elsewhere.
     pub traces: Option<PathBuf>,
-    /// Executor of points; threads of this process unless given.
-    pub crew: Option<&'a dyn Crew>,
+    /// Executor of points; if not given, threads of this process compute them.
+    pub executor: Option<&'a dyn PointExecutor>,
 }
 
 /// Record of an item.
@@ -73,26 +73,28 @@ pub struct Record {
     pub effort: Effort,
     /// Command that repeats the reproduction.
     pub command: String,
-    /// Settings that were used; those of older records follow from their commands.
+    /// Settings that were used; in older records, they follow from the command.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub settings: Option<toml::Table>,
     /// Build of the program that was used.
-    pub made_by: String,
-    /// Core seconds of the reproduction, over all sessions; unknown in older records.
+    #[serde(rename = "made_by")]
+    pub build: String,
+    /// Core seconds of the reproduction over all sessions; unknown in older records.
     pub core_seconds: Option<f64>,
-    /// Names of its tables for people.
-    pub shown: Vec<String>,
-    /// Assumptions that its program used.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub assumes: Vec<String>,
-    /// Decided claims.
-    pub claims: Vec<Decided>,
+    /// Names of the tables of the item that are meant for readers.
+    #[serde(rename = "shown")]
+    pub published_tables: Vec<String>,
+    /// Names of the assumptions that the program used.
+    #[serde(rename = "assumes", default, skip_serializing_if = "Vec::is_empty")]
+    pub used_assumptions: Vec<String>,
+    /// Claims with their decisions.
+    pub claims: Vec<DecidedClaim>,
     /// Resulting verdict.
     pub verdict: Verdict,
 }
 
 impl Record {
-    /// Reads the record in an item's folder, if there is one.
+    /// Reads the record in the folder of an item, if there is one.
     ///
     /// # Errors
     ///
@@ -103,12 +105,12 @@ impl Record {
         serde_json::from_str(&text).map(Some).map_err(|error| format!("{}: {error}", path.display()).into())
     }
 
-    /// Returns the settings that were used, given the item.
+    /// Returns the settings that were used for `item`.
     pub fn settings(&self, item: &Item) -> toml::Table {
         self.settings.clone().unwrap_or_else(|| {
             let mut settings = self.effort.settings(item).clone();
-            let given = self.command.split(" --set '").skip(1).filter_map(|rest| rest.split_once('\''));
-            for (setting, _) in given {
+            let overrides = self.command.split(" --set '").skip(1).filter_map(|rest| rest.split_once('\''));
+            for (setting, _) in overrides {
                 settings.extend(setting.parse::<toml::Table>().unwrap_or_default());
             }
             settings
@@ -124,103 +126,104 @@ impl Record {
 }
 
 /// Returns the folder of an item within the folder of results.
-pub fn folder_of(output: &Path, found: Found) -> PathBuf {
-    output.join(&found.manifest.name).join(&found.item.name)
+pub fn folder_of(output: &Path, entry: ManifestEntry) -> PathBuf {
+    output.join(&entry.manifest.name).join(&entry.item.name)
 }
 
-/// Reproduces an item: its results are stored in its folder completely or not at all.
+/// Reproduces an item. Its results are stored in its folder either completely or not at all.
 ///
 /// # Errors
 ///
-/// Returns an error for an item that cannot be reproduced; as for its program and its claims;
-/// [`Interrupted`] and [`Lost`]. The errors do not name the item; the caller must add its name.
+/// Returns an error for an item that cannot be reproduced; errors of its program and its claims; [`Interrupted`] and
+/// [`ExecutorLost`]. The errors do not name the item; the caller must add its name.
 pub fn reproduce(
     manifests: &[Manifest],
-    found: Found,
+    found: ManifestEntry,
     plan: &Plan,
-    watch: &dyn Watch,
+    watch: &dyn ReproductionObserver,
 ) -> Result<Record, Failure> {
     if let Some(reason) = &found.item.impossible {
         return Err(format!("impossible here: {reason}").into());
     }
-    if let Some(other) = &found.item.data_of {
+    if let Some(other) = &found.item.data_source {
         reproduce(manifests, find(manifests, other)?, plan, watch)?;
-        let decided = judge_again(manifests, found, plan.output)?;
+        let decided = decide_claims_again(manifests, found, plan.output)?;
         return decided.ok_or_else(|| format!("{other} has left no data").into());
     }
     let program = program_of(found, plan)?;
     let folder = folder_of(plan.output, found);
     let command = command_of(found, plan);
-    let there = Record::read(&folder)?.filter(|record| !plan.again && record.command == command);
-    if let Some(record) = there.filter(|record| record.made_by == journal::build()) {
+    let existing = Record::read(&folder)?.filter(|record| !plan.rerun && record.command == command);
+    if let Some(record) = existing.filter(|record| record.build == journal::build()) {
         return Ok(record);
     }
     let staged = plan.output.join(&found.manifest.name).join(format!(".{}.new", found.item.name));
     let _ = fs::remove_dir_all(&staged);
     fs::create_dir_all(&staged).map_err(|error| format!("{}: {error}", staged.display()))?;
-    let made = run(program, found, plan, &staged, command, watch).and_then(|record| {
+    let result = run(program, found, plan, &staged, command, watch).and_then(|record| {
         let _ = fs::remove_dir_all(&folder);
         fs::rename(&staged, &folder).map_err(|error| format!("{}: {error}", folder.display()))?;
         Ok(record)
     });
-    if made.is_err() {
+    if result.is_err() {
         let _ = fs::remove_dir_all(&staged);
-        // Remove the paper's folder if it is empty.
+        // This removes the paper's folder if it is empty.
         let _ = staged.parent().map(fs::remove_dir);
     }
-    made
+    result
 }
 
 /// True if `failure` also prevents the reproduction of all other items.
-pub fn ends_all(failure: &Failure) -> bool {
-    failure.is::<Interrupted>() || failure.is::<Lost>()
+pub fn stops_all_items(failure: &Failure) -> bool {
+    failure.is::<Interrupted>() || failure.is::<ExecutorLost>()
 }
 
-/// Checks whether an item can be reproduced as planned, so that wrong settings are reported before the start.
+/// Checks that an item can be reproduced as planned, so that wrong settings are reported before the start.
 ///
 /// # Errors
 ///
-/// As for [`reproduce`].
-pub fn check(manifests: &[Manifest], found: Found, plan: &Plan) -> Result<(), Failure> {
-    let source = found.item.data_of.as_ref().map_or(Ok(found), |other| find(manifests, other))?;
+/// The errors of [`reproduce`].
+pub fn check(manifests: &[Manifest], entry: ManifestEntry, plan: &Plan) -> Result<(), Failure> {
+    let source = entry.item.data_source.as_ref().map_or(Ok(entry), |other| find(manifests, other))?;
     program_of(source, plan).map(|_| ())
 }
 
 /// Returns the program of an item, after checking the settings.
-fn program_of(found: Found, plan: &Plan) -> Result<&'static Program, Failure> {
-    let program = programs::find(found.item.program.as_deref().unwrap_or_default())?;
-    (program.check)(&settings_of(found, plan)).map_err(|error| format!("settings: {error}"))?;
+fn program_of(entry: ManifestEntry, plan: &Plan) -> Result<&'static Program, Failure> {
+    let program = programs::find(entry.item.program.as_deref().unwrap_or_default())?;
+    (program.check)(&settings_of(entry, plan)).map_err(|error| format!("settings: {error}"))?;
     Ok(program)
 }
 
 /// Runs the program of an item with output to `folder` and decides its claims.
 fn run(
     program: &Program,
-    found: Found,
+    found: ManifestEntry,
     plan: &Plan,
     folder: &Path,
     command: String,
-    watch: &dyn Watch,
+    watch: &dyn ReproductionObserver,
 ) -> Result<Record, Failure> {
-    fs::create_dir_all(plan.points).map_err(|error| format!("{}: {error}", plan.points.display()))?;
-    let journal = Journal::open(&plan.points.join(format!("{}.jsonl", program.name)))?;
+    fs::create_dir_all(plan.points_folder)
+        .map_err(|error| format!("{}: {error}", plan.points_folder.display()))?;
+    let journal = Journal::open(&plan.points_folder.join(format!("{}.jsonl", program.name)))?;
     let settings = settings_of(found, plan);
     let session = Session::new(settings.clone(), folder, &command, plan.assumptions, &journal, watch)?
         .with_traces(plan.traces.clone())
-        .answered_by(plan.crew, program.name);
+        .with_executor(plan.executor, program.name);
     let began = ProcessTime::now();
     (program.run)(&session)?;
-    let core_seconds = Some(began.elapsed().as_secs_f64() + session.seconds_besides());
-    let claims = judge(found.item, folder)?;
+    let core_seconds = Some(began.elapsed().as_secs_f64() + session.external_core_seconds());
+    let claims = decide_claims(found.item, folder)?;
     let record = Record {
         item: found.name(),
         effort: plan.effort,
         command: command.clone(),
         settings: Some(settings),
-        made_by: journal::build(),
+        build: journal::build(),
         core_seconds,
-        shown: session.shown(),
-        assumes: session.assumes(),
+        published_tables: session.published_tables(),
+        used_assumptions: session.used_assumptions(),
         verdict: verdict(&claims),
         claims,
     };
@@ -228,25 +231,29 @@ fn run(
     Ok(record)
 }
 
-/// Decides the claims of an item again by existing data, after a change of its manifest.
+/// Decides the claims of an item again with existing data, after a change of its manifest.
 ///
 /// # Errors
 ///
-/// As for [`judge`]. Returns `None` if there is no data.
-pub fn judge_again(manifests: &[Manifest], found: Found, output: &Path) -> Result<Option<Record>, Failure> {
-    let folder = folder_of(output, found);
-    let source = match &found.item.data_of {
+/// The errors of [`decide_claims`]. Returns `None` if there is no data.
+pub fn decide_claims_again(
+    manifests: &[Manifest],
+    entry: ManifestEntry,
+    output: &Path,
+) -> Result<Option<Record>, Failure> {
+    let folder = folder_of(output, entry);
+    let source = match &entry.item.data_source {
         Some(other) => find(manifests, other)?,
-        None => found,
+        None => entry,
     };
     let source_folder = folder_of(output, source);
     let Some(record) = Record::read(&source_folder)? else { return Ok(None) };
-    let claims = judge(found.item, &source_folder)?;
-    let own = found.item.data_of.is_none();
+    let claims = decide_claims(entry.item, &source_folder)?;
+    let has_own_data = entry.item.data_source.is_none();
     let record = Record {
-        item: found.name(),
-        core_seconds: record.core_seconds.filter(|_| own),
-        shown: if own { record.shown } else { Vec::new() },
+        item: entry.name(),
+        core_seconds: record.core_seconds.filter(|_| has_own_data),
+        published_tables: if has_own_data { record.published_tables } else { Vec::new() },
         verdict: verdict(&claims),
         claims,
         ..record
@@ -257,19 +264,19 @@ pub fn judge_again(manifests: &[Manifest], found: Found, output: &Path) -> Resul
 }
 
 /// Returns the manifest's settings for this effort, with the replacements of the plan.
-pub fn settings_of(found: Found, plan: &Plan) -> toml::Table {
-    let mut settings = plan.effort.settings(found.item).clone();
+pub fn settings_of(entry: ManifestEntry, plan: &Plan) -> toml::Table {
+    let mut settings = plan.effort.settings(entry.item).clone();
     settings.extend(plan.settings.clone());
     settings
 }
 
 /// Returns the command that repeats the reproduction, without the output folder.
-fn command_of(found: Found, plan: &Plan) -> String {
-    let mut command = format!("wearwell reproduce {} {}", found.name(), plan.effort.option());
+fn command_of(entry: ManifestEntry, plan: &Plan) -> String {
+    let mut command = format!("wearwell reproduce {} {}", entry.name(), plan.effort.option());
     for (key, value) in &plan.settings {
         command += &format!(" --set '{key}={value}'");
     }
-    for (name, value) in plan.assumptions.changed() {
+    for (name, value) in plan.assumptions.overrides() {
         command += &format!(" --assume {name}={value}");
     }
     command
@@ -278,49 +285,49 @@ fn command_of(found: Found, plan: &Plan) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::manifest::all;
-    use crate::session::tests::Unwatched;
+    use crate::manifest::read_all;
+    use crate::session::tests::NullObserver;
 
     fn plan<'a>(output: &'a Path, assumptions: &'a Assumptions) -> Plan<'a> {
         let settings = toml::Table::new();
         Plan {
             output,
-            points: output,
+            points_folder: output,
             effort: Effort::Quick,
             settings,
             assumptions,
-            again: false,
+            rerun: false,
             traces: None,
-            crew: None,
+            executor: None,
         }
     }
 
     #[test]
-    fn an_item_leaves_data_plots_and_verdict_and_is_not_run_twice() {
+    fn item_writes_data_plots_and_verdict_and_is_not_run_twice() {
         let output = tempfile::tempdir().unwrap();
-        let (manifests, assumptions) = (all().unwrap(), Assumptions::register());
-        let found = find(&manifests, "geckoftl/figure-1").unwrap();
+        let (manifests, assumptions) = (read_all().unwrap(), Assumptions::register());
+        let entry = find(&manifests, "geckoftl/figure-1").unwrap();
         let plan = plan(output.path(), &assumptions);
-        let record = reproduce(&manifests, found, &plan, &Unwatched).unwrap();
-        assert_eq!(record.claims.len(), found.item.claims.len());
-        let folder = folder_of(output.path(), found);
+        let record = reproduce(&manifests, entry, &plan, &NullObserver).unwrap();
+        assert_eq!(record.claims.len(), entry.item.claims.len());
+        let folder = folder_of(output.path(), entry);
         assert_eq!(Record::read(&folder).unwrap(), Some(record.clone()));
         let data = fs::read_to_string(folder.join("data.csv")).unwrap();
         assert!(data.starts_with("# wearwell reproduce geckoftl/figure-1 --quick\n"), "{data}");
         let written = fs::metadata(folder.join("data.csv")).unwrap().modified().unwrap();
-        assert_eq!(reproduce(&manifests, found, &plan, &Unwatched).unwrap(), record);
+        assert_eq!(reproduce(&manifests, entry, &plan, &NullObserver).unwrap(), record);
         assert_eq!(fs::metadata(folder.join("data.csv")).unwrap().modified().unwrap(), written);
-        assert_eq!(judge_again(&manifests, found, output.path()).unwrap(), Some(record));
+        assert_eq!(decide_claims_again(&manifests, entry, output.path()).unwrap(), Some(record));
     }
 
     #[test]
-    fn settings_that_a_program_does_not_take_leave_nothing_behind() {
+    fn unknown_settings_are_rejected_without_output() {
         let output = tempfile::tempdir().unwrap();
-        let (manifests, assumptions) = (all().unwrap(), Assumptions::register());
-        let found = find(&manifests, "hot_cold/table-1").unwrap();
+        let (manifests, assumptions) = (read_all().unwrap(), Assumptions::register());
+        let entry = find(&manifests, "hot_cold/table-1").unwrap();
         let settings = toml::toml! { swept = 12 };
         let plan = Plan { settings, ..plan(output.path(), &assumptions) };
-        let error = reproduce(&manifests, found, &plan, &Unwatched).unwrap_err().to_string();
+        let error = reproduce(&manifests, entry, &plan, &NullObserver).unwrap_err().to_string();
         assert!(error.starts_with("settings: ") && error.contains("`swept`"), "{error}");
         assert!(fs::read_dir(output.path()).unwrap().next().is_none());
     }

@@ -2,16 +2,16 @@
 
 use crate::Failure;
 use crate::assumptions::{Assumption, Assumptions};
-use crate::manifest::{Found, Manifest, Verdict, find};
-use crate::runner::reproduce::{Plan, Record, ends_all, folder_of, reproduce};
-use crate::session::Watch;
+use crate::manifest::{Manifest, ManifestEntry, Verdict, find};
+use crate::runner::reproduce::{Plan, Record, folder_of, reproduce, stops_all_items};
+use crate::session::ReproductionObserver;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt::Write;
 use std::path::Path;
 
-/// Factors for the assumptions.
+/// Factors by which assumptions are multiplied.
 pub const FACTORS: [f64; 2] = [0.5, 2.0];
 
 /// Table that [`vary`] writes to the output folder.
@@ -35,7 +35,7 @@ const COLUMNS: [&str; 14] = [
     "refused",
 ];
 
-/// Returns the reason why an item could not be run, without the scenario that programs append.
+/// Returns the reason why an item could not be run, without the scenario that programs append to it.
 fn reason(error: &str) -> String {
     error.lines().next().unwrap_or_default().to_owned()
 }
@@ -51,79 +51,82 @@ pub struct Effect {
     pub changed_to: f64,
     /// Name of the item.
     pub item: String,
-    /// Effort, and settings that differ from the manifest's, as in a command.
+    /// Effort, and the settings that differ from the manifest, in the form of a command.
     pub run: String,
     /// Text of the claim.
     pub claim: String,
-    /// Number of cases in which the claim holds, with the value of the register and with the changed value.
+    /// Number of cases in which the claim holds: with the value of the register, and with the changed value.
     pub holds_in: [u64; 2],
     /// Number of cases, with both values.
     pub cases: [u64; 2],
     /// Verdict, with both values.
     pub verdicts: [Verdict; 2],
-    /// True if the item's data is identical: with these settings, the assumption has no effect.
+    /// True if the data of the item is identical, so that the assumption has no effect with these settings.
     pub same_data: bool,
-    /// Reason why the claim cannot be decided with the changed value; cases and verdict are then those of the
-    /// register's value.
-    pub refused: Option<String>,
+    /// Reason why the claim cannot be decided with the changed value; the cases and the verdict are then those with
+    /// the value of the register.
+    #[serde(rename = "refused")]
+    pub undecided_reason: Option<String>,
 }
 
 impl Effect {
     /// True if the verdict changes.
-    pub fn turns(&self) -> bool {
+    pub fn changes_verdict(&self) -> bool {
         self.verdicts[0] != self.verdicts[1]
     }
 }
 
-/// Reproduces the items that use each of `chosen`, with its value from the register, halved and doubled. Earlier
-/// results for other items and assumptions are kept.
+/// Reproduces the items that use each of the `chosen` assumptions: with the value of the register, halved and
+/// doubled. Earlier results for other items and assumptions are kept.
 ///
 /// # Errors
 ///
-/// As for [`reproduce`]; an item that is listed for an assumption but does not use it.
+/// The errors of [`reproduce`]; an item that is listed for an assumption but does not use it.
 pub fn vary(
     manifests: &[Manifest],
     chosen: &[Assumption],
     plan: &Plan,
-    watch: &dyn Watch,
+    watch: &dyn ReproductionObserver,
 ) -> Result<Vec<Effect>, Failure> {
     let mut effects = Vec::new();
-    let mut tried = Vec::new();
+    let mut tested = Vec::new();
     for assumption in chosen {
         for item in &assumption.used_by {
             let found = find(manifests, item)?;
-            let usual = reproduce(manifests, found, plan, watch)
-                .map_err(|error| if ends_all(&error) { error } else { format!("{item}: {error}").into() })?;
-            if !usual.assumes.contains(&assumption.name) {
+            let base = reproduce(manifests, found, plan, watch).map_err(|error| {
+                if stops_all_items(&error) { error } else { format!("{item}: {error}").into() }
+            })?;
+            if !base.used_assumptions.contains(&assumption.name) {
                 let name = &assumption.name;
                 return Err(format!("{item} does not use {name}, and the register says that it does").into());
             }
-            tried.push((assumption.name.clone(), item.clone()));
+            tested.push((assumption.name.clone(), item.clone()));
             for factor in FACTORS {
-                let changed_to = assumption.times(factor);
+                let changed_to = assumption.scaled(factor);
                 let assumptions = Assumptions::register().with(&assumption.name, changed_to)?;
                 let folder = format!("{}={changed_to}", assumption.name.replace('/', "-"));
                 let output = plan.output.join("assumptions").join(folder);
                 let changed = Plan { output: &output, assumptions: &assumptions, ..plan.clone() };
-                let (here, refused) = match reproduce(manifests, found, &changed, watch) {
-                    Err(error) if ends_all(&error) => return Err(error),
-                    Err(error) => (usual.clone(), Some(reason(&error.to_string()))),
+                let (changed_record, undecided_reason) = match reproduce(manifests, found, &changed, watch) {
+                    Err(error) if stops_all_items(&error) => return Err(error),
+                    Err(error) => (base.clone(), Some(reason(&error.to_string()))),
                     Ok(record) => (record, None),
                 };
-                let same_data = refused.is_none()
+                let same_data = undecided_reason.is_none()
                     && data(manifests, found, plan.output)? == data(manifests, found, &output)?;
-                let run = run_as(plan);
-                let compared = compare(assumption, changed_to, &usual, &here, &run);
+                let run = options_of(plan);
+                let compared = compare(assumption, changed_to, &base, &changed_record, &run);
                 effects.extend(compared.map(|effect| Effect {
                     same_data,
-                    refused: refused.clone(),
+                    undecided_reason: undecided_reason.clone(),
                     ..effect
                 }));
             }
         }
     }
-    let is_new =
-        |effect: &Effect| tried.iter().any(|(name, item)| (name, item) == (&effect.assumption, &effect.item));
+    let is_new = |effect: &Effect| {
+        tested.iter().any(|(name, item)| (name, item) == (&effect.assumption, &effect.item))
+    };
     let mut all = self::effects(plan.output)?;
     all.retain(|effect| !is_new(effect));
     all.extend(effects.iter().cloned());
@@ -144,9 +147,13 @@ fn table(effects: &[Effect]) -> Result<Vec<u8>, Failure> {
     Ok(lines.into_inner().map_err(|error| error.into_error())?)
 }
 
-/// Returns the tables of an item, by their names, without the command that made them.
-fn data(manifests: &[Manifest], found: Found, output: &Path) -> Result<BTreeMap<OsString, String>, Failure> {
-    let source = found.item.data_of.as_ref().map_or(Ok(found), |other| find(manifests, other))?;
+/// Returns the tables of an item by name, without the command that made them.
+fn data(
+    manifests: &[Manifest],
+    entry: ManifestEntry,
+    output: &Path,
+) -> Result<BTreeMap<OsString, String>, Failure> {
+    let source = entry.item.data_source.as_ref().map_or(Ok(entry), |other| find(manifests, other))?;
     let folder = folder_of(output, source);
     let mut tables = BTreeMap::new();
     for entry in std::fs::read_dir(&folder).map_err(|error| format!("{}: {error}", folder.display()))? {
@@ -161,8 +168,8 @@ fn data(manifests: &[Manifest], found: Found, output: &Path) -> Result<BTreeMap<
     Ok(tables)
 }
 
-/// Returns effort and other settings, as in a command.
-fn run_as(plan: &Plan) -> String {
+/// Returns the effort and the other settings in the form of a command.
+fn options_of(plan: &Plan) -> String {
     let settings = plan.settings.iter().map(|(key, value)| format!(" --set '{key}={value}'"));
     format!("{}{}", plan.effort.option(), settings.collect::<String>())
 }
@@ -184,52 +191,52 @@ pub fn effects(output: &Path) -> Result<Vec<Effect>, Failure> {
 fn compare<'a>(
     assumption: &'a Assumption,
     changed_to: f64,
-    usual: &'a Record,
-    here: &'a Record,
+    base: &'a Record,
+    changed: &'a Record,
     run: &'a str,
 ) -> impl Iterator<Item = Effect> + 'a {
-    usual.claims.iter().zip(&here.claims).map(move |(before, after)| Effect {
+    base.claims.iter().zip(&changed.claims).map(move |(before, after)| Effect {
         assumption: assumption.name.clone(),
         value: assumption.value,
         changed_to,
-        item: usual.item.clone(),
+        item: base.item.clone(),
         run: run.to_owned(),
         claim: before.says.clone(),
         holds_in: [before.holds_in, after.holds_in],
         cases: [before.cases, after.cases],
         verdicts: [before.verdict, after.verdict],
         same_data: false,
-        refused: None,
+        undecided_reason: None,
     })
 }
 
 /// Returns the register as a page: each assumption with its meaning, the items that use it, and the verdicts that change with it.
 pub fn page(register: &Assumptions, effects: &[Effect]) -> String {
-    let mut text = "# Assumptions\n\nNumbers that no paper gives. Each was halved and doubled, within the bounds of what makes sense, and \
-                    the verdicts compared with those of the same run with the usual value: by `wearwell reproduce ITEM \
-                    --vary-assumptions` and the options in the last column but one. A shorter run than that on record, as `--quick` is, has wider intervals: \
-                    its verdicts are not those on record, and one that turns by a case or two out of many mostly says no more than \
-                    that two runs differ. Where no digit of the data changes, the assumption decides nothing in that run, for example a warm-up that is \
-                    rounded up to the same whole windows. The numbers of cases in which a claim holds stand beside each.\n\n\
-                    | assumption | value | why | used by | tried with | verdicts that turn |\n|---|---|---|---|---|---|\n"
+    let mut text = "# Assumptions\n\nNumbers that no paper gives. Each was halved and doubled, within its meaningful range, and \
+                    the verdicts were compared with those of the same run with the usual value. The command is `wearwell reproduce ITEM \
+                    --vary-assumptions` with the options in the last column but one. A run that is shorter than the recorded one, such as `--quick`, \
+                    has wider intervals, so that its verdicts can differ from the recorded ones. If a verdict changes by one or two cases out of many, \
+                    this is mostly a difference between two runs. If no digit of the data changes, the assumption has no effect in that run, for \
+                    example because a warm-up is rounded up to the same number of windows. The numbers in parentheses are the cases in which a claim holds.\n\n\
+                    | assumption | value | why | used by | tested with | changed verdicts |\n|---|---|---|---|---|---|\n"
         .to_owned();
     for Assumption { name, value, why, used_by, .. } in register.all() {
-        let tried: Vec<&Effect> = effects.iter().filter(|effect| effect.assumption == *name).collect();
+        let own_effects: Vec<&Effect> = effects.iter().filter(|effect| effect.assumption == *name).collect();
         let _ = writeln!(
             text,
             "| {name} | {value} | {why} | {} | {} | {} |",
             used_by.join(", "),
-            runs(&tried),
-            turned(&tried)
+            runs(&own_effects),
+            changed_verdicts(&own_effects)
         );
     }
     text
 }
 
 /// Describes the tested items with their options and values, and the number of claims.
-fn runs(tried: &[&Effect]) -> String {
+fn runs(effects: &[&Effect]) -> String {
     let mut runs: Vec<(&str, Vec<f64>, usize)> = Vec::new();
-    for effect in tried {
+    for effect in effects {
         if !runs.iter().any(|(run, ..)| *run == effect.run) {
             runs.push((&effect.run, Vec::new(), 0));
         }
@@ -247,25 +254,25 @@ fn runs(tried: &[&Effect]) -> String {
 }
 
 /// Lists the verdicts that change.
-fn turned(tried: &[&Effect]) -> String {
-    if tried.is_empty() {
+fn changed_verdicts(effects: &[&Effect]) -> String {
+    if effects.is_empty() {
         return "not tried".to_owned();
     }
-    let turned = tried.iter().filter(|effect| effect.turns()).map(|effect| {
+    let changed = effects.iter().filter(|effect| effect.changes_verdict()).map(|effect| {
         let [before, after] = [0, 1].map(|at| {
-            let words = effect.verdicts[at].words();
+            let words = effect.verdicts[at].label();
             format!("{words} ({} of {})", effect.holds_in[at], effect.cases[at])
         });
         format!("at {}, {}: \"{}\" from {before} to {after}", effect.changed_to, effect.item, effect.claim)
     });
-    let refused = tried.iter().filter_map(|effect| {
-        let why = effect.refused.as_ref()?.replace(['|', '\n'], " ");
+    let undecided = effects.iter().filter_map(|effect| {
+        let why = effect.undecided_reason.as_ref()?.replace(['|', '\n'], " ");
         Some(format!("at {}, {} cannot be run or decided: {why}", effect.changed_to, effect.item))
     });
-    let unchanged = tried.iter().filter(|effect| effect.same_data);
+    let unchanged = effects.iter().filter(|effect| effect.same_data);
     let unchanged =
         unchanged.map(|effect| format!("at {}, {}: no digit changes", effect.changed_to, effect.item));
-    let mut turned: Vec<String> = turned.chain(refused).chain(unchanged).collect();
+    let mut turned: Vec<String> = changed.chain(undecided).chain(unchanged).collect();
     turned.dedup();
     if turned.is_empty() { "none".to_owned() } else { turned.join("; ") }
 }
@@ -287,9 +294,9 @@ mod tests {
             cases: [3, 4],
             verdicts: [Verdict::Partly, Verdict::NotReproduced],
             same_data: false,
-            refused: None,
+            undecided_reason: None,
         };
-        let refused = Effect { refused: Some("too small".to_owned()), ..effect.clone() };
+        let refused = Effect { undecided_reason: Some("too small".to_owned()), ..effect.clone() };
         let effects = [Effect { same_data: true, ..effect.clone() }, refused, effect];
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join(FILE), table(&effects).unwrap()).unwrap();
@@ -316,14 +323,14 @@ mod tests {
             cases: [2, 2],
             verdicts,
             same_data: false,
-            refused: None,
+            undecided_reason: None,
         };
         let effects = [
             effect(&first, [Verdict::Reproduced, Verdict::Partly]),
             effect(&second, [Verdict::Reproduced, Verdict::Reproduced]),
         ];
         let mut effects = effects.to_vec();
-        effects.push(Effect { refused: Some("too small".to_owned()), ..effects[0].clone() });
+        effects.push(Effect { undecided_reason: Some("too small".to_owned()), ..effects[0].clone() });
         effects.push(Effect {
             same_data: true,
             assumption: register.all()[2].name.clone(),

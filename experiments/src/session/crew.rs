@@ -1,6 +1,6 @@
-//! Executor of the points of a program outside of this process.
+//! Executor that computes the points of a program outside of this process.
 
-use crate::journal::Answer;
+use crate::journal::PointResult;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -8,43 +8,44 @@ use std::fmt;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
-/// Inputs that lead a program to its points: its settings, and the results of earlier points.
+/// Inputs with which a program reaches its points: its settings, and the results of earlier points.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Way {
+pub struct ProgramInputs {
     /// Name of the program.
     pub program: String,
     /// Settings of the program.
     pub settings: toml::Table,
-    /// Assumptions whose value differs from the register.
+    /// Assumptions whose values differ from the register.
     pub assumptions: BTreeMap<String, f64>,
     /// Folder of traces, if there is one.
     pub traces: Option<PathBuf>,
     /// Earlier results: one list per request for points, one result per point.
-    pub earlier: Vec<Vec<Value>>,
+    #[serde(rename = "earlier")]
+    pub earlier_results: Vec<Vec<Value>>,
 }
 
 /// A point that has ended: its index among the requested points, and its result or its error. An error is final:
 /// repeating the point gives the same error.
-pub type Ended = (usize, Result<Answer, String>);
+pub type PointOutcome = (usize, Result<PointResult, String>);
 
 /// Executor of points outside of this process.
-pub trait Crew: Sync + fmt::Debug {
-    /// Computes `points` in any order. Calls `heed` with each point that ends, and with `None` at intervals while none
-    /// ends; returns once all have ended or `heed` stops.
+pub trait PointExecutor: Sync + fmt::Debug {
+    /// Computes `points` in any order. Calls `heed` for each point that ends, and with `None` at intervals in which
+    /// no point ends. Returns when all points have ended or `heed` requests a stop.
     ///
     /// # Errors
     ///
     /// Returns an error if the points could not be computed for external reasons.
     fn answer(
         &self,
-        way: &Way,
+        way: &ProgramInputs,
         points: &[String],
-        heed: &mut dyn FnMut(Option<Ended>) -> ControlFlow<()>,
-    ) -> Result<(), Lost>;
+        heed: &mut dyn FnMut(Option<PointOutcome>) -> ControlFlow<()>,
+    ) -> Result<(), ExecutorLost>;
 }
 
-/// The executor is lost and computes no more points; finished points are kept.
+/// The executor is lost and computes no further points; finished points are kept.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub struct Lost(pub String);
+pub struct ExecutorLost(pub String);

@@ -5,14 +5,14 @@ mod led;
 mod settings;
 mod watch;
 
-pub use crew::{Crew, Ended, Lost, Way};
-pub(crate) use led::{Led, astray};
+pub use crew::{ExecutorLost, PointExecutor, PointOutcome, ProgramInputs};
+pub(crate) use led::{DirectedRun, unreachable_point};
 pub use settings::{Calculation, Sampling, Scale};
-pub use watch::{Interrupted, Watch};
+pub use watch::{Interrupted, ReproductionObserver};
 
 use crate::Failure;
 use crate::assumptions::Assumptions;
-use crate::journal::{Finished, Journal};
+use crate::journal::{Journal, StoredPoint};
 use cpu_time::ThreadTime;
 use rayon::prelude::*;
 use serde::Serialize;
@@ -26,49 +26,49 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Inputs of a program, and the destination of its results.
 pub struct Session<'a> {
-    /// [`Sampling::runs`], 2 where the program has no such setting.
+    /// Value of [`Sampling::runs`]; 2 if the program has no such setting.
     pub runs: u64,
-    /// [`Sampling::length`], 1 where the program has no such setting.
+    /// Value of [`Sampling::length`]; 1 if the program has no such setting.
     pub length: f64,
     settings: toml::Table,
     assumptions: &'a Assumptions,
     traces: Option<PathBuf>,
-    points: Points<'a>,
-    watch: &'a dyn Watch,
-    shown: Mutex<Vec<String>>,
-    assumes: Mutex<BTreeSet<String>>,
-    seconds_besides: Mutex<f64>,
+    points: SessionMode<'a>,
+    watch: &'a dyn ReproductionObserver,
+    published_tables: Mutex<Vec<String>>,
+    used_assumptions: Mutex<BTreeSet<String>>,
+    external_core_seconds: Mutex<f64>,
 }
 
-/// Treatment of the points and files of a session.
-enum Points<'a> {
+/// Treatment of the points and files in a session.
+enum SessionMode<'a> {
     /// Points are computed and stored, and files are written.
-    Kept(Kept<'a>),
+    Stored(StoredRun<'a>),
     /// A single point is computed, and nothing is written.
-    Led(&'a Led<'a>),
+    Directed(&'a DirectedRun<'a>),
 }
 
-struct Kept<'a> {
+struct StoredRun<'a> {
     folder: PathBuf,
     command: String,
     journal: &'a Journal,
-    elsewhere: Option<Elsewhere<'a>>,
+    external: Option<ExternalExecutor<'a>>,
 }
 
 /// Executor of points outside of this process.
-struct Elsewhere<'a> {
-    crew: &'a dyn Crew,
+struct ExternalExecutor<'a> {
+    executor: &'a dyn PointExecutor,
     program: &'a str,
-    /// Results so far: a list per request for points.
-    earlier: Mutex<Vec<Vec<Value>>>,
+    /// Results so far, with a list per request for points.
+    earlier_results: Mutex<Vec<Vec<Value>>>,
     /// True if the program must run on this machine.
-    stays_here: AtomicBool,
+    is_local_only: AtomicBool,
 }
 
 const POISON: &str = "nothing panics while it holds the lock";
 
 impl<'a> Session<'a> {
-    /// Returns a session that writes its files to `folder`, each with `command` on its first line.
+    /// Returns a session that writes its files to `folder`; the first line of each file is `command`.
     ///
     /// # Errors
     ///
@@ -79,40 +79,41 @@ impl<'a> Session<'a> {
         command: &str,
         assumptions: &'a Assumptions,
         journal: &'a Journal,
-        watch: &'a dyn Watch,
+        watch: &'a dyn ReproductionObserver,
     ) -> Result<Session<'a>, Failure> {
-        let kept = Kept { folder: folder.to_owned(), command: command.to_owned(), journal, elsewhere: None };
-        Session::of(settings, assumptions, Points::Kept(kept), watch)
+        let stored =
+            StoredRun { folder: folder.to_owned(), command: command.to_owned(), journal, external: None };
+        Session::of(settings, assumptions, SessionMode::Stored(stored), watch)
     }
 
     /// Returns a session whose program runs up to one point and writes nothing.
     ///
     /// # Errors
     ///
-    /// As for [`Session::new`].
-    pub(crate) fn led(
-        way: &Way,
+    /// The errors of [`Session::new`].
+    pub(crate) fn directed(
+        way: &ProgramInputs,
         assumptions: &'a Assumptions,
-        led: &'a Led<'a>,
-        watch: &'a dyn Watch,
+        directed: &'a DirectedRun<'a>,
+        watch: &'a dyn ReproductionObserver,
     ) -> Result<Session<'a>, Failure> {
-        let session = Session::of(way.settings.clone(), assumptions, Points::Led(led), watch)?;
+        let session = Session::of(way.settings.clone(), assumptions, SessionMode::Directed(directed), watch)?;
         Ok(session.with_traces(way.traces.clone()))
     }
 
     fn of(
         settings: toml::Table,
         assumptions: &'a Assumptions,
-        points: Points<'a>,
-        watch: &'a dyn Watch,
+        points: SessionMode<'a>,
+        watch: &'a dyn ReproductionObserver,
     ) -> Result<Session<'a>, Failure> {
-        let number = |key: &str, otherwise: f64| match settings.get(key) {
-            None => Ok(otherwise),
+        let number_or = |key: &str, fallback: f64| match settings.get(key) {
+            None => Ok(fallback),
             Some(toml::Value::Integer(value)) => Ok(*value as f64),
             Some(toml::Value::Float(value)) => Ok(*value),
             Some(other) => Err(format!("`{key} = {other}`: a number is expected")),
         };
-        let (runs, length) = (number("runs", 2.0)?, number("length", 1.0)?);
+        let (runs, length) = (number_or("runs", 2.0)?, number_or("length", 1.0)?);
         let is_sensible = (1.0..1e6).contains(&runs) && length > 0.0 && length.is_finite();
         if !is_sensible {
             return Err("`runs` is 1 or more, `length` a number above 0".into());
@@ -125,9 +126,9 @@ impl<'a> Session<'a> {
             traces: None,
             points,
             watch,
-            shown: Mutex::default(),
-            assumes: Mutex::default(),
-            seconds_besides: Mutex::default(),
+            published_tables: Mutex::default(),
+            used_assumptions: Mutex::default(),
+            external_core_seconds: Mutex::default(),
         })
     }
 
@@ -137,21 +138,26 @@ impl<'a> Session<'a> {
         Session { traces, ..self }
     }
 
-    /// Sets the executor of points, if there is one, for the program called `program`.
+    /// Sets the executor of points, if there is one, for the program with this name.
     #[must_use]
-    pub fn answered_by(mut self, crew: Option<&'a dyn Crew>, program: &'a str) -> Self {
-        if let Points::Kept(kept) = &mut self.points {
+    pub fn with_executor(mut self, executor: Option<&'a dyn PointExecutor>, program: &'a str) -> Self {
+        if let SessionMode::Stored(stored) = &mut self.points {
             let (earlier, stays_here) = (Mutex::default(), AtomicBool::new(false));
-            kept.elsewhere = crew.map(|crew| Elsewhere { crew, program, earlier, stays_here });
+            stored.external = executor.map(|crew| ExternalExecutor {
+                executor: crew,
+                program,
+                earlier_results: earlier,
+                is_local_only: stays_here,
+            });
         }
         self
     }
 
-    /// Returns the settings as the program's own type.
+    /// Returns the settings as the type that the program defines.
     ///
     /// # Errors
     ///
-    /// Returns an error for unknown or missing keys and for values of another type.
+    /// Returns an error for unknown or missing keys, and for values of a wrong type.
     pub fn settings<T: DeserializeOwned>(&self) -> Result<T, Failure> {
         T::deserialize(toml::Value::Table(self.settings.clone()))
             .map_err(|error| format!("settings: {}", error.message()).into())
@@ -162,15 +168,15 @@ impl<'a> Session<'a> {
     /// # Errors
     ///
     /// Returns an error if the register does not have the name.
-    pub fn assumed(&self, name: &str) -> Result<f64, Failure> {
+    pub fn assumed_value(&self, name: &str) -> Result<f64, Failure> {
         let value = self.assumptions.value(name)?;
-        self.assumes.lock().expect(POISON).insert(name.to_owned());
+        self.used_assumptions.lock().expect(POISON).insert(name.to_owned());
         Ok(value)
     }
 
     /// Returns the names of the assumptions that were used.
-    pub fn assumes(&self) -> Vec<String> {
-        self.assumes.lock().expect(POISON).iter().cloned().collect()
+    pub fn used_assumptions(&self) -> Vec<String> {
+        self.used_assumptions.lock().expect(POISON).iter().cloned().collect()
     }
 
     /// Returns the folder of traces that were recorded elsewhere, if there is one.
@@ -178,17 +184,17 @@ impl<'a> Session<'a> {
         self.traces.as_deref()
     }
 
-    /// Computes each of `keys` with `answer`, on all cores or by the executor, and returns the results in order. A
-    /// result in the journal with the same `what` and key is reused; `answer` must depend on nothing else.
+    /// Computes each of `keys` with `compute`, on all cores or by the executor, and returns the results in order. A
+    /// result in the journal with the same `what` and key is reused, so `compute` must depend on nothing else.
     ///
     /// # Errors
     ///
-    /// [`Interrupted`]; [`Lost`]; an error of `answer`; a journal that cannot be written.
-    pub fn each<K, T>(
+    /// [`Interrupted`]; [`ExecutorLost`]; an error of `compute`; a journal that cannot be written.
+    pub fn compute_each<K, T>(
         &self,
         what: &str,
         keys: &[K],
-        answer: impl Fn(&K) -> Result<T, Failure> + Send + Sync,
+        compute: impl Fn(&K) -> Result<T, Failure> + Send + Sync,
     ) -> Result<Vec<T>, Failure>
     where
         K: Serialize + Sync,
@@ -196,146 +202,159 @@ impl<'a> Session<'a> {
     {
         let identity = |key: &K| Ok(format!("{what} {}", serde_json::to_string(key)?));
         let points = keys.iter().map(identity).collect::<serde_json::Result<Vec<String>>>()?;
-        let kept = match &self.points {
-            Points::Led(led) => return led.each(&points, |at| answer(&keys[at])),
-            Points::Kept(kept) => kept,
+        let stored = match &self.points {
+            SessionMode::Directed(directed) => {
+                return directed.compute_requested(&points, |at| compute(&keys[at]));
+            }
+            SessionMode::Stored(kept) => kept,
         };
-        self.watch.expect(keys.len());
-        let mut found: Vec<Option<T>> = points.iter().map(|point| self.known(kept, point)).collect();
-        let elsewhere = kept.elsewhere.as_ref();
-        if let Some(elsewhere) = elsewhere.filter(|elsewhere| !elsewhere.stays_here.load(Ordering::Relaxed)) {
-            self.ask(kept, elsewhere, &points, &mut found)?;
+        self.watch.announce_points(keys.len());
+        let mut results: Vec<Option<T>> =
+            points.iter().map(|point| self.stored_result(stored, point)).collect();
+        let external = stored.external.as_ref();
+        if let Some(elsewhere) = external.filter(|elsewhere| !elsewhere.is_local_only.load(Ordering::Relaxed))
+        {
+            self.compute_externally(stored, elsewhere, &points, &mut results)?;
         }
-        let all = (&points, keys, found).into_par_iter().with_max_len(1).map(|(point, key, found)| {
+        let all = (&points, keys, results).into_par_iter().with_max_len(1).map(|(point, key, found)| {
             if let Some(found) = found {
                 return Ok(found);
             }
             if self.flow().is_break() {
                 return Err(Interrupted.into());
             }
-            let began = ThreadTime::now();
-            let found = answer(key)?;
-            kept.journal.keep(&Finished::new(point, &found, began.elapsed().as_secs_f64())?)?;
-            self.watch.finished(false);
+            let started = ThreadTime::now();
+            let found = compute(key)?;
+            stored.journal.append(&StoredPoint::new(point, &found, started.elapsed().as_secs_f64())?)?;
+            self.watch.point_finished(false);
             Ok(found)
         });
         let all = all.collect::<Result<Vec<T>, Failure>>()?;
-        if let Some(elsewhere) = elsewhere {
+        if let Some(elsewhere) = external {
             let values = all.iter().map(serde_json::to_value).collect::<Result<_, _>>()?;
-            elsewhere.earlier.lock().expect(POISON).push(values);
+            elsewhere.earlier_results.lock().expect(POISON).push(values);
         }
         Ok(all)
     }
 
     /// Returns the result of a point from an earlier session.
-    fn known<T: DeserializeOwned>(&self, kept: &Kept, point: &str) -> Option<T> {
-        let known = kept.journal.find(point)?;
-        let found = T::deserialize(&known.found).ok()?;
-        *self.seconds_besides.lock().expect(POISON) += known.core_seconds;
-        self.watch.finished(true);
+    fn stored_result<T: DeserializeOwned>(&self, stored: &StoredRun, point: &str) -> Option<T> {
+        let result = stored.journal.find(point)?;
+        let found = T::deserialize(&result.value).ok()?;
+        *self.external_core_seconds.lock().expect(POISON) += result.core_seconds;
+        self.watch.point_finished(true);
         Some(found)
     }
 
-    /// Computes the points without a result with the executor, and stores their results. A result that cannot be
-    /// deserialised is left to be computed in this process, as for lines of the journal.
-    fn ask<T: DeserializeOwned>(
+    /// Computes the points that have no result with the executor, and stores their results. A result that cannot be
+    /// deserialised is computed again in this process, as for lines of the journal.
+    fn compute_externally<T: DeserializeOwned>(
         &self,
-        kept: &Kept,
-        elsewhere: &Elsewhere,
+        kept: &StoredRun,
+        external: &ExternalExecutor,
         points: &[String],
-        found: &mut [Option<T>],
+        results: &mut [Option<T>],
     ) -> Result<(), Failure> {
-        let left: Vec<usize> = (0..points.len()).filter(|&at| found[at].is_none()).collect();
-        if left.is_empty() {
+        let missing: Vec<usize> = (0..points.len()).filter(|&at| results[at].is_none()).collect();
+        if missing.is_empty() {
             return Ok(());
         }
-        let asked: Vec<String> = left.iter().map(|&at| points[at].clone()).collect();
-        let way = Way {
-            program: elsewhere.program.to_owned(),
+        let requested: Vec<String> = missing.iter().map(|&at| points[at].clone()).collect();
+        let way = ProgramInputs {
+            program: external.program.to_owned(),
             settings: self.settings.clone(),
-            assumptions: self.assumptions.changed().clone(),
+            assumptions: self.assumptions.overrides().clone(),
             traces: self.traces.clone(),
-            earlier: elsewhere.earlier.lock().expect(POISON).clone(),
+            earlier_results: external.earlier_results.lock().expect(POISON).clone(),
         };
-        let (mut problem, mut finished) = (None, points.len() - left.len());
-        let mut take = |(number, outcome): Ended| -> Result<(), Failure> {
+        let (mut problem, mut finished) = (None, points.len() - missing.len());
+        let mut store = |(number, outcome): PointOutcome| -> Result<(), Failure> {
             let answer = outcome?;
-            kept.journal.keep(&Finished::new(&asked[number], &answer.found, answer.core_seconds)?)?;
+            kept.journal.append(&StoredPoint::new(
+                &requested[number],
+                &answer.value,
+                answer.core_seconds,
+            )?)?;
             finished += 1;
-            if let Ok(value) = T::deserialize(&answer.found) {
-                found[left[number]] = Some(value);
-                *self.seconds_besides.lock().expect(POISON) += answer.core_seconds;
-                self.watch.finished(false);
+            if let Ok(value) = T::deserialize(&answer.value) {
+                results[missing[number]] = Some(value);
+                *self.external_core_seconds.lock().expect(POISON) += answer.core_seconds;
+                self.watch.point_finished(false);
             }
             Ok(())
         };
-        let ended = elsewhere.crew.answer(&way, &asked, &mut |ended| {
-            problem = ended.and_then(|ended| take(ended).err());
+        let ended = external.executor.answer(&way, &requested, &mut |ended| {
+            problem = ended.and_then(|ended| store(ended).err());
             if problem.is_some() { ControlFlow::Break(()) } else { self.flow() }
         });
         match problem {
             _ if self.flow().is_break() => Err(Interrupted.into()),
             Some(problem) => Err(problem),
-            None => ended.map_err(|Lost(problem)| {
-                Lost(format!("{problem}; {finished} of {} points are finished and kept", points.len())).into()
+            None => ended.map_err(|ExecutorLost(problem)| {
+                ExecutorLost(format!(
+                    "{problem}; {finished} of {} points are finished and kept",
+                    points.len()
+                ))
+                .into()
             }),
         }
     }
 
-    /// Returns the core seconds of points that were computed earlier or elsewhere, not by this process.
-    pub fn seconds_besides(&self) -> f64 {
-        *self.seconds_besides.lock().expect(POISON)
+    /// Returns the core seconds of points that were computed earlier or in another process.
+    pub fn external_core_seconds(&self) -> f64 {
+        *self.external_core_seconds.lock().expect(POISON)
     }
 
-    /// Declares that the program must run on this machine for `reason`: its points are computed here, even if there is an executor.
-    pub fn stays_here(&self, reason: &str) {
-        if let Points::Kept(Kept { elsewhere: Some(elsewhere), .. }) = &self.points
-            && !elsewhere.stays_here.swap(true, Ordering::Relaxed)
+    /// Declares that the program must run on this machine for `reason`: its points are computed here, even if there
+    /// is an executor.
+    pub fn require_local(&self, reason: &str) {
+        if let SessionMode::Stored(StoredRun { external: Some(external), .. }) = &self.points
+            && !external.is_local_only.swap(true, Ordering::Relaxed)
         {
-            self.watch.stays_here(reason);
+            self.watch.computed_locally(reason);
         }
     }
 
-    /// Returns whether to continue, for runs that check regularly.
+    /// Returns whether to continue, for runs that check this regularly.
     pub fn flow(&self) -> ControlFlow<()> {
         self.watch.flow()
     }
 
-    /// Declares that the program must clean up and must not be killed.
-    pub fn has_to_undo(&self) {
-        self.watch.be_patient();
+    /// Declares that the program must clean up, and must not be killed.
+    pub fn require_clean_up(&self) {
+        self.watch.forbid_kill();
     }
 
-    /// Writes a file with `text` to the item's folder.
+    /// Writes a file with `text` to the folder of the item.
     ///
     /// # Errors
     ///
     /// Returns an error if the file cannot be written.
-    pub fn leave(&self, name: &str, extension: &str, text: &str) -> Result<(), Failure> {
-        let Points::Kept(kept) = &self.points else { return Ok(()) };
-        let path = kept.folder.join(format!("{name}.{extension}"));
+    pub fn write_file(&self, name: &str, extension: &str, text: &str) -> Result<(), Failure> {
+        let SessionMode::Stored(stored) = &self.points else { return Ok(()) };
+        let path = stored.folder.join(format!("{name}.{extension}"));
         std::fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()).into())
     }
 
     /// Returns the command that repeats the reproduction.
     pub fn command(&self) -> &str {
         match &self.points {
-            Points::Kept(kept) => &kept.command,
-            Points::Led(_) => "",
+            SessionMode::Stored(kept) => &kept.command,
+            SessionMode::Directed(_) => "",
         }
     }
 
-    /// Marks the table `name` as one for people.
-    pub fn show(&self, name: &str) {
-        let mut shown = self.shown.lock().expect(POISON);
+    /// Marks the table `name` as one that is meant for readers.
+    pub fn mark_published(&self, name: &str) {
+        let mut shown = self.published_tables.lock().expect(POISON);
         if !shown.iter().any(|other| other == name) {
             shown.push(name.to_owned());
         }
     }
 
-    /// Returns the tables for people, in the order in which they were written.
-    pub fn shown(&self) -> Vec<String> {
-        self.shown.lock().expect(POISON).clone()
+    /// Returns the tables that are meant for readers, in the order in which they were written.
+    pub fn published_tables(&self) -> Vec<String> {
+        self.published_tables.lock().expect(POISON).clone()
     }
 }
 

@@ -2,14 +2,13 @@
 
 use serde::Deserialize;
 
-/// Sizes of the drives of a program that simulates few, large drives: logarithms of their numbers of blocks to the base
-/// 2.
+/// Sizes of drives, for a program that simulates a few large drives: base-2 logarithms of their numbers of blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scale {
-    /// Size up to which parameters are swept.
+    /// Size up to which parameters are varied.
     pub swept: u32,
-    /// Size of the largest drive, for a few runs.
+    /// Size of the largest drive, which has only a few runs.
     pub largest: u32,
 }
 
@@ -17,13 +16,13 @@ pub struct Scale {
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Sampling {
-    /// Runs of each scenario, with the seeds 1, 2, …; intervals need two.
+    /// Number of runs of each scenario, with the seeds 1, 2, …; intervals need two runs.
     pub runs: u64,
-    /// Warm-up and measurement as a multiple of the program's own rule.
+    /// Length of warm-up and measurement, as a multiple of the program's rule.
     pub length: f64,
 }
 
-/// Settings of a program that only calculates: none.
+/// Settings of a program that only calculates, which has none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Calculation {}

@@ -1,34 +1,34 @@
 //! Tests of sessions, and helpers for tests of other modules.
 
 use super::*;
-use crate::journal::Answer;
-use crate::runner::reproduce::ends_all;
+use crate::journal::PointResult;
+use crate::runner::reproduce::stops_all_items;
 
 /// Observer that does nothing.
-pub struct Unwatched;
+pub struct NullObserver;
 
-impl Watch for Unwatched {}
+impl ReproductionObserver for NullObserver {}
 
-/// Calls `of` with a session in a temporary folder.
-pub fn with_session<T>(runs: u64, length: f64, of: impl FnOnce(&Session) -> T) -> T {
-    with_settings(toml::toml! { runs = (runs as i64) length = length }, |session, _| of(session))
+/// Calls `run` with a session in a temporary folder.
+pub fn with_session<T>(runs: u64, length: f64, run: impl FnOnce(&Session) -> T) -> T {
+    with_settings(toml::toml! { runs = (runs as i64) length = length }, |session, _| run(session))
 }
 
-/// Calls `of` with a session of these settings, and its folder.
-pub fn with_settings<T>(settings: toml::Table, of: impl FnOnce(&Session, &Path) -> T) -> T {
+/// Calls `run` with a session that has these settings, and with its folder.
+pub fn with_settings<T>(settings: toml::Table, run: impl FnOnce(&Session, &Path) -> T) -> T {
     let folder = tempfile::tempdir().unwrap();
     let journal = Journal::open(&folder.path().join("points.jsonl")).unwrap();
     let assumptions = Assumptions::register();
-    let session = Session::new(settings, folder.path(), "", &assumptions, &journal, &Unwatched).unwrap();
-    of(&session, folder.path())
+    let session = Session::new(settings, folder.path(), "", &assumptions, &journal, &NullObserver).unwrap();
+    run(&session, folder.path())
 }
 
 #[test]
-fn points_are_computed_once_and_kept() {
+fn points_are_computed_once_and_stored() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("points.jsonl");
     let calls = std::sync::atomic::AtomicU32::new(0);
-    let answer = |key: &u32| {
+    let compute = |key: &u32| {
         calls.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         Ok(f64::from(*key) / 3.0)
     };
@@ -36,18 +36,23 @@ fn points_are_computed_once_and_kept() {
     for keys in [&[1, 2][..], &[1, 2, 5]] {
         let journal = Journal::open(&path).unwrap();
         let session =
-            Session::new(toml::Table::new(), folder.path(), "", &assumptions, &journal, &Unwatched).unwrap();
-        let wanted: Vec<f64> = keys.iter().map(|key| f64::from(*key) / 3.0).collect();
-        assert_eq!(session.each("third", keys, answer).unwrap(), wanted);
-        assert_eq!(session.seconds_besides() > 0.0, keys.len() > 2, "the first two of the second sitting");
+            Session::new(toml::Table::new(), folder.path(), "", &assumptions, &journal, &NullObserver)
+                .unwrap();
+        let expected: Vec<f64> = keys.iter().map(|key| f64::from(*key) / 3.0).collect();
+        assert_eq!(session.compute_each("third", keys, compute).unwrap(), expected);
+        assert_eq!(
+            session.external_core_seconds() > 0.0,
+            keys.len() > 2,
+            "the first two of the second sitting"
+        );
     }
     assert_eq!(calls.into_inner(), 3);
 }
 
 #[test]
 fn interruption_keeps_finished_points() {
-    struct After(std::sync::atomic::AtomicU32);
-    impl Watch for After {
+    struct StopAfter(std::sync::atomic::AtomicU32);
+    impl ReproductionObserver for StopAfter {
         fn flow(&self) -> ControlFlow<()> {
             match self.0.fetch_add(1, std::sync::atomic::Ordering::Relaxed) {
                 0 => ControlFlow::Continue(()),
@@ -58,23 +63,23 @@ fn interruption_keeps_finished_points() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("points.jsonl");
     let (assumptions, journal) = (Assumptions::register(), Journal::open(&path).unwrap());
-    let watch = After(0.into());
+    let watch = StopAfter(0.into());
     let session =
         Session::new(toml::Table::new(), folder.path(), "", &assumptions, &journal, &watch).unwrap();
-    let stopped = session.each("same", &[7, 8, 9], |key: &u32| Ok(*key)).unwrap_err();
-    assert!(stopped.is::<Interrupted>());
+    let error = session.compute_each("same", &[7, 8, 9], |key: &u32| Ok(*key)).unwrap_err();
+    assert!(error.is::<Interrupted>());
     drop(journal);
-    let kept = std::fs::read_to_string(path).unwrap();
-    assert_eq!(kept.lines().count(), 1, "{kept}");
+    let stored = std::fs::read_to_string(path).unwrap();
+    assert_eq!(stored.lines().count(), 1, "{stored}");
 }
 
 #[test]
-fn settings_are_read_and_refused() {
+fn valid_settings_are_read_and_invalid_ones_rejected() {
     let folder = tempfile::tempdir().unwrap();
     let journal = Journal::open(&folder.path().join("points.jsonl")).unwrap();
     let assumptions = Assumptions::register();
     let new = |settings| {
-        Session::new(settings, Path::new("."), "", &assumptions, &journal, &Unwatched)
+        Session::new(settings, Path::new("."), "", &assumptions, &journal, &NullObserver)
             .map_err(|error| error.to_string())
     };
     let session = new(toml::toml! { swept = 12 largest = 14 }).unwrap();
@@ -87,15 +92,15 @@ fn settings_are_read_and_refused() {
 #[test]
 fn error_of_a_point_is_returned_unchanged() {
     #[derive(Debug)]
-    struct Failing;
-    impl Crew for Failing {
+    struct FailingExecutor;
+    impl PointExecutor for FailingExecutor {
         fn answer(
             &self,
-            _: &Way,
+            _: &ProgramInputs,
             points: &[String],
-            heed: &mut dyn FnMut(Option<Ended>) -> ControlFlow<()>,
-        ) -> Result<(), Lost> {
-            let answer = Answer { found: serde_json::json!(14), core_seconds: 2.5 };
+            heed: &mut dyn FnMut(Option<PointOutcome>) -> ControlFlow<()>,
+        ) -> Result<(), ExecutorLost> {
+            let answer = PointResult { value: serde_json::json!(14), core_seconds: 2.5 };
             assert!(heed(Some((1, Ok(answer)))).is_continue());
             assert!(heed(Some((0, Err(format!("{} has no answer", points[0]))))).is_break());
             Ok(())
@@ -106,14 +111,14 @@ fn error_of_a_point_is_returned_unchanged() {
     let journal = Journal::open(&path).unwrap();
     let assumptions = Assumptions::register();
     let session =
-        Session::new(toml::Table::new(), folder.path(), "", &assumptions, &journal, &Unwatched).unwrap();
-    let session = session.answered_by(Some(&Failing), "none");
-    let here = |_: &u32| -> Result<u32, Failure> { panic!("nothing is answered here") };
-    let error = session.each("double", &[6, 7], here).unwrap_err();
+        Session::new(toml::Table::new(), folder.path(), "", &assumptions, &journal, &NullObserver).unwrap();
+    let session = session.with_executor(Some(&FailingExecutor), "none");
+    let compute_locally = |_: &u32| -> Result<u32, Failure> { panic!("nothing is answered here") };
+    let error = session.compute_each("double", &[6, 7], compute_locally).unwrap_err();
     assert_eq!(error.to_string(), "double 6 has no answer");
-    assert!(!ends_all(&error));
-    assert_eq!(session.seconds_besides(), 2.5);
-    let kept = Journal::open(&path).unwrap();
-    assert!(kept.find("double 6").is_none());
-    assert_eq!(kept.find("double 7").unwrap().found, 14);
+    assert!(!stops_all_items(&error));
+    assert_eq!(session.external_core_seconds(), 2.5);
+    let journal = Journal::open(&path).unwrap();
+    assert!(journal.find("double 6").is_none());
+    assert_eq!(journal.find("double 7").unwrap().value, 14);
 }

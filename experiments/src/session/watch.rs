@@ -1,26 +1,26 @@
-//! Observer of a reproduction, and the error of a reproduction that it ended.
+//! Observer of a reproduction, and the error of a reproduction that its observer has ended.
 
 use std::ops::ControlFlow;
 
 /// Observer of a reproduction, which may end it.
-pub trait Watch: Sync {
+pub trait ReproductionObserver: Sync {
     /// Announces that a number of points follows.
-    fn expect(&self, _points: usize) {}
+    fn announce_points(&self, _points: usize) {}
 
-    /// Reports a finished point; `again` is true if it was found in the journal.
-    fn finished(&self, _again: bool) {}
+    /// Reports a finished point; `reused` is true if it was found in the journal.
+    fn point_finished(&self, _reused: bool) {}
 
     /// Returns whether to continue.
     fn flow(&self) -> ControlFlow<()> {
         ControlFlow::Continue(())
     }
 
-    /// Requests that the process is not killed from now on: running measurements end soon after [`Watch::flow`] returns
-    /// `Break`, and must clean up first.
-    fn be_patient(&self) {}
+    /// Requests that the process is not killed from now on. Running measurements end soon after
+    /// [`ReproductionObserver::flow`] returns `Break`, and must clean up first.
+    fn forbid_kill(&self) {}
 
-    /// Reports that points meant for another executor are computed in this process, with the reason.
-    fn stays_here(&self, _reason: &str) {}
+    /// Reports, with the reason, that points meant for another executor are computed in this process.
+    fn computed_locally(&self, _reason: &str) {}
 }
 
 /// The observer ended the reproduction; finished points are kept.

@@ -7,7 +7,7 @@ from typing import Literal, overload
 from numpy.typing import ArrayLike
 
 from .. import _core
-from ._vector import Values, answer, plain
+from ._vector import Values, solve_all, to_scalar
 
 
 @overload
@@ -55,7 +55,7 @@ def fifo(
     Parameters
     ----------
     pages_per_block : int or array_like
-        Pages of a block, 1 to 8192.
+        Pages per block, 1 to 8192.
     spare_factor : float or array_like
         Share of the physical pages beyond the logical ones, between 0 and 1.
     hot_writes, hot_space : float or array_like
@@ -154,4 +154,4 @@ def _solve(
     model: str, pages_per_block: ArrayLike, spare_factor: ArrayLike, *, law: str = "", **others: ArrayLike
 ) -> float | Values:
     parameters = {"pages_per_block": pages_per_block, "spare_factor": spare_factor, **others}
-    return plain(answer(_core.theory_write_amplification, model, law, parameters))
+    return to_scalar(solve_all(_core.theory_write_amplification, model, law, parameters))

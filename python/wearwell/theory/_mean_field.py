@@ -1,4 +1,4 @@
-"""The mean field of one and of two write frontiers."""
+"""The mean field with one write frontier, and with two."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import overload
 from numpy.typing import ArrayLike
 
 from .. import _core
-from ._vector import Policy, Values, answer, choices_of, plain
+from ._vector import Policy, Values, choices_of, solve_all, to_scalar
 
 
 @overload
@@ -46,11 +46,11 @@ def single(
     Parameters
     ----------
     pages_per_block : int or array_like
-        Pages of a block, 1 to 8192.
+        Pages per block, 1 to 8192.
     spare_factor : float or array_like
         Share of the physical pages beyond the logical ones, between 0 and 1.
     choices : float or array_like
-        Blocks that ``d_choices`` draws for each victim, 1 or more; 10 unless given.
+        Number of blocks that ``d_choices`` draws for each victim, 1 or more; by default 10.
     hot_writes, hot_space : float or array_like
         A share ``hot_writes`` of the writes goes to a share ``hot_space`` of the logical pages; both 0 for uniform
         writes.
@@ -126,4 +126,4 @@ def _solve(
         "hot_writes": hot_writes,
         "hot_space": hot_space,
     }
-    return plain(answer(_core.theory_write_amplification, model, policy, parameters))
+    return to_scalar(solve_all(_core.theory_write_amplification, model, policy, parameters))

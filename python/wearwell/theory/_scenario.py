@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from .. import _core
 from .._record import Record
-from .._source import blame, scenario_dict
+from .._source import add_origin, scenario_dict
 
 if TYPE_CHECKING:
     from .._source import ScenarioLike
 
 
 def of_scenario(scenario: ScenarioLike, **overrides: Any) -> Record:
-    """Predict the write amplification of the layer that the workload of a scenario writes to.
+    """Predict the write amplification of the layer to which the workload of a scenario writes.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ def of_scenario(scenario: ScenarioLike, **overrides: Any) -> Record:
     >>> said.model, round(said.write_amplification, 3), round(said.write_amplification_limit, 3)
     ('greedy, closed form', 4.929, 4.814)
     """
-    with blame(scenario):
+    with add_origin(scenario):
         return json.loads(  # type: ignore[no-any-return]
             _core.theory_of_scenario(json.dumps(scenario_dict(scenario, overrides))), object_pairs_hook=Record
         )

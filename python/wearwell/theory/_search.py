@@ -1,4 +1,4 @@
-"""Inverse problems: the parameter that gives the best or a wanted write amplification."""
+"""Inverse problems: the parameter that gives the best write amplification, or a given one."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from .. import _core, _html
 from .._errors import ParameterError
-from ._vector import Policy, Values, answer, choices_of, numbers, plain
+from ._vector import Policy, Values, choices_of, numbers, solve_all, to_scalar
 
 Model: TypeAlias = Literal["single", "double", "fifo", "greedy", "windowed", "random", "separated"]
 
 _MEAN_FIELDS = ("single", "double")
 _UNIFORM = ("greedy", "windowed")
-MOST_CHOICES = 100_000
+MAX_CHOICES = 100_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,11 +27,11 @@ class OptimalChoices:
     Attributes
     ----------
     choices : int or ndarray
-        The ``d`` of least write amplification; the smallest if several are equal.
+        The number ``d`` with the least write amplification; the smallest one if several are equal.
     write_amplification : float or ndarray
         Write amplification with this ``d``.
     is_at_the_end : bool or ndarray
-        True if it is the largest number tried: more choices may be better still.
+        True if it is the largest number that was tried, so that more choices may be better.
     scan : ndarray
         Write amplification with ``d = 1, 2, ..`` along the last axis.
     """
@@ -62,12 +62,12 @@ def optimal_choices(
 ) -> OptimalChoices:
     """Try every number of choices up to `max_choices`.
 
-    With one write frontier more choices are always better; with two there is an optimum, typically near ten (Van Houdt
-    2013, sec. 4.3). Parameters are those of `single`, and may be arrays.
+    With one write frontier, more choices are always better; with two, there is an optimum, typically near ten (Van
+    Houdt 2013, sec. 4.3). The parameters are those of `single`, and may be arrays.
     """
     most = operator.index(max_choices)
-    if not 1 <= most <= MOST_CHOICES:
-        raise ParameterError(f"max_choices: {most} is not between 1 and {MOST_CHOICES}", "max_choices")
+    if not 1 <= most <= MAX_CHOICES:
+        raise ParameterError(f"max_choices: {most} is not between 1 and {MAX_CHOICES}", "max_choices")
     if structure not in _MEAN_FIELDS:
         raise ParameterError(f"structure: there is no {structure!r}; there are single, double", "structure")
     given = {
@@ -78,7 +78,7 @@ def optimal_choices(
     }
     parameters: dict[str, ArrayLike] = {name: numbers(name, value)[..., None] for name, value in given.items()}
     parameters["choices"] = np.arange(1, most + 1)
-    scan = answer(_core.theory_write_amplification, structure, "d_choices", parameters, own_axes=1)
+    scan = solve_all(_core.theory_write_amplification, structure, "d_choices", parameters, own_axes=1)
     best = scan.argmin(axis=-1)
     least = scan.min(axis=-1)
     if scan.ndim == 1:
@@ -129,16 +129,16 @@ def solve_spare(
     Parameters
     ----------
     target_wa : float or array_like
-        Wanted write amplification: above 1, and attainable with spare factors from 0.0001 to 0.9999.
+        Target write amplification: above 1, and attainable with spare factors from 0.0001 to 0.9999.
     pages_per_block, choices, hot_writes, hot_space, policy
         As for `single`; only the models ``"single"`` and ``"double"`` have choices and a policy.
     window_share : float or array_like
-        As for `windowed`, for this model alone.
+        As for `windowed`; only for this model.
     model : str
         ``"single"``, ``"double"``, ``"fifo"``, ``"greedy"``, ``"windowed"``, ``"random"`` or ``"separated"``: the
         functions of these names.
     law : str
-        As for `separated`, for this model alone.
+        As for `separated`; only for this model.
 
     Returns
     -------
@@ -161,4 +161,4 @@ def solve_spare(
     if window_share is not None:
         parameters["window_share"] = window_share
     chosen = policy if is_mean_field else law
-    return plain(answer(_core.theory_solve_spare, model, chosen, parameters))
+    return to_scalar(solve_all(_core.theory_solve_spare, model, chosen, parameters))

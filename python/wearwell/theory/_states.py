@@ -14,7 +14,7 @@ from .. import _core, _html
 from .._drawing import draw_shares
 from .._errors import ConvergenceError, ParameterError
 from .._record import Record
-from ._vector import Policy, Values, choices_of, noted, number, numbers
+from ._vector import Policy, Values, choices_of, number, numbers, with_policy_note
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,7 +26,7 @@ ClassesLike: TypeAlias = "Sequence[tuple[float, float]] | NDArray[np.floating[An
 
 Answer = TypeVar("Answer")
 
-MOST_POINTS = 1_000_000
+MAX_POINTS = 1_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,9 +36,9 @@ class SteadyState:
     Attributes
     ----------
     write_amplification : float
-        Page writes for each page the host writes, ``b / E``.
+        Pages written for each page that the host writes, ``b / E``.
     host_pages_per_victim : float
-        Pages the host writes for each victim, ``E``.
+        Number of pages that the host writes for each victim, ``E``.
     valid_pages : ndarray
         Shares of the blocks with 0 to ``b`` valid pages.
     victim_valid_pages : ndarray
@@ -101,9 +101,9 @@ class ManyClasses:
     Attributes
     ----------
     write_amplification : float
-        Extrapolated to all classes.
+        Write amplification extrapolated to all classes.
     merged : dict of int to SteadyState
-        The steady states that it is based on, by the number of classes after merging.
+        Steady states from which it is extrapolated, by the number of classes after merging.
     """
 
     write_amplification: float
@@ -150,8 +150,8 @@ def steady_state(
     shares: the solver uses the quotient of both shares, which differences of powers would make inaccurate. In
     `transient`, a share may fall slightly below 0. An exception in the law ends the calculation and is passed on.
     """
-    question = _question(pages_per_block, spare_factor, choices, hot_writes, hot_space, classes, policy)
-    return _state(_ask(_core.theory_steady_state, structure, question, policy))
+    question = _query(pages_per_block, spare_factor, choices, hot_writes, hot_space, classes, policy)
+    return _state(_call_core(_core.theory_steady_state, structure, question, policy))
 
 
 def transient(
@@ -193,11 +193,11 @@ def transient(
     import pandas as pd
 
     rows = operator.index(points)
-    if not 1 <= rows <= MOST_POINTS:
-        raise ParameterError(f"points: {rows} is not between 1 and {MOST_POINTS}", "points")
-    question = _question(pages_per_block, spare_factor, choices, hot_writes, hot_space, classes, policy)
+    if not 1 <= rows <= MAX_POINTS:
+        raise ParameterError(f"points: {rows} is not between 1 and {MAX_POINTS}", "points")
+    question = _query(pages_per_block, spare_factor, choices, hot_writes, hot_space, classes, policy)
     length = number("drive_writes", drive_writes)
-    return pd.DataFrame(_ask(_core.theory_transient, structure, from_, length, rows, question, policy))
+    return pd.DataFrame(_call_core(_core.theory_transient, structure, from_, length, rows, question, policy))
 
 
 def many_classes(
@@ -215,8 +215,8 @@ def many_classes(
     extrapolated. Compared with simulations of Zipf's law, the error is 0.5 % or less; with blocks so large that only
     two classes can be solved, up to 4 %. Parameters are those of `steady_state`.
     """
-    question = _question(pages_per_block, spare_factor, choices, 0.0, 0.0, classes, policy)
-    amplification, merged = _ask(_core.theory_many_classes, structure, question, policy)
+    question = _query(pages_per_block, spare_factor, choices, 0.0, 0.0, classes, policy)
+    amplification, merged = _call_core(_core.theory_many_classes, structure, question, policy)
     return ManyClasses(amplification, {count: _state(parts) for count, parts in merged})
 
 
@@ -232,7 +232,7 @@ def zipf(
 ) -> ManyClasses:
     """Write amplification under Zipf's law: the page of rank ``i`` is written in proportion to ``i ** -exponent``.
 
-    Same result as `many_classes` with the `zipf_classes`.
+    The result is that of `many_classes` with the `zipf_classes`.
     """
     classes = zipf_classes(exponent, logical_pages)
     return many_classes(structure, classes, pages_per_block, spare_factor, choices, policy=policy)
@@ -241,7 +241,7 @@ def zipf(
 def zipf_classes(exponent: float, logical_pages: int) -> Values:
     """Return Zipf's law over `logical_pages` as classes, hottest first: shares of the writes and of the pages.
 
-    Many pages become some hundred classes of growing width; the effect on write amplification is negligible.
+    Many pages become some hundred classes of growing width, whose effect on write amplification is negligible.
     """
     pages = operator.index(logical_pages)
     if not 1 <= pages < 1 << 63:
@@ -249,15 +249,15 @@ def zipf_classes(exponent: float, logical_pages: int) -> Values:
     return np.column_stack(_core.theory_zipf_classes(number("exponent", exponent), pages))
 
 
-def _ask(function: Callable[..., Answer], *arguments: Any) -> Answer:
+def _call_core(function: Callable[..., Answer], *arguments: Any) -> Answer:
     try:
         return function(*arguments)
     except ConvergenceError as error:
         policy = arguments[-1]
-        raise noted(error, policy) from None
+        raise with_policy_note(error, policy) from None
 
 
-def _question(
+def _query(
     pages_per_block: float,
     spare_factor: float,
     choices: float | None,

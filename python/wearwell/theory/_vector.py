@@ -1,4 +1,4 @@
-"""Conversion of parameters of any shape to columns of one length, and back."""
+"""Conversion of parameters of any shape to columns of the same length, and back."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Policy: TypeAlias = Literal["d_choices", "random", "random_plus_plus", "random_n
 CHOICES = 10.0
 """Default number of blocks that d-choices draws, as in scenarios."""
 
-_UNUSED = {
+_DEFAULTS = {
     "spare_factor": 0.5,
     "choices": CHOICES,
     "hot_writes": 0.0,
@@ -54,7 +54,7 @@ def number(name: str, value: ArrayLike) -> float:
 
 
 def choices_of(choices: ArrayLike | None, policy: object) -> ArrayLike:
-    """Return the choices, which only d-choices has."""
+    """Return the number of choices, a parameter that only d-choices has."""
     if choices is None:
         return CHOICES
     if policy != "d_choices":
@@ -62,7 +62,7 @@ def choices_of(choices: ArrayLike | None, policy: object) -> ArrayLike:
     return choices
 
 
-def answer(
+def solve_all(
     function: Callable[[str, dict[str, Values], Any], Values],
     model: str,
     policy: object,
@@ -77,36 +77,36 @@ def answer(
     except ValueError:
         shapes = ", ".join(f"{name} {array.shape}" for name, array in arrays.items() if array.ndim)
         raise ValueError(f"these shapes do not fit together: {shapes}") from None
-    columns = {name: np.broadcast_to(arrays.get(name, value), shape) for name, value in _UNUSED.items()}
+    columns = {name: np.broadcast_to(arrays.get(name, value), shape) for name, value in _DEFAULTS.items()}
     columns["pages_per_block"] = np.broadcast_to(arrays["pages_per_block"], shape)
     flat = {name: np.ascontiguousarray(column).reshape(-1) for name, column in columns.items()}
     try:
         return function(model, flat, policy).reshape(shape)
     except ParameterError as error:
-        index, where = _place(error.index, shape, own_axes)
+        index, where = _element_index(error.index, shape, own_axes)
         raise ParameterError(f"{error}{where}", error.parameter, index) from None
     except ConvergenceError as error:
-        index, where = _place(error.index, shape, own_axes)
-        raise noted(ConvergenceError(f"{error}{where}", index), policy) from None
+        index, where = _element_index(error.index, shape, own_axes)
+        raise with_policy_note(ConvergenceError(f"{error}{where}", index), policy) from None
 
 
-def noted(error: ConvergenceError, policy: object) -> ConvergenceError:
+def with_policy_note(error: ConvergenceError, policy: object) -> ConvergenceError:
     """Add a note about possible defects of a user's law."""
     if callable(policy):
         error.add_note("a law of one's own must be smooth, and precise where shares are small: see help(steady_state)")
     return error
 
 
-def _place(
+def _element_index(
     flat: tuple[int, ...] | int | None, shape: tuple[int, ...], own_axes: int
 ) -> tuple[tuple[int, ...] | None, str]:
-    kept = len(shape) - own_axes
-    if not isinstance(flat, int) or not kept:
+    user_axes = len(shape) - own_axes
+    if not isinstance(flat, int) or not user_axes:
         return None, ""
-    index = tuple(int(step) for step in np.unravel_index(flat, shape))[:kept]
-    return index, f" (element {list(index)} of shape {list(shape[:kept])})"
+    index = tuple(int(step) for step in np.unravel_index(flat, shape))[:user_axes]
+    return index, f" (element {list(index)} of shape {list(shape[:user_axes])})"
 
 
-def plain(values: Values) -> float | Values:
+def to_scalar(values: Values) -> float | Values:
     """Return an array without dimensions as a float."""
     return float(values) if values.ndim == 0 else values

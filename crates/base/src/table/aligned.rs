@@ -7,15 +7,15 @@ use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 
 /// A huge page.
-const HUGE_BYTES: usize = 2 << 20;
+const HUGE_PAGE_BYTES: usize = 2 << 20;
 
 /// Tables from this size on are given whole huge pages: half of one.
-const LARGE_BYTES: usize = 1 << 20;
+const MIN_LARGE_TABLE_BYTES: usize = 1 << 20;
 
 /// Values in memory that begins and ends on a boundary of huge pages where the table is large.
 ///
-/// The memory of a `Vec` begins anywhere, so that up to 2 MiB at each of its ends are on small pages: a quarter of the map of
-/// an 8 GiB drive. A large table takes up to 2 MiB more than its values.
+/// The memory of a `Vec` begins anywhere, so that up to 2 MiB at each of its ends are on small pages: a quarter of the
+/// map of an 8 GiB drive. A large table takes up to 2 MiB more than its values.
 pub struct Table<T> {
     start: NonNull<T>,
     len: usize,
@@ -28,7 +28,7 @@ impl<T: Copy> Table<T> {
         // SAFETY: the layout has a size.
         let memory = unsafe { alloc(layout) };
         let Some(start) = NonNull::new(memory.cast::<T>()) else { handle_alloc_error(layout) };
-        if layout.size() >= LARGE_BYTES {
+        if layout.size() >= MIN_LARGE_TABLE_BYTES {
             advise_huge_pages(memory, layout.size());
         }
         // SAFETY: the layout has room for `len` values, at their alignment at least.
@@ -42,8 +42,8 @@ fn layout<T>(len: usize) -> Option<Layout> {
     let layout = Layout::array::<T>(len).expect("a table that fits the address space");
     match layout.size() {
         0 => None,
-        bytes if bytes < LARGE_BYTES => Some(layout),
-        _ => Some(layout.align_to(HUGE_BYTES).expect("a power of two").pad_to_align()),
+        bytes if bytes < MIN_LARGE_TABLE_BYTES => Some(layout),
+        _ => Some(layout.align_to(HUGE_PAGE_BYTES).expect("a power of two").pad_to_align()),
     }
 }
 
@@ -61,7 +61,7 @@ impl<T> Deref for Table<T> {
 
     #[inline(always)]
     fn deref(&self) -> &[T] {
-        // SAFETY: `filled` wrote so many values there, or the values have no size.
+        // SAFETY: `filled` wrote this number of values there, or the values have no size.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.len) }
     }
 }
@@ -90,14 +90,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tables_hold_their_values_whatever_their_length() {
+    fn tables_of_any_length_hold_their_values() {
         for len in [0, 1, 1000, 3 << 20] {
             let mut table = Table::filled(len, 7u32);
             assert_eq!(table.len(), len);
             table.iter_mut().for_each(|value| *value += 1);
             assert!(table.iter().all(|&value| value == 8));
-            let is_large = size_of_val(&*table) >= LARGE_BYTES;
-            assert!(!is_large || table.as_ptr().addr().is_multiple_of(HUGE_BYTES), "{len}");
+            let is_large = size_of_val(&*table) >= MIN_LARGE_TABLE_BYTES;
+            assert!(!is_large || table.as_ptr().addr().is_multiple_of(HUGE_PAGE_BYTES), "{len}");
         }
         assert_eq!(format!("{:?} {}", Table::filled(2, 5u8), Table::filled(9, ()).len()), "[5, 5] 9");
     }

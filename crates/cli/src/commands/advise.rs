@@ -1,19 +1,11 @@
 //! `wearwell advise`.
 
-use super::run::Format;
 use super::sweep::sweep_failure;
 use crate::exit::Failure;
-use crate::output::{FileKind, OutputFile, print};
-use crate::page::Page;
-use crate::progress::{ProgressArgs, SweepProgress};
-use crate::report::advice::{Repeat, as_json, as_rows, as_table, as_value};
-use crate::report::{csv_rows, parquet, rows_as_columns, wrapped};
-use crate::scenario_args::{self, ScenarioArgs};
-use crate::study_args::{StudyArgs, beside};
-use serde_json::json;
-use std::path::PathBuf;
-use wearwell_stack::Draft;
-use wearwell_study::advise::{self, Advice, AdviseError, AdviseOptions, Family, Setting};
+use crate::report::advice::{RepeatCommand, as_rows, as_table, as_value};
+use crate::scenario_args::ScenarioArgs;
+use crate::study_command::{CommonArgs, Study, StudyInput, StudyResult, run_study};
+use wearwell_study::advise::{self, AdviseError, AdviseOptions, Family, Setting};
 
 /// Finds changes that reduce the write amplification of a stack
 ///
@@ -25,8 +17,6 @@ use wearwell_study::advise::{self, Advice, AdviseError, AdviseOptions, Family, S
 #[derive(clap::Args)]
 #[command(after_help = HELP)]
 pub struct Args {
-    #[command(flatten)]
-    scenario: ScenarioArgs,
     /// Families of changes to try; all unless given: segments, capacity, streams, trim, coordination,
     /// victim, merge_tree, layout, map_cache
     #[arg(long, value_name = "FAMILY,...", value_delimiter = ',')]
@@ -37,22 +27,8 @@ pub struct Args {
     /// Largest number of changes to combine; 1 tries no combinations
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..))]
     depth: u32,
-    /// Shorter runs, for a rough answer: 2 drive writes, after at most 12 until steady to 3 %
-    #[arg(long)]
-    quick: bool,
     #[command(flatten)]
-    study: StudyArgs,
-    /// Output format
-    #[arg(long, value_enum, default_value_t = Format::Table, help_heading = "Output")]
-    format: Format,
-    /// Also write the advice to a file: .json (everything), .csv or .parquet (a row for each change)
-    #[arg(long, short, value_name = "FILE", help_heading = "Output")]
-    output: Option<PathBuf>,
-    /// Also write the advice as a self-contained page: .html
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
-    report: Option<PathBuf>,
-    #[command(flatten)]
-    progress: ProgressArgs,
+    common: CommonArgs<Self>,
 }
 
 const HELP: &str = "\
@@ -66,60 +42,49 @@ Examples:
 With --output FILE, finished runs stand in the store FILE.runs until the advice is complete, and the same command goes on
 from there after an interruption; those in --store DIR stay.";
 
-/// Runs the command.
-pub fn run(args: &Args) -> Result<(), Failure> {
-    let mut draft = args.scenario.draft()?;
-    // Report unknown names before reading the scenario.
-    args.only
-        .iter()
-        .try_for_each(|name| Family::named(name).map(drop))
-        .map_err(|problem| Failure::Usage(format!("--only: {problem}")))?;
-    let shortened = if args.quick { advise::shortened(&draft)? } else { Vec::new() };
-    shortened.iter().try_for_each(|setting| setting.apply(&mut draft))?;
-    let inputs = args.scenario.inputs(&draft);
-    let output = args.output.as_deref().map(|path| OutputFile::new(path, &inputs)).transpose()?;
-    let page = args.report.as_deref().map(|path| Page::new(path, &inputs)).transpose()?;
-    scenario_args::fit(&mut draft, args.progress)?;
-    // Runs are compared with each other, not with theory.
-    let study = args.study.place(args.output.as_deref().map(beside).as_deref())?;
-    let options = AdviseOptions {
-        only: args.only.clone(),
-        replicas: args.replicas,
-        depth: args.depth,
-        sweep: study.options(false, false),
-    };
-    let display = SweepProgress::new(args.progress, 0);
-    let outcome = advise::advise(&draft, &options, &display);
-    display.clear();
-    let advice = outcome.map_err(failure)?;
-    let repeat = Repeat::new(command(&args.scenario, &shortened));
-    if let Some(file) = &output {
-        write(file, &advice, &repeat)?;
+impl Study for Args {
+    const RESULT: &'static str = "advice";
+    const ROW: &'static str = "change";
+    const TITLE: &'static str = "Advice";
+
+    type Options = ();
+
+    fn common(&self) -> &CommonArgs<Self> {
+        &self.common
     }
-    if let Some(page) = &page {
-        draw(page, &draft, &advice, &repeat)?;
+
+    fn options(&self) -> Result<(), Failure> {
+        self.only
+            .iter()
+            .try_for_each(|name| Family::named(name).map(drop))
+            .map_err(|problem| Failure::Usage(format!("--only: {problem}")))
     }
-    print(&match args.format {
-        Format::Table => wrapped(&as_table(&advice, &repeat)),
-        Format::Json => as_json(&advice, &repeat),
-        Format::Csv => csv_rows(&as_rows(&advice, &repeat))?,
-    })?;
-    study.remove();
-    Ok(())
+
+    fn study(&self, (): (), input: &StudyInput<'_>) -> Result<StudyResult, Failure> {
+        let (replicas, depth) = (self.replicas, self.depth);
+        let outcome = input.run(|sweep, display| {
+            let options = AdviseOptions { only: self.only.clone(), replicas, depth, sweep };
+            advise::advise(input.draft, &options, display)
+        });
+        let advice = outcome.map_err(failure)?;
+        let repeat = RepeatCommand::new(repeat_words(&self.common.scenario, input.shortened));
+        Ok(StudyResult {
+            table: as_table(&advice, &repeat),
+            value: as_value(&advice, &repeat),
+            rows: as_rows(&advice, &repeat),
+        })
+    }
 }
 
-/// Writes the page with the advice and the scenario.
-fn draw(page: &Page, draft: &Draft, advice: &Advice, repeat: &Repeat) -> Result<(), Failure> {
-    let scenario = draft.scenario()?;
-    let mut value = as_value(advice, repeat);
-    value["scenario"] = json!(scenario);
-    page.write_value(scenario.name.as_deref().unwrap_or("Advice"), value)
+/// Runs the command.
+pub fn run(args: &Args) -> Result<(), Failure> {
+    run_study(args)
 }
 
 /// Returns the words of the command that runs the scenario with the shortened measurement.
-fn command(scenario: &ScenarioArgs, shortened: &[Setting]) -> Vec<String> {
+fn repeat_words(scenario: &ScenarioArgs, shortened: &[Setting]) -> Vec<String> {
     let mut words = vec!["wearwell".to_owned(), "run".to_owned()];
-    words.extend(scenario.words());
+    words.extend(scenario.arguments());
     words.extend(shortened.iter().flat_map(|setting| ["--set".to_owned(), setting.argument()]));
     words
 }
@@ -130,19 +95,5 @@ fn failure(error: AdviseError) -> Failure {
         AdviseError::Options(problem) => Failure::Usage(problem),
         AdviseError::Sweep(error) => sweep_failure(error),
         AdviseError::Base(_) => Failure::run(error),
-    }
-}
-
-fn write(file: &OutputFile, advice: &Advice, repeat: &Repeat) -> Result<(), Failure> {
-    match file.kind {
-        FileKind::Json => file.write(|out| out.write_all(as_json(advice, repeat).as_bytes())),
-        FileKind::Csv => {
-            let text = csv_rows(&as_rows(advice, repeat))?;
-            file.write(|out| out.write_all(text.as_bytes()))
-        }
-        FileKind::Parquet => {
-            let metadata = [("wearwell.version".to_owned(), advice.version.clone())];
-            file.write(|out| parquet::write(out, &rows_as_columns(&as_rows(advice, repeat)), &metadata))
-        }
     }
 }

@@ -3,12 +3,12 @@
 use super::run::Format;
 use crate::exit::Failure;
 use crate::output::print;
-use crate::progress::{ProgressArgs, SweepProgress};
-use crate::report::{csv_rows, grid, ordered_json, wrapped};
+use crate::progress::{ProgressArgs, with_progress};
+use crate::report::{csv_rows, grid, ordered_json, wrap};
 use crate::study_args::StudyArgs;
 use serde_json::{Value, json};
 use wearwell_study::Row;
-use wearwell_study::theory_check::{self, BLOCK_SIZES, CheckError, CheckOptions, Comparison};
+use wearwell_study::theory_check::{self, BLOCK_SIZES, CheckError, CheckOptions, PointComparison};
 use wearwell_theory::mean_field::Structure;
 
 /// Checks parts of Wearwell against each other
@@ -66,14 +66,14 @@ pub fn run(command: &Command) -> Result<(), Failure> {
 
 fn theory(args: &TheoryArgs) -> Result<(), Failure> {
     let points = theory_check::grid(args.points as usize, args.seed, BLOCK_SIZES);
-    let study = args.study.place(None)?;
+    let study = args.study.open_resources(None)?;
     let options = CheckOptions { blocks: args.blocks, runs: args.runs, sweep: study.options(false, false) };
-    let display = SweepProgress::new(args.progress, points.len() * args.runs as usize);
-    let outcome = theory_check::check(&points, &options, &display);
-    display.clear();
+    let runs = points.len() * args.runs as usize;
+    let outcome =
+        with_progress(args.progress, runs, |display| theory_check::check(&points, &options, display));
     let compared = outcome.map_err(failure)?;
     print(&match args.format {
-        Format::Table => wrapped(&table(args, &compared)),
+        Format::Table => wrap(&table(args, &compared)),
         Format::Json => json(args, &compared),
         Format::Csv => csv_rows(&compared.iter().map(row).collect::<Vec<_>>())?,
     })?;
@@ -92,51 +92,51 @@ fn failure(error: CheckError) -> Failure {
     }
 }
 
-fn structure(of: &Comparison) -> &'static str {
-    match of.point.structure {
+fn structure(comparison: &PointComparison) -> &'static str {
+    match comparison.point.structure {
         Structure::Single => "single",
         Structure::Double => "double",
     }
 }
 
-fn verdict(of: &Comparison) -> &'static str {
-    match (of.agrees_alone(), of.agrees()) {
+fn verdict(comparison: &PointComparison) -> &'static str {
+    match (comparison.agrees_alone(), comparison.agrees()) {
         (true, _) => "agrees",
         (false, true) => "chance",
         (false, false) => "DISAGREES",
     }
 }
 
-fn percent(of: &Comparison) -> f64 {
-    100.0 * of.difference() / of.theory_finite
+fn difference_percent(comparison: &PointComparison) -> f64 {
+    100.0 * comparison.difference() / comparison.theory_finite
 }
 
-fn row(of: &Comparison) -> Row {
-    let point = &of.point;
+fn row(comparison: &PointComparison) -> Row {
+    let point = &comparison.point;
     let fields: [(&str, Value); 17] = [
-        ("structure", json!(structure(of))),
+        ("structure", json!(structure(comparison))),
         ("pages_per_block", json!(point.pages_per_block)),
         ("spare_factor", json!(point.spare_factor)),
         ("choices", json!(point.choices)),
         ("hot_writes", json!(point.hot_writes)),
         ("hot_space", json!(point.hot_space)),
-        ("drive_writes", json!(of.drive_writes)),
-        ("theory", json!(of.theory)),
-        ("theory_finite", json!(of.theory_finite)),
-        ("simulated", json!(of.simulated)),
-        ("simulated_ci95", json!(of.half_width)),
-        ("simulated_ci_family", json!(of.family_half_width)),
-        ("allowance", json!(of.allowance)),
-        ("difference_percent", json!(percent(of))),
-        ("difference_in_ci95", json!(of.difference() / of.half_width)),
-        ("difference_in_blocks_of_spare", json!(of.blocks_of_spare())),
-        ("verdict", json!(verdict(of).to_lowercase())),
+        ("drive_writes", json!(comparison.drive_writes)),
+        ("theory", json!(comparison.theory)),
+        ("theory_finite", json!(comparison.theory_finite)),
+        ("simulated", json!(comparison.simulated)),
+        ("simulated_ci95", json!(comparison.half_width)),
+        ("simulated_ci_family", json!(comparison.family_half_width)),
+        ("allowance", json!(comparison.allowance)),
+        ("difference_percent", json!(difference_percent(comparison))),
+        ("difference_in_ci95", json!(comparison.difference() / comparison.half_width)),
+        ("difference_in_blocks_of_spare", json!(comparison.blocks_of_spare())),
+        ("verdict", json!(verdict(comparison).to_lowercase())),
     ];
     fields.map(|(name, value)| (name.to_owned(), value)).to_vec()
 }
 
-fn json(args: &TheoryArgs, compared: &[Comparison]) -> String {
-    let points = compared.iter().map(|of| Value::Object(row(of).into_iter().collect()));
+fn json(args: &TheoryArgs, comparisons: &[PointComparison]) -> String {
+    let points = comparisons.iter().map(|of| Value::Object(row(of).into_iter().collect()));
     let parameters = json!({
         "points": args.points, "blocks": args.blocks, "runs": args.runs, "seed": args.seed,
     });
@@ -144,14 +144,14 @@ fn json(args: &TheoryArgs, compared: &[Comparison]) -> String {
         ("version", json!(env!("CARGO_PKG_VERSION"))),
         ("mode", json!("check theory")),
         ("parameters", parameters),
-        ("agree", json!(compared.iter().all(Comparison::agrees))),
+        ("agree", json!(comparisons.iter().all(PointComparison::agrees))),
         ("points", points.collect()),
     ];
     ordered_json(fields.map(|(name, value)| (name.to_owned(), value)).to_vec())
 }
 
-fn table(args: &TheoryArgs, compared: &[Comparison]) -> String {
-    let rows = compared.iter().map(|of| {
+fn table(args: &TheoryArgs, comparisons: &[PointComparison]) -> String {
+    let rows = comparisons.iter().map(|of| {
         let point = &of.point;
         vec![
             structure(of).to_owned(),
@@ -164,12 +164,12 @@ fn table(args: &TheoryArgs, compared: &[Comparison]) -> String {
             format!("{:.4}", of.theory_finite),
             format!("{:.4}", of.simulated),
             format!("{:.4}", of.half_width),
-            format!("{:+.3}", percent(of)),
+            format!("{:+.3}", difference_percent(of)),
             format!("{:+.2}", of.difference() / of.half_width),
             verdict(of).to_owned(),
         ]
     });
-    let head = [
+    let header = [
         "frontier",
         "b",
         "S_f",
@@ -185,22 +185,25 @@ fn table(args: &TheoryArgs, compared: &[Comparison]) -> String {
         "",
     ];
     let right: Vec<usize> = (1..12).collect();
-    let mut text = grid(&head, rows.collect(), &right) + "\n";
-    text += &summary(args, compared);
+    let mut text = grid(&header, rows.collect(), &right) + "\n";
+    text += &summary(args, comparisons);
     text
 }
 
-fn summary(args: &TheoryArgs, compared: &[Comparison]) -> String {
-    let agree = compared.iter().filter(|of| of.agrees()).count();
-    let alone = compared.iter().filter(|of| of.agrees_alone()).count();
-    let (mean, worst) = compared.iter().fold((0.0, 0.0), |(sum, worst): (f64, f64), of| {
-        (sum + percent(of).abs() / compared.len() as f64, worst.max(percent(of).abs()))
+fn summary(args: &TheoryArgs, comparisons: &[PointComparison]) -> String {
+    let agree = comparisons.iter().filter(|of| of.agrees()).count();
+    let alone = comparisons.iter().filter(|of| of.agrees_alone()).count();
+    let (mean, worst) = comparisons.iter().fold((0.0, 0.0), |(sum, worst): (f64, f64), of| {
+        (
+            sum + difference_percent(of).abs() / comparisons.len() as f64,
+            worst.max(difference_percent(of).abs()),
+        )
     });
     format!(
         "{agree} of {} points agree at the level of all together, {alone} within their own 95 % interval and the \
          allowance.\nDifferences: {mean:.3} % on average, {worst:.3} % at most; drives of {} blocks, {} runs each, \
          seed {}.\n",
-        compared.len(),
+        comparisons.len(),
         args.blocks,
         args.runs,
         args.seed

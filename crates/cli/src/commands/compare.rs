@@ -4,13 +4,13 @@ use super::run::Format;
 use crate::exit::Failure;
 use crate::output::print;
 use crate::page::Page;
-use crate::report::{csv_rows, four_digits, grid, plain, rows_as_json, wrapped};
+use crate::report::{csv_rows, four_digits, grid, plain_text, rows_as_json, wrap};
 use crate::results::{names, read_all};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use wearwell_report::Document;
 use wearwell_stack::RunResult;
-use wearwell_study::{Comparison, Figure, Row, Verdict, compare};
+use wearwell_study::{Comparison, Figure, Row, Significance, compare};
 
 /// Compares results: settings, figures, and whether differences are significant
 ///
@@ -52,23 +52,23 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         page.write(&names.join(", "), &documents.collect::<Vec<_>>())?;
     }
     print(&match args.format {
-        Format::Table => wrapped(&table(&comparison, &names, &results, args.all)),
+        Format::Table => wrap(&table(&comparison, &names, &results, args.all)),
         Format::Json => rows_as_json(&rows(&comparison, &names, args.all)),
         Format::Csv => csv_rows(&rows(&comparison, &names, args.all))?,
     })
 }
 
 /// True if any result has another value of this figure than the first.
-fn differs(figure: &Figure) -> bool {
-    figure.verdicts.iter().any(|verdict| *verdict != Verdict::Equal)
+fn has_difference(figure: &Figure) -> bool {
+    figure.significances.iter().any(|verdict| *verdict != Significance::Equal)
 }
 
-fn word(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::Differs => "differs",
-        Verdict::Noise => "noise",
-        Verdict::Equal => "equal",
-        Verdict::Unknown => "unknown",
+fn significance_name(significance: Significance) -> &'static str {
+    match significance {
+        Significance::Significant => "differs",
+        Significance::Insignificant => "noise",
+        Significance::Equal => "equal",
+        Significance::Unknown => "unknown",
     }
 }
 
@@ -97,10 +97,10 @@ fn rows(comparison: &Comparison, names: &[String], all: bool) -> Vec<Row> {
             row("setting", &change.key, at, [first, value, Value::Null, json!(verdict)])
         }));
     }
-    for figure in comparison.figures.iter().filter(|figure| all || differs(figure)) {
+    for figure in comparison.figures.iter().filter(|figure| all || has_difference(figure)) {
         rows.extend((1..names.len()).map(|at| {
             let (first, value) = (json!(figure.values[0]), json!(figure.values[at]));
-            let verdict = json!(word(figure.verdicts[at]));
+            let verdict = json!(significance_name(figure.significances[at]));
             row("figure", &figure.name, at, [first, value, json!(figure.change(at)), verdict])
         }));
     }
@@ -114,7 +114,7 @@ fn table(comparison: &Comparison, names: &[String], results: &[RunResult], all: 
     } else {
         let head: Vec<&str> = ["setting"].into_iter().chain(names.iter().map(String::as_str)).collect();
         let cells = |values: &[Value]| {
-            values.iter().map(|value| if value.is_null() { "–".into() } else { plain(value) }).collect()
+            values.iter().map(|value| if value.is_null() { "–".into() } else { plain_text(value) }).collect()
         };
         let lines = comparison
             .settings
@@ -122,7 +122,8 @@ fn table(comparison: &Comparison, names: &[String], results: &[RunResult], all: 
             .map(|change| [vec![change.key.clone()], cells(&change.values)].concat());
         text += &(grid(&head, lines.collect(), &[]) + "\n");
     }
-    let figures: Vec<&Figure> = comparison.figures.iter().filter(|figure| all || differs(figure)).collect();
+    let figures: Vec<&Figure> =
+        comparison.figures.iter().filter(|figure| all || has_difference(figure)).collect();
     if figures.is_empty() {
         text += "All figures are the same.\n";
     } else {
@@ -147,8 +148,8 @@ fn cell(figure: &Figure, at: usize) -> String {
     let value = number(value);
     let change = figure.change(at).filter(|change| at > 0 && *change != 0.0);
     let change = change.map_or_else(String::new, |change| format!(" {:+.1} %", 100.0 * change));
-    match figure.verdicts[at] {
-        Verdict::Noise => format!("{value}{change} (noise)"),
+    match figure.significances[at] {
+        Significance::Insignificant => format!("{value}{change} (noise)"),
         _ => format!("{value}{change}"),
     }
 }

@@ -3,14 +3,14 @@
 use crate::exit::Failure;
 use crate::interrupt::interrupted;
 use crate::output::print;
-use crate::report::{count, grid, pretty, wrapped};
+use crate::report::{count, grid, pretty, wrap};
 use clap::ValueEnum;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use wearwell_engine::layer::RecoveryReport;
 use wearwell_serve::ImageError;
-use wearwell_serve::flash::{self, Census, CheckReport, PageLine};
-use wearwell_serve::image::{self, JournalCensus, JournalEntry};
+use wearwell_serve::flash::{self, CheckReport, ImageCounts, PageLine};
+use wearwell_serve::image::{self, JournalCounts, JournalEntry};
 
 /// Inspects the image of a live drive: its contents, its recovery, and its pages
 #[derive(clap::Subcommand)]
@@ -66,9 +66,9 @@ enum Format {
 }
 
 /// Exit code for an image with errors, as in fsck(8).
-const WRONG: u8 = 4;
+const EXIT_ERRORS: u8 = 4;
 /// Exit code for an image that cannot be checked or is too damaged to be recognised.
-const UNCHECKED: u8 = 8;
+const EXIT_NOT_CHECKED: u8 = 8;
 
 /// Runs the command.
 pub fn run(command: &Command) -> Result<(), Failure> {
@@ -87,12 +87,12 @@ impl From<ImageError> for Failure {
 
 fn print_rows(rows: Vec<(String, String)>) -> Result<(), Failure> {
     let rows = rows.into_iter().map(|(name, value)| vec![name, value]).collect();
-    print(&wrapped(&grid(&["figure", "value"], rows, &[1])))
+    print(&wrap(&grid(&["figure", "value"], rows, &[1])))
 }
 
 fn info(args: &InfoArgs) -> Result<(), Failure> {
     if flash::is_flash(&args.folder) {
-        let census = flash::census(&args.folder)?;
+        let census = flash::count_image(&args.folder)?;
         return match args.format {
             Format::Table => print_rows(flash_rows(&census)),
             Format::Json => print(&format!("{}\n", pretty(&flash_json(&census)))),
@@ -105,7 +105,7 @@ fn info(args: &InfoArgs) -> Result<(), Failure> {
     }
 }
 
-fn flash_rows(census: &Census) -> Vec<(String, String)> {
+fn flash_rows(census: &ImageCounts) -> Vec<(String, String)> {
     let (blocks, pages, bytes) = census.shape;
     let (fewest, most, all) = census.erases;
     let [erased, used, half, bad] = census.blocks;
@@ -114,7 +114,7 @@ fn flash_rows(census: &Census) -> Vec<(String, String)> {
         ("Blocks, pages of each, bytes of a page".into(), format!("{blocks}, {pages}, {bytes}")),
         ("Bytes on disk".into(), count(census.bytes)),
         ("Operations of the flash so far".into(), count(census.operations)),
-        ("Operations left over, to be undone".into(), count(census.left_over)),
+        ("Operations left over, to be undone".into(), count(census.undone_operations)),
         ("Blocks erased, in use, half erased, bad".into(), format!("{erased}, {used}, {half}, {bad}")),
         ("Erases: fewest and most of a block, all".into(), format!("{fewest}, {most}, {}", count(all))),
     ];
@@ -122,20 +122,20 @@ fn flash_rows(census: &Census) -> Vec<(String, String)> {
     rows
 }
 
-fn flash_json(census: &Census) -> Value {
+fn flash_json(census: &ImageCounts) -> Value {
     let (blocks, pages_per_block, page_bytes) = census.shape;
     let [erased, used, half_erased, bad] = census.blocks;
     let (fewest, most, all) = census.erases;
     json!({
         "kept_as": "flash", "blocks": blocks, "pages_per_block": pages_per_block, "page_bytes": page_bytes,
-        "bytes": census.bytes, "operations": census.operations, "left_over": census.left_over,
+        "bytes": census.bytes, "operations": census.operations, "left_over": census.undone_operations,
         "erased_blocks": erased, "used_blocks": used, "half_erased_blocks": half_erased, "bad_blocks": bad,
         "fewest_erases": fewest, "most_erases": most, "erases": all,
         "pages": census.pages, "scenario": census.scenario,
     })
 }
 
-fn journal_rows(census: &JournalCensus) -> Vec<(String, String)> {
+fn journal_rows(census: &JournalCounts) -> Vec<(String, String)> {
     let [writes, reads, trims, flushes, finished] = census.entries;
     let [journal, pages] = census.bytes;
     vec![
@@ -150,7 +150,7 @@ fn journal_rows(census: &JournalCensus) -> Vec<(String, String)> {
     ]
 }
 
-fn journal_json(census: &JournalCensus) -> Value {
+fn journal_json(census: &JournalCounts) -> Value {
     let [writes, reads, trims, flushes, finished] = census.entries;
     let [journal_bytes, page_bytes] = census.bytes;
     json!({
@@ -164,23 +164,23 @@ fn journal_json(census: &JournalCensus) -> Value {
 fn fsck(args: &FsckArgs) -> Result<(), Failure> {
     if !flash::is_flash(&args.folder) {
         let census = image::read_journal::<ImageError>(&args.folder, |_| Ok(()));
-        let census = census.map_err(|error| Failure::Checked(UNCHECKED, error.to_string()))?;
+        let census = census.map_err(|error| Failure::CheckFailed(EXIT_NOT_CHECKED, error.to_string()))?;
         return match args.format {
             Format::Table => print_rows(journal_rows(&census)),
             Format::Json => print(&format!("{}\n", pretty(&journal_json(&census)))),
         };
     }
     let checked = flash::check(&args.folder, &mut |_| !interrupted());
-    let checked = checked.map_err(|error| Failure::Checked(UNCHECKED, error.to_string()))?;
+    let checked = checked.map_err(|error| Failure::CheckFailed(EXIT_NOT_CHECKED, error.to_string()))?;
     if interrupted() {
         return Err(Failure::Interrupted);
     }
-    let CheckReport { census, problems, recovery } = &checked;
+    let CheckReport { counts: census, problems, recovery } = &checked;
     match args.format {
         Format::Table => {
             print_rows(flash_rows(census))?;
             if let Some(recovery) = recovery {
-                print(&wrapped(&steps(recovery)))?;
+                print(&wrap(&steps(recovery)))?;
             }
         }
         Format::Json => {
@@ -189,22 +189,22 @@ fn fsck(args: &FsckArgs) -> Result<(), Failure> {
             print(&format!("{}\n", pretty(&found)))?;
         }
     }
-    found(&args.folder, problems)
+    problems_failure(&args.folder, problems)
 }
 
 /// Returns the failure of a check that found problems.
-fn found(folder: &Path, problems: &[String]) -> Result<(), Failure> {
+fn problems_failure(folder: &Path, problems: &[String]) -> Result<(), Failure> {
     if problems.is_empty() {
         return Ok(());
     }
-    Err(Failure::Checked(WRONG, format!("{}: {}", folder.display(), problems.join("\n"))))
+    Err(Failure::CheckFailed(EXIT_ERRORS, format!("{}: {}", folder.display(), problems.join("\n"))))
 }
 
 /// Returns the steps of a recovery as text.
 fn steps(recovery: &RecoveryReport) -> String {
     let row = |step: &wearwell_engine::layer::RecoveryStep| {
-        let did = [step.spare_reads, step.page_reads, step.page_writes, step.erases];
-        [vec![step.name.to_owned()], did.map(count).to_vec()].concat()
+        let operations = [step.spare_reads, step.page_reads, step.page_writes, step.erases];
+        [vec![step.name.to_owned()], operations.map(count).to_vec()].concat()
     };
     let head = ["to come back", "spare reads", "page reads", "page writes", "erases"];
     grid(&head, recovery.steps.iter().map(row).collect(), &[1, 2, 3, 4])

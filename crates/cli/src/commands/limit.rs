@@ -1,20 +1,11 @@
 //! `wearwell limit`.
 
-use super::run::Format;
-use super::sweep::write_table;
 use crate::exit::Failure;
-use crate::output::{FileKind, OutputFile, print};
-use crate::page::Page;
-use crate::progress::{ProgressArgs, SweepProgress};
 use crate::report::limit::as_table;
-use crate::report::{csv_rows, pretty, wrapped};
-use crate::scenario_args::{self, ScenarioArgs};
-use crate::study_args::{StudyArgs, beside};
+use crate::study_command::{CommonArgs, Study, StudyInput, StudyResult, run_study};
 use serde_json::Value;
-use std::path::PathBuf;
 use wearwell_study::Axis;
-use wearwell_study::advise::shortened;
-use wearwell_study::limit::{LimitOptions, policies};
+use wearwell_study::limit::{LowerBoundOptions, compare_policies};
 
 /// Compares a drive, and every placement and victim policy, with a lower bound on write amplification
 ///
@@ -24,8 +15,6 @@ use wearwell_study::limit::{LimitOptions, policies};
 #[derive(clap::Args)]
 #[command(after_help = HELP)]
 pub struct Args {
-    #[command(flatten)]
-    scenario: ScenarioArgs,
     /// Placements to compare with the limit, names or tables; all unless given, `none` for none
     #[arg(long, value_name = "NAME,...")]
     placements: Option<String>,
@@ -38,22 +27,8 @@ pub struct Args {
     /// Runs of each with different seeds, common to all; the table then shows means with their 95 % interval
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     replicas: u32,
-    /// Shorter runs, for a rough answer: 2 drive writes, after at most 12 until steady to 3 %
-    #[arg(long)]
-    quick: bool,
     #[command(flatten)]
-    study: StudyArgs,
-    /// Output format
-    #[arg(long, value_enum, default_value_t = Format::Table, help_heading = "Output")]
-    format: Format,
-    /// Also write the result to a file: .json (everything), .csv or .parquet (a row for each placement and victim policy)
-    #[arg(long, short, value_name = "FILE", help_heading = "Output")]
-    output: Option<PathBuf>,
-    /// Also write the result as a self-contained page: .html
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
-    report: Option<PathBuf>,
-    #[command(flatten)]
-    progress: ProgressArgs,
+    common: CommonArgs<Self>,
 }
 
 const HELP: &str = "\
@@ -67,50 +42,50 @@ Examples:
 With --output FILE, finished runs stand in the store FILE.runs until all are made, and the same command goes on from there after an
 interruption; those in --store DIR stay.";
 
+/// Placements and victim policies to compare.
+pub struct Policies {
+    placements: Vec<Value>,
+    victims: Vec<Value>,
+}
+
+impl Study for Args {
+    const RESULT: &'static str = "result";
+    const ROW: &'static str = "placement and victim policy";
+    const TITLE: &'static str = "A drive beside its limit";
+
+    type Options = Policies;
+
+    fn common(&self) -> &CommonArgs<Self> {
+        &self.common
+    }
+
+    fn options(&self) -> Result<Policies, Failure> {
+        let placements = match &self.placements {
+            Some(text) => parts(text, "--placements")?,
+            None => LowerBoundOptions::all_placements(),
+        };
+        let victims = match &self.victims {
+            Some(text) => parts(text, "--victims")?,
+            None => LowerBoundOptions::all_victims(),
+        };
+        Ok(Policies { placements, victims })
+    }
+
+    fn study(&self, policies: Policies, input: &StudyInput<'_>) -> Result<StudyResult, Failure> {
+        let Policies { placements, victims } = policies;
+        let (all_pairs, replicas) = (self.all_pairs, self.replicas);
+        let outcome = input.run(|sweep, display| {
+            let options = LowerBoundOptions { placements, victims, all_pairs, replicas, sweep };
+            compare_policies(input.draft, &options, display)
+        });
+        let found = outcome.map_err(|error| Failure::of_limit(error, input.draft))?;
+        Ok(StudyResult { table: as_table(&found), value: found.to_value(), rows: found.rows() })
+    }
+}
+
 /// Runs the command.
 pub fn run(args: &Args) -> Result<(), Failure> {
-    let mut draft = args.scenario.draft()?;
-    let placements = match &args.placements {
-        Some(text) => parts(text, "--placements")?,
-        None => LimitOptions::every_placement(),
-    };
-    let victims = match &args.victims {
-        Some(text) => parts(text, "--victims")?,
-        None => LimitOptions::every_victim(),
-    };
-    if args.quick {
-        shortened(&draft)?.iter().try_for_each(|setting| setting.apply(&mut draft))?;
-    }
-    let inputs = args.scenario.inputs(&draft);
-    let output = args.output.as_deref().map(|path| OutputFile::new(path, &inputs)).transpose()?;
-    let page = args.report.as_deref().map(|path| Page::new(path, &inputs)).transpose()?;
-    scenario_args::fit(&mut draft, args.progress)?;
-    let study = args.study.place(args.output.as_deref().map(beside).as_deref())?;
-    // Runs are compared with each other, not with theory.
-    let sweep = study.options(false, false);
-    let options =
-        LimitOptions { placements, victims, all_pairs: args.all_pairs, replicas: args.replicas, sweep };
-    let display = SweepProgress::new(args.progress, 0);
-    let outcome = policies(&draft, &options, &display);
-    display.clear();
-    let found = outcome.map_err(|error| Failure::of_limit(error, &draft))?;
-    if let Some(file) = &output {
-        match file.kind {
-            FileKind::Json => file.write(|out| out.write_all(pretty(&found.to_value()).as_bytes()))?,
-            FileKind::Csv | FileKind::Parquet => write_table(file, &found.rows())?,
-        }
-    }
-    if let Some(page) = &page {
-        let name = draft.scenario()?.name;
-        page.write_value(name.as_deref().unwrap_or("A drive beside its limit"), found.to_value())?;
-    }
-    print(&match args.format {
-        Format::Table => wrapped(&as_table(&found)),
-        Format::Json => pretty(&found.to_value()),
-        Format::Csv => csv_rows(&found.rows())?,
-    })?;
-    study.remove();
-    Ok(())
+    run_study(args)
 }
 
 /// Parses the parts that an option names, each a bare word or a TOML table.

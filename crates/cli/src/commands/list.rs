@@ -2,7 +2,7 @@
 
 use crate::exit::Failure;
 use crate::output::print;
-use crate::report::{grid, pretty, wrapped};
+use crate::report::{grid, pretty, wrap};
 use clap::ValueEnum;
 use serde::Serialize;
 use wearwell_base::config::Entry;
@@ -21,15 +21,15 @@ use wearwell_workload::WORKLOADS;
 #[command(after_help = "Examples:\n  wearwell list victims\n  wearwell list all --format json")]
 pub struct Args {
     /// Kind of parts to list
-    #[arg(value_enum, default_value_t = Kind::All)]
-    kind: Kind,
+    #[arg(value_enum, default_value_t = PartKind::All)]
+    kind: PartKind,
     /// Output format
     #[arg(long, value_enum, default_value_t = ListFormat::Table)]
     format: ListFormat,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Kind {
+enum PartKind {
     /// Choice of the next block to clean: `ftl.victim`
     Victims,
     /// Choice of the stream of a page: `ftl.placement`
@@ -65,7 +65,7 @@ pub enum ListFormat {
 
 /// An entry of the list.
 #[derive(Serialize)]
-struct Listed {
+struct ListedPart {
     kind: &'static str,
     name: &'static str,
     help: &'static str,
@@ -74,73 +74,76 @@ struct Listed {
 
 /// Runs the command.
 pub fn run(args: &Args) -> Result<(), Failure> {
-    let kinds: Vec<Kind> = match args.kind {
-        Kind::All => vec![
-            Kind::Victims,
-            Kind::Placements,
-            Kind::Workloads,
-            Kind::Formats,
-            Kind::Presets,
-            Kind::Ftls,
-            Kind::Validities,
-            Kind::Structures,
-            Kind::LogLayouts,
-            Kind::Dedups,
+    let kinds: Vec<PartKind> = match args.kind {
+        PartKind::All => vec![
+            PartKind::Victims,
+            PartKind::Placements,
+            PartKind::Workloads,
+            PartKind::Formats,
+            PartKind::Presets,
+            PartKind::Ftls,
+            PartKind::Validities,
+            PartKind::Structures,
+            PartKind::LogLayouts,
+            PartKind::Dedups,
         ],
         one => vec![one],
     };
     match args.format {
-        ListFormat::Table => print(&wrapped(&kinds.into_iter().map(table).collect::<Vec<_>>().join("\n"))),
+        ListFormat::Table => print(&wrap(&kinds.into_iter().map(table).collect::<Vec<_>>().join("\n"))),
         ListFormat::Json => {
-            let listed: Vec<Listed> = kinds.into_iter().flat_map(listed).collect();
+            let listed: Vec<ListedPart> = kinds.into_iter().flat_map(listed_parts).collect();
             print(&pretty(&listed))
         }
     }
 }
 
-fn table(kind: Kind) -> String {
+fn table(kind: PartKind) -> String {
     let title = kind.to_possible_value().expect("no kind is hidden");
-    let rows =
-        listed(kind).into_iter().map(|line| [line.name, line.help, line.source].map(str::to_owned).to_vec());
+    let rows = listed_parts(kind)
+        .into_iter()
+        .map(|line| [line.name, line.help, line.source].map(str::to_owned).to_vec());
     let title =
         format!("{}: {}", title.get_name(), title.get_help().map(ToString::to_string).unwrap_or_default());
     format!("{title}\n{}\n", grid(&["name", "what it does", "source"], rows.collect(), &[]))
 }
 
-fn listed(kind: Kind) -> Vec<Listed> {
-    let entries = |kind, entries: Vec<&Entry>| -> Vec<Listed> {
+fn listed_parts(kind: PartKind) -> Vec<ListedPart> {
+    let entries = |kind, entries: Vec<&Entry>| -> Vec<ListedPart> {
         entries
             .into_iter()
-            .map(|entry| Listed { kind, name: entry.name, help: entry.help, source: entry.source })
+            .map(|entry| ListedPart { kind, name: entry.name, help: entry.help, source: entry.source })
             .collect()
     };
     match kind {
-        Kind::Victims => entries("victim", VICTIMS.iter().collect()),
-        Kind::Placements => entries("placement", PLACEMENTS.iter().collect()),
-        Kind::Dedups => entries("dedup", DEDUPS.iter().collect()),
-        Kind::Ftls => entries("ftl", FTLS.iter().collect()),
-        Kind::Validities => entries("validity", VALIDITIES.iter().collect()),
-        Kind::Structures => entries("structure", structures().collect()),
-        Kind::Workloads => WORKLOADS
+        PartKind::Victims => entries("victim", VICTIMS.iter().collect()),
+        PartKind::Placements => entries("placement", PLACEMENTS.iter().collect()),
+        PartKind::Dedups => entries("dedup", DEDUPS.iter().collect()),
+        PartKind::Ftls => entries("ftl", FTLS.iter().collect()),
+        PartKind::Validities => entries("validity", VALIDITIES.iter().collect()),
+        PartKind::Structures => entries("structure", structures().collect()),
+        PartKind::Workloads => WORKLOADS
             .iter()
-            .map(|entry| Listed {
+            .map(|entry| ListedPart {
                 kind: "workload",
                 name: entry.name,
                 help: entry.help,
                 source: entry.source,
             })
             .collect(),
-        Kind::Formats => FORMATS
+        PartKind::Formats => FORMATS
             .iter()
-            .map(|format| Listed {
+            .map(|format| ListedPart {
                 kind: "format",
                 name: format.name,
                 help: format.help,
                 source: format.source,
             })
             .collect(),
-        Kind::Presets => entries("preset", PRESETS.iter().map(|preset| &preset.entry).collect()),
-        Kind::LogLayouts => entries("log layout", LOG_LAYOUTS.iter().map(|layout| &layout.entry).collect()),
-        Kind::All => Vec::new(),
+        PartKind::Presets => entries("preset", PRESETS.iter().map(|preset| &preset.entry).collect()),
+        PartKind::LogLayouts => {
+            entries("log layout", LOG_LAYOUTS.iter().map(|layout| &layout.entry).collect())
+        }
+        PartKind::All => Vec::new(),
     }
 }

@@ -1,7 +1,5 @@
 //! One file per command.
 
-#[allow(unused_macros, reason = "nothing is absent where every command is there")]
-mod absent;
 pub mod advise;
 pub mod check;
 pub mod compare;
@@ -15,6 +13,8 @@ pub mod limit;
 pub mod list;
 #[cfg(feature = "serve")]
 pub mod live;
+#[allow(unused_macros, reason = "nothing is absent where every command is there")]
+mod missing;
 pub mod model;
 #[cfg(all(target_os = "linux", feature = "nvmfs"))]
 pub mod nvmfs;
@@ -42,4 +42,4 @@ pub mod top;
 pub mod trace;
 
 #[allow(unused_imports, reason = "nothing is absent where every command is there")]
-pub use absent::*;
+pub use missing::*;

@@ -2,13 +2,13 @@
 
 use crate::exit::Failure;
 use crate::interrupt;
-use crate::output::{keep_apart, place_is_free, print, write_bytes, write_text};
+use crate::output::{check_can_create, check_not_input, print, write_bytes, write_text};
 use crate::report::grid;
 use crate::scenario_args::ScenarioArgs;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use std::path::{Path, PathBuf};
-use wearwell_play::{Cut, Film, LESSONS, Lesson, MOST_PICTURES, MOST_STEPS};
-use wearwell_stack::{Draft, Parts};
+use wearwell_play::{Film, FilmRange, LESSONS, Lesson, MAX_PICTURES, MAX_STEPS};
+use wearwell_stack::{CustomParts, Draft};
 
 /// Default drive: small enough to be shown as a whole.
 const DRIVE: &str = include_str!("../../../../scenarios/play.toml");
@@ -32,7 +32,7 @@ pub struct Args {
     #[arg(long, short, value_name = "FILE", required_unless_present = "list", help_heading = "Film")]
     output: Option<PathBuf>,
     /// Number of steps to show; all steps of a lesson unless given
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=MOST_STEPS as i64), help_heading = "Film")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=MAX_STEPS as i64), help_heading = "Film")]
     steps: Option<u16>,
     /// Number of steps to skip at the start
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=100_000), help_heading = "Film")]
@@ -64,18 +64,18 @@ fn pace(text: &str) -> Result<f64, String> {
 
 /// Format of a film.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum FilmFormat {
     Page,
     Gif,
     Pictures,
 }
 
-impl Kind {
-    fn of(path: &Path) -> Result<Kind, Failure> {
+impl FilmFormat {
+    fn of(path: &Path) -> Result<FilmFormat, Failure> {
         match path.extension().and_then(|extension| extension.to_str()) {
-            Some("html" | "htm") => Ok(Kind::Page),
-            Some("gif") => Ok(Kind::Gif),
-            _ if path.is_dir() || path.to_string_lossy().ends_with('/') => Ok(Kind::Pictures),
+            Some("html" | "htm") => Ok(FilmFormat::Page),
+            Some("gif") => Ok(FilmFormat::Gif),
+            _ if path.is_dir() || path.to_string_lossy().ends_with('/') => Ok(FilmFormat::Pictures),
             _ => {
                 let problem = "a film ends in .html or .gif, or in / for a folder of pictures";
                 Err(Failure::Usage(format!("{}: {problem}", path.display())))
@@ -84,11 +84,11 @@ impl Kind {
     }
 
     /// Checks that the film can be written to `path`.
-    fn place(self, path: &Path, inputs: &[PathBuf]) -> Result<(), Failure> {
-        keep_apart(path, inputs)?;
+    fn check_output(self, path: &Path, inputs: &[PathBuf]) -> Result<(), Failure> {
+        check_not_input(path, inputs)?;
         match self {
-            Kind::Pictures if path.is_dir() => place_is_free(&path.join("step-0000.png")),
-            _ => place_is_free(path),
+            FilmFormat::Pictures if path.is_dir() => check_can_create(&path.join("step-0000.png")),
+            _ => check_can_create(path),
         }
     }
 
@@ -97,9 +97,9 @@ impl Kind {
             Failure::run(format!("{}: {problem}", path.display()))
         };
         match self {
-            Kind::Page => write_text(path, &wearwell_play::page(film)),
-            Kind::Gif => write_bytes(path, &wearwell_play::gif(film, pace).map_err(of)?),
-            Kind::Pictures => {
+            FilmFormat::Page => write_text(path, &wearwell_play::page(film)),
+            FilmFormat::Gif => write_bytes(path, &wearwell_play::gif(film, pace).map_err(of)?),
+            FilmFormat::Pictures => {
                 std::fs::create_dir_all(path)
                     .map_err(|error| Failure::run(format!("{}: {error}", path.display())))?;
                 let mut failed = None;
@@ -122,31 +122,31 @@ impl Kind {
 /// Runs the command.
 pub fn run(args: &Args) -> Result<(), Failure> {
     let Some(output) = args.output.as_ref().filter(|_| !args.list) else {
-        return print(&list());
+        return print(&lesson_list());
     };
-    let (kind, steps) = (Kind::of(output)?, args.steps.map(usize::from));
-    if kind != Kind::Page && steps.is_some_and(|steps| steps >= MOST_PICTURES) {
-        let problem = format!("pictures are at most {}; a page has room for more", MOST_PICTURES - 1);
+    let (kind, steps) = (FilmFormat::of(output)?, args.steps.map(usize::from));
+    if kind != FilmFormat::Page && steps.is_some_and(|steps| steps >= MAX_PICTURES) {
+        let problem = format!("pictures are at most {}; a page has room for more", MAX_PICTURES - 1);
         return Err(Failure::Usage(format!("--steps: {problem}")));
     }
     let mut film = match args.lesson.as_deref().and_then(Lesson::named) {
         Some(lesson) => {
-            if !args.scenario.words().is_empty() {
+            if !args.scenario.arguments().is_empty() {
                 let problem = "a lesson has a scenario of its own, in which nothing is changed";
                 return Err(Failure::Usage(format!("--lesson {}: {problem}", lesson.name)));
             }
-            kind.place(output, &[])?;
+            kind.check_output(output, &[])?;
             lesson.film().map_err(Failure::run)?.starting_at(args.from as usize)
         }
         None => of_scenario(args, output, kind, steps.unwrap_or(STEPS))?,
     };
-    // A single request may cause more steps than wanted.
-    let wanted = steps.or(args.lesson.is_none().then_some(STEPS));
-    film.frames.truncate(wanted.map_or(usize::MAX, |steps| steps + 1));
+    // A single request may cause more steps than requested.
+    let max_steps = steps.or(args.lesson.is_none().then_some(STEPS));
+    film.frames.truncate(max_steps.map_or(usize::MAX, |steps| steps + 1));
     kind.write(output, &film, args.pace)
 }
 
-fn of_scenario(args: &Args, output: &Path, kind: Kind, steps: usize) -> Result<Film, Failure> {
+fn of_scenario(args: &Args, output: &Path, kind: FilmFormat, steps: usize) -> Result<Film, Failure> {
     let draft = match args.scenario.file {
         Some(_) => args.scenario.draft()?,
         None => {
@@ -155,15 +155,15 @@ fn of_scenario(args: &Args, output: &Path, kind: Kind, steps: usize) -> Result<F
             draft
         }
     };
-    kind.place(output, &args.scenario.inputs(&draft))?;
-    let cut = Cut { from: args.from as usize, steps };
-    let mut goes_on = || !interrupt::interrupted();
-    let filmed = wearwell_play::film(&draft.scenario()?, Parts::default(), cut, &mut goes_on);
+    kind.check_output(output, &args.scenario.inputs(&draft))?;
+    let cut = FilmRange { from: args.from as usize, steps };
+    let mut keep_going = || !interrupt::interrupted();
+    let filmed = wearwell_play::film(&draft.scenario()?, CustomParts::default(), cut, &mut keep_going);
     Ok(filmed.map_err(|error| Failure::of_run(error, &draft))?.film)
 }
 
 /// Returns the list of lessons, one line each.
-fn list() -> String {
+fn lesson_list() -> String {
     let rows = LESSONS
         .iter()
         .map(|lesson| vec![lesson.name.to_owned(), lesson.title.to_owned(), lesson.source.to_owned()]);

@@ -1,7 +1,7 @@
 //! `wearwell plot`.
 
 use crate::exit::Failure;
-use crate::output::{keep_apart, place_is_free, write_bytes};
+use crate::output::{check_can_create, check_not_input, write_bytes};
 use crate::results::json;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use std::path::PathBuf;
@@ -32,10 +32,10 @@ Examples:
   wearwell plot demo.json --figure causes --output causes.pdf";
 
 /// Converts an SVG to the contents of a file.
-type Make = fn(&str) -> Result<Vec<u8>, wearwell_plot::Failure>;
+type Converter = fn(&str) -> Result<Vec<u8>, wearwell_plot::Failure>;
 
 /// Kinds of files, by the endings of their names.
-const KINDS: [(&str, Make); 3] =
+const KINDS: [(&str, Converter); 3] =
     [("svg", |svg| Ok(svg.as_bytes().to_vec())), ("pdf", wearwell_plot::pdf), ("png", wearwell_plot::png)];
 
 fn names() -> PossibleValuesParser {
@@ -44,13 +44,13 @@ fn names() -> PossibleValuesParser {
 
 /// Runs the command.
 pub fn run(args: &Args) -> Result<(), Failure> {
-    keep_apart(&args.output, std::slice::from_ref(&args.result))?;
+    check_not_input(&args.output, std::slice::from_ref(&args.result))?;
     let ending = args.output.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
     let Some((_, make)) = KINDS.iter().find(|(known, _)| *known == ending) else {
         let problem = "a figure ends in .svg, .pdf or .png";
         return Err(Failure::Usage(format!("{}: {problem}", args.output.display())));
     };
-    place_is_free(&args.output)?;
+    check_can_create(&args.output)?;
     let figure = figures::named(&args.figure).map_err(Failure::Usage)?;
     let of = |problem: wearwell_plot::Failure| format!("{}: {problem}", args.result.display());
     let svg = figure.svg(&json(&args.result)?).map_err(|problem| Failure::Usage(of(problem)))?;

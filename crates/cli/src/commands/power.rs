@@ -5,15 +5,15 @@ use crate::exit::Failure;
 use crate::output::print;
 use crate::page::Page;
 use crate::progress::{ProgressArgs, SweepProgress};
-use crate::report::{self, ftl, table, wrapped};
+use crate::report::{self, ftl, table, wrap};
 use crate::scenario_args::ScenarioArgs;
-use crate::study_args::{StudyArgs, StudyPlace};
+use crate::study_args::{StudyArgs, StudyResources};
 use clap::ValueEnum;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use wearwell_report::Document;
 use wearwell_stack::{Draft, PowerResult, Progress, RunResult};
-use wearwell_study::{Axis, Outcome, Shifted, Sweep, SweepObserver};
+use wearwell_study::{Axis, Outcome, RoundObserver, Sweep, SweepObserver};
 
 /// Cuts the power of a drive, and checks for lost data
 ///
@@ -77,13 +77,13 @@ Examples:
   wearwell power scenarios/power.toml --exhaustive --store cuts/ --dask tcp://scheduler:8786";
 
 /// Title for the cuts of a scenario without a name.
-const NAME: &str = "Power cuts";
+const UNNAMED_TITLE: &str = "Power cuts";
 
 /// Largest number of cuts of a campaign in memory at once.
-const AT_A_TIME: usize = 4096;
+const CUTS_PER_BATCH: usize = 4096;
 
 /// Mutually exclusive keys.
-const RIVALS: [&str; 3] = ["power.every", "power.random", "power.at_operation"];
+const EXCLUSIVE_KEYS: [&str; 3] = ["power.every", "power.random", "power.at_operation"];
 
 /// Runs the command.
 pub fn run(args: &Args) -> Result<(), Failure> {
@@ -93,14 +93,14 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     if args.cuts.exhaustive {
         return exhaustive(args, &draft, page.as_ref());
     }
-    let given = [
+    let options = [
         ("power.every", args.cuts.every.map(Value::from)),
         ("power.random", args.cuts.random.map(Value::from)),
         ("power.at_operation", args.cuts.at.clone().map(Value::from)),
     ];
-    for (key, value) in given {
+    for (key, value) in options {
         if let Some(value) = value {
-            only(&mut draft, key, value)?;
+            set_exclusively(&mut draft, key, value)?;
         }
     }
     if draft.get("power").is_none() {
@@ -108,51 +108,55 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     }
     let result = result_of(&draft)?;
     if let Some(page) = page {
-        let name = result.scenario.name.as_deref().unwrap_or(NAME);
+        let name = result.scenario.name.as_deref().unwrap_or(UNNAMED_TITLE);
         page.write(name, &[Document::run(name, &result)])?;
     }
     print(&match args.format {
-        Format::Table => wrapped(&ftl::power(&table::title(&result.scenario), &result)),
+        Format::Table => wrap(&ftl::power(&table::title(&result.scenario), &result)),
         Format::Json => report::json(&result),
     })
 }
 
 /// Sets a key and removes the keys that exclude it.
-fn only(draft: &mut Draft, key: &str, value: Value) -> Result<(), Failure> {
-    for rival in RIVALS {
-        if draft.get(rival).is_some() {
-            draft.unset(rival)?;
+fn set_exclusively(draft: &mut Draft, key: &str, value: Value) -> Result<(), Failure> {
+    for exclusive in EXCLUSIVE_KEYS {
+        if draft.get(exclusive).is_some() {
+            draft.unset(exclusive)?;
         }
     }
     Ok(draft.set(key, value)?)
 }
 
 fn result_of(draft: &Draft) -> Result<RunResult, Failure> {
-    let outcome = wearwell_stack::run(&draft.scenario()?, &mut |_: &Progress| crate::interrupt::flow());
+    let outcome =
+        wearwell_stack::run(&draft.scenario()?, &mut |_: &Progress| crate::interrupt::interrupt_flow());
     outcome.map_err(|error| Failure::of_run(error, draft))
 }
 
 /// Makes two runs for each operation of the scenario: one cut before it, one cut in the middle of it.
 fn exhaustive(args: &Args, draft: &Draft, page: Option<&Page>) -> Result<(), Failure> {
-    let study = args.study.place(None)?;
-    let mut plain = draft.clone();
-    if plain.get("power").is_some() {
-        plain.unset("power")?;
+    let study = args.study.open_resources(None)?;
+    let mut without_cuts = draft.clone();
+    if without_cuts.get("power").is_some() {
+        without_cuts.unset("power")?;
     }
-    let whole = result_of(&plain)?;
-    let operations: u64 = whole.windows.iter().map(|window| window.programs + window.erases).sum();
+    let uncut = result_of(&without_cuts)?;
+    let operations: u64 = uncut.windows.iter().map(|window| window.programs + window.erases).sum();
     let display = SweepProgress::new(args.progress, 2 * operations as usize);
     let cuts: Vec<String> = (0..operations).flat_map(|at| [format!("{at}"), format!("{at}t")]).collect();
     let mut sum = PowerResult::default();
-    for (part, cuts) in cuts.chunks(AT_A_TIME).enumerate() {
-        let observer =
-            Shifted { inner: &display, finished: part * AT_A_TIME, planned: 2 * operations as usize };
-        let cut = cut_at(cuts, &plain, &study, &observer).inspect_err(|_| display.clear())?;
+    for (part, cuts) in cuts.chunks(CUTS_PER_BATCH).enumerate() {
+        let observer = RoundObserver {
+            inner: &display,
+            finished: part * CUTS_PER_BATCH,
+            planned: 2 * operations as usize,
+        };
+        let cut = cut_at(cuts, &without_cuts, &study, &observer).inspect_err(|_| display.clear())?;
         cut.iter().for_each(|power| sum.add(power));
     }
     display.clear();
     if let Some(page) = page {
-        page.write_value(whole.scenario.name.as_deref().unwrap_or(NAME), json!(sum))?;
+        page.write_value(uncut.scenario.name.as_deref().unwrap_or(UNNAMED_TITLE), json!(sum))?;
     }
     print(&match args.format {
         Format::Table => format!("{operations} operations\n{}", ftl::outages(&sum)),
@@ -163,12 +167,12 @@ fn exhaustive(args: &Args, draft: &Draft, page: Option<&Page>) -> Result<(), Fai
 /// Returns the results of `cuts`, in the same order.
 fn cut_at(
     cuts: &[String],
-    plain: &Draft,
-    study: &StudyPlace,
+    without_cuts: &Draft,
+    study: &StudyResources,
     observer: &dyn SweepObserver,
 ) -> Result<Vec<PowerResult>, Failure> {
     let values = cuts.iter().map(|cut| Value::from(cut.as_str())).collect();
-    let sweep = Sweep::plan(plain, &[Axis { key: "power.at_operation".into(), values }], 1);
+    let sweep = Sweep::plan(without_cuts, &[Axis { key: "power.at_operation".into(), values }], 1);
     let outcomes = sweep.and_then(|sweep| sweep.run(&study.options(false, false), observer));
     let power = |outcome: Outcome| outcome.map(|point| point.result.power.unwrap_or_default());
     let found: Result<_, String> = outcomes.map_err(sweep_failure)?.into_iter().map(power).collect();

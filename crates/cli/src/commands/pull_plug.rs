@@ -2,7 +2,7 @@
 
 use crate::exit::Failure;
 use crate::output::print;
-use crate::report::{count, grid, wrapped};
+use crate::report::{count, grid, wrap};
 use std::io::ErrorKind;
 use std::path::PathBuf;
 use wearwell_serve::power_switch::{Command, Reply, Step, send};
@@ -46,19 +46,19 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         }
     })?;
     match reply {
-        Reply::CameBack { operations, steps, trimmed_pages } => {
-            print(&wrapped(&told(operations, &steps, trimmed_pages)))
+        Reply::Recovered { operations, steps, trimmed_pages } => {
+            print(&wrap(&recovery_text(operations, &steps, trimmed_pages)))
         }
-        Reply::Waits => {
+        Reply::Scheduled => {
             print("The drive has not come to that operation yet; it will lose its power when it does.\n")
         }
         Reply::Refused(problem) => Err(Failure::run(format!("{}: {problem}", args.folder.display()))),
     }
 }
 
-fn told(operations: u64, steps: &[Step], trimmed_pages: u64) -> String {
+fn recovery_text(operations: u64, steps: &[Step], trimmed_pages: u64) -> String {
     let head = ["to come back", "spare reads", "page reads", "page writes", "erases"];
-    let row = |step: &Step| [vec![step.name.clone()], step.did.map(count).to_vec()].concat();
+    let row = |step: &Step| [vec![step.name.clone()], step.operations.map(count).to_vec()].concat();
     let mut text = format!("Power was lost after operation {} of the flash.\n", count(operations));
     text += &match steps {
         [] => "Nothing was on its flash, so that it came back without reading any.\n".to_owned(),

@@ -1,15 +1,14 @@
 //! `wearwell results`: contents of a store of results.
 
 use super::run::Format;
-use super::sweep::write_table;
 use crate::exit::Failure;
+use crate::messages::print_message;
 use crate::output::{OutputFile, print};
-use crate::report::{csv_rows, row_table, rows_as_json, wrapped};
-use crate::tell::tell;
+use crate::report::{csv_rows, row_table, rows_as_json, wrap, write_table};
 use serde_json::json;
 use std::path::PathBuf;
-use wearwell_store::{Compacted, compact, read};
-use wearwell_study::{BUILD, PointResult, Row, summary};
+use wearwell_store::{CompactionResult, compact, read};
+use wearwell_study::{BUILD, PointResult, Row, summary_row};
 
 /// Lists the runs in a store
 ///
@@ -47,11 +46,12 @@ The files are Parquet, which others read as well: duckdb -c \"from read_parquet(
 pub fn run(args: &Args) -> Result<(), Failure> {
     let output = args.output.as_deref().map(|path| OutputFile::new(path, &[])).transpose()?;
     if args.compact {
-        let Compacted { runs, files_before, files_after } = compact(&args.store).map_err(Failure::usage)?;
-        tell(format!("{runs} runs are in {files_after} files now, which had been {files_before}"));
+        let CompactionResult { runs, files_before, files_after } =
+            compact(&args.store).map_err(Failure::usage)?;
+        print_message(format!("{runs} runs are in {files_after} files now, which had been {files_before}"));
     }
     let stored = read(&args.store).map_err(Failure::usage)?;
-    stored.found.complaints().into_iter().for_each(tell);
+    stored.inventory.messages().into_iter().for_each(print_message);
     if stored.points.is_empty() {
         let problem = format!("holds no finished runs of version {BUILD}");
         return Err(Failure::Usage(format!("{}: {problem}", args.store.display())));
@@ -67,7 +67,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         write_table(file, &table)?;
     }
     print(&match args.format {
-        Format::Table => wrapped(&row_table(&table, &keys)),
+        Format::Table => wrap(&row_table(&table, &keys)),
         Format::Json => rows_as_json(&table),
         Format::Csv => csv_rows(&table)?,
     })
@@ -76,5 +76,5 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 /// Returns a run as a row of a sweep's table.
 fn row(point: &PointResult) -> Row {
     let settings = point.settings.iter().map(|(key, value)| (key.clone(), value.clone()));
-    settings.chain([("replica".to_owned(), json!(point.replica))]).chain(summary(&point.result)).collect()
+    settings.chain([("replica".to_owned(), json!(point.replica))]).chain(summary_row(&point.result)).collect()
 }

@@ -3,16 +3,16 @@
 use crate::exit::Failure;
 use crate::output::{FileKind, OutputFile, print};
 use crate::page::Page;
-use crate::progress::{ProgressArgs, RunProgress, SweepProgress};
-use crate::report::{csv_rows, json, parquet, table, windows, wrapped};
+use crate::progress::{ProgressArgs, RunProgress, with_progress};
+use crate::report::{csv_rows, json, parquet, table, windows, wrap};
 use crate::scenario_args::ScenarioArgs;
 use crate::top;
 use clap::ValueEnum;
 use std::path::PathBuf;
 use wearwell_report::Document;
 use wearwell_stack::{Draft, Progress, RunResult};
-use wearwell_study::limit::{beside_limit, check};
-use wearwell_study::{SweepOptions, beside, summary};
+use wearwell_study::limit::{add_lower_bound, check};
+use wearwell_study::{SweepOptions, add_prediction, summary_row};
 
 /// Runs a scenario and reports what it does to the flash
 ///
@@ -87,7 +87,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let outcome = top::run(&scenario, &mut |progress: &Progress| display.show(progress));
     display.clear();
     let mut result = outcome.map_err(|error| Failure::of_run(error, &draft))?;
-    beside(&mut result);
+    add_prediction(&mut result);
     if args.limit {
         result = with_limit(&draft, result, args.progress)?;
     }
@@ -101,23 +101,23 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         let name = result.scenario.name.as_deref().unwrap_or("A run");
         page.write(name, &[Document::run(name, &result)])?;
     }
-    print(&printed(args.format, &result)?)?;
-    if args.strict { strict(&result) } else { Ok(()) }
+    print(&format_result(args.format, &result)?)?;
+    if args.strict { check_strict(&result) } else { Ok(()) }
 }
 
 /// Returns the result with its lower bound, which takes a few more runs.
 fn with_limit(draft: &Draft, result: RunResult, progress: ProgressArgs) -> Result<RunResult, Failure> {
-    let display = SweepProgress::new(progress, 0);
-    let outcome = beside_limit(draft, result, &SweepOptions::default(), &display);
-    display.clear();
+    let outcome = with_progress(progress, 0, |display| {
+        add_lower_bound(draft, result, &SweepOptions::default(), display)
+    });
     outcome.map_err(|error| Failure::of_limit(error, draft))
 }
 
-fn printed(format: Format, result: &RunResult) -> Result<String, Failure> {
+fn format_result(format: Format, result: &RunResult) -> Result<String, Failure> {
     Ok(match format {
-        Format::Table => wrapped(&table::result(result)),
+        Format::Table => wrap(&table::result(result)),
         Format::Json => json(result),
-        Format::Csv => csv_rows(&[summary(result)])?,
+        Format::Csv => csv_rows(&[summary_row(result)])?,
     })
 }
 
@@ -126,7 +126,7 @@ pub fn write_result(file: &OutputFile, result: &RunResult) -> Result<(), Failure
     match file.kind {
         FileKind::Json => file.write(|out| out.write_all(json(result).as_bytes())),
         FileKind::Csv => {
-            let text = csv_rows(&[summary(result)])?;
+            let text = csv_rows(&[summary_row(result)])?;
             file.write(|out| out.write_all(text.as_bytes()))
         }
         FileKind::Parquet => {
@@ -135,9 +135,9 @@ pub fn write_result(file: &OutputFile, result: &RunResult) -> Result<(), Failure
     }
 }
 
-fn strict(result: &RunResult) -> Result<(), Failure> {
-    let meaningful = result.write_amplification.is_some() || result.worn_out.is_some();
-    if meaningful && (result.course.steady || result.worn_out.is_some()) {
+fn check_strict(result: &RunResult) -> Result<(), Failure> {
+    let meaningful = result.write_amplification.is_some() || result.measured_life.is_some();
+    if meaningful && (result.phases.steady || result.measured_life.is_some()) {
         return Ok(());
     }
     Err(Failure::NotMeaningful(format!("--strict: {}", result.warnings.join("; "))))

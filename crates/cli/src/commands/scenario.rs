@@ -29,7 +29,7 @@ and `#:schema ./scenario.schema.json` as the first line of the scenario.")]
 /// Runs the command.
 pub fn run(command: &Command) -> Result<(), Failure> {
     match command {
-        Command::New => print(&without_schema_line(CANONICAL)),
+        Command::New => print(&remove_schema_line(CANONICAL)),
         Command::Check(args) => check(args),
         Command::Schema => print(&schema()),
     }
@@ -42,7 +42,7 @@ fn schema() -> String {
 }
 
 /// Removes the path of the schema, which is valid only within the repository.
-fn without_schema_line(scenario: &str) -> String {
+fn remove_schema_line(scenario: &str) -> String {
     let lines = scenario.lines().filter(|line| !line.starts_with("#:schema"));
     lines.map(|line| format!("{line}\n")).collect::<String>().trim_start().to_owned()
 }

@@ -2,13 +2,14 @@
 
 use super::run::Format;
 use crate::exit::Failure;
-use crate::output::{FileKind, OutputFile, print};
+use crate::messages::print_message;
+use crate::output::OutputFile;
 use crate::page::Page;
-use crate::progress::{ProgressArgs, SweepProgress};
-use crate::report::{csv_rows, parquet, pretty, row_table, rows_as_columns, rows_as_json, wrapped};
+use crate::progress::{ProgressArgs, with_progress};
+use crate::report::row_table;
 use crate::scenario_args::{self, ScenarioArgs};
-use crate::study_args::{StudyArgs, beside};
-use crate::tell::tell;
+use crate::study_args::{StudyArgs, runs_folder};
+use crate::study_command::StudyResult;
 use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};
 use wearwell_stack::Draft;
@@ -65,24 +66,24 @@ An interrupted sweep (Ctrl-C, power cut) goes on where it stopped when the same 
 --store DIR stay, for several sweeps at once, and `wearwell results DIR` shows them.";
 
 /// Files and folders for the results of a sweep.
-struct Places {
+struct OutputPaths {
     /// Folder for finished runs, unless the user gave a store.
     runs: Option<PathBuf>,
     tables: Vec<OutputFile>,
     /// True if finished runs are removed once the tables are written.
-    transient: bool,
+    is_transient: bool,
 }
 
-impl Places {
-    fn new(output: Option<&Path>, inputs: &[PathBuf]) -> Result<Places, Failure> {
+impl OutputPaths {
+    fn new(output: Option<&Path>, inputs: &[PathBuf]) -> Result<OutputPaths, Failure> {
         let Some(path) = output else {
-            return Ok(Places { runs: None, tables: Vec::new(), transient: false });
+            return Ok(OutputPaths { runs: None, tables: Vec::new(), is_transient: false });
         };
         let names_file =
             path.extension().is_some_and(|end| end == "csv" || end == "json" || end == "parquet");
         if names_file && !path.is_dir() {
             let tables = vec![OutputFile::new(path, inputs)?];
-            return Ok(Places { runs: Some(beside(path)), tables, transient: true });
+            return Ok(OutputPaths { runs: Some(runs_folder(path)), tables, is_transient: true });
         }
         std::fs::create_dir_all(path)
             .map_err(|error| Failure::run(format!("{}: {error}", path.display())))?;
@@ -91,7 +92,7 @@ impl Places {
         if cfg!(feature = "parquet") {
             tables.push(table("table.parquet")?);
         }
-        Ok(Places { runs: Some(path.join("runs")), tables, transient: false })
+        Ok(OutputPaths { runs: Some(path.join("runs")), tables, is_transient: false })
     }
 }
 
@@ -112,30 +113,21 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     }
     let sweep = Sweep::plan(&draft, &axes, args.replicas).map_err(sweep_failure)?;
     let inputs = args.scenario.inputs(&draft);
-    let places = Places::new(args.output.as_deref(), &inputs)?;
+    let paths = OutputPaths::new(args.output.as_deref(), &inputs)?;
     let page = args.report.as_deref().map(|path| Page::new(path, &inputs)).transpose()?;
-    let study = args.study.place(places.runs.as_deref())?;
-    let display = SweepProgress::new(args.progress, sweep.points().len());
-    let outcome = sweep.run(&study.options(true, args.windows), &display);
-    display.clear();
-    let (results, failures) = sort_out(&sweep, outcome.map_err(sweep_failure)?);
+    let study = args.study.open_resources(paths.runs.as_deref())?;
+    let options = study.options(true, args.windows);
+    let outcome = with_progress(args.progress, sweep.points().len(), |display| sweep.run(&options, display));
+    let (results, failures) = split_outcomes(&sweep, outcome.map_err(sweep_failure)?);
     let keys: Vec<&str> = axes.iter().map(|axis| axis.key.as_str()).collect();
     let table: Vec<Row> = rows(&results).into_iter().map(|row| settings_first(row, &keys)).collect();
-    let whole = whole(&draft, &keys, &table, &failures)?;
-    for file in &places.tables {
-        match file.kind {
-            FileKind::Json => file.write(|out| out.write_all(pretty(&whole).as_bytes()))?,
-            FileKind::Csv | FileKind::Parquet => write_table(file, &table)?,
-        }
+    let value = sweep_document(&draft, &keys, &table, &failures)?;
+    let result = StudyResult { table: row_table(&table, &keys), value, rows: table };
+    paths.tables.iter().try_for_each(|file| result.write(file))?;
+    if let Some(page) = &page {
+        result.write_page(page, &draft, "A sweep")?;
     }
-    if let Some(page) = page {
-        page.write_value(whole["scenario"]["name"].as_str().unwrap_or("A sweep"), whole.clone())?;
-    }
-    print(&match args.format {
-        Format::Table => wrapped(&row_table(&table, &keys)),
-        Format::Json => pretty(&whole),
-        Format::Csv => csv_rows(&table)?,
-    })?;
+    result.print(args.format)?;
     if !failures.is_empty() {
         return Err(Failure::Run(format!(
             "{} of {} runs failed:\n{}",
@@ -144,15 +136,20 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             failures.join("\n")
         )));
     }
-    if places.transient {
+    if paths.is_transient {
         let identities: Vec<String> = sweep.points().iter().map(|point| identity(&point.scenario)).collect();
-        study.tidy(&identities);
+        study.remove_if_complete(&identities);
     }
     Ok(())
 }
 
 /// Returns a sweep as JSON, which also names the axes and includes the scenario.
-fn whole(draft: &Draft, keys: &[&str], table: &[Row], failures: &[String]) -> Result<Value, Failure> {
+fn sweep_document(
+    draft: &Draft,
+    keys: &[&str],
+    table: &[Row],
+    failures: &[String],
+) -> Result<Value, Failure> {
     let rows: Vec<Map<String, Value>> = table.iter().map(|row| row.iter().cloned().collect()).collect();
     let (version, scenario) = (env!("CARGO_PKG_VERSION"), draft.scenario()?);
     Ok(json!({ "version": version, "axes": keys, "rows": rows, "scenario": scenario, "failures": failures }))
@@ -165,9 +162,9 @@ pub fn sweep_failure(error: SweepError) -> Failure {
             Failure::Usage(message) => Failure::Usage(format!("{point}{message}")),
             other => other,
         },
-        SweepError::Size { .. } | SweepError::Twice { .. } => Failure::usage(error),
+        SweepError::GridSize { .. } | SweepError::DuplicateKey { .. } => Failure::usage(error),
         SweepError::Interrupted { finished, points } => {
-            tell(format_args!(
+            print_message(format_args!(
                 "{finished} of {points} runs finished; with --output or --store, the same command goes on from here"
             ));
             Failure::Interrupted
@@ -177,7 +174,7 @@ pub fn sweep_failure(error: SweepError) -> Failure {
 }
 
 /// Separates results from the errors of runs without a result.
-fn sort_out(sweep: &Sweep, outcomes: Vec<Outcome>) -> (Vec<PointResult>, Vec<String>) {
+fn split_outcomes(sweep: &Sweep, outcomes: Vec<Outcome>) -> (Vec<PointResult>, Vec<String>) {
     let (mut results, mut failures) = (Vec::new(), Vec::new());
     for (point, outcome) in sweep.points().iter().zip(outcomes) {
         match outcome {
@@ -194,23 +191,8 @@ fn sort_out(sweep: &Sweep, outcomes: Vec<Outcome>) -> (Vec<PointResult>, Vec<Str
 
 /// Returns the row with its settings first, in the order of the axes.
 fn settings_first(row: Row, keys: &[&str]) -> Row {
-    let place = |name: &str| keys.iter().position(|key| *key == name).unwrap_or(keys.len());
+    let position = |name: &str| keys.iter().position(|key| *key == name).unwrap_or(keys.len());
     let mut row = row;
-    row.sort_by_key(|(name, _)| place(name));
+    row.sort_by_key(|(name, _)| position(name));
     row
-}
-
-/// Writes rows to a file of any kind.
-pub fn write_table(file: &OutputFile, table: &[Row]) -> Result<(), Failure> {
-    match file.kind {
-        FileKind::Json => file.write(|out| out.write_all(rows_as_json(table).as_bytes())),
-        FileKind::Csv => {
-            let text = csv_rows(table)?;
-            file.write(|out| out.write_all(text.as_bytes()))
-        }
-        FileKind::Parquet => {
-            let metadata = [("wearwell.version".to_owned(), env!("CARGO_PKG_VERSION").to_owned())];
-            file.write(|out| parquet::write(out, &rows_as_columns(table), &metadata))
-        }
-    }
 }

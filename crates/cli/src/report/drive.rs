@@ -14,15 +14,15 @@ pub fn description(result: &RunResult) -> String {
     let physical = ByteSize(device.physical_pages * page);
     let name =
         result.scenario.device.preset.as_ref().map_or_else(String::new, |preset| format!("{preset}: "));
-    let otherwise = differences(&result.scenario.device);
-    let otherwise = otherwise.map_or_else(String::new, |otherwise| format!("\n{otherwise}"));
+    let differences = differences(&result.scenario.device);
+    let suffix = differences.map_or_else(String::new, |text| format!("\n{text}"));
     let block = ByteSize(u64::from(device.pages_per_block) * page);
     let fitted = match result.scenario.device.fit {
-        Fit::Found(extent) => format!("\n{}", fitted(&extent, result)),
-        Fit::Wanted(_) => String::new(),
+        Fit::Measured(extent) => format!("\n{}", fitted(&extent, result)),
+        Fit::Requested(_) => String::new(),
     };
     format!(
-        "{name}{logical} logical on {physical} of flash; {} blocks of {block} ({} pages of {}){otherwise}{fitted}",
+        "{name}{logical} logical on {physical} of flash; {} blocks of {block} ({} pages of {}){suffix}{fitted}",
         count(device.blocks.into()),
         device.pages_per_block,
         ByteSize(page)

@@ -5,7 +5,7 @@ use wearwell_stack::{
     ByteSize, FtlResult, LayerResult, PowerResult, RecoveryResult, RecoveryStepResult, RunResult,
 };
 
-/// Returns the line with its figures.
+/// Returns the line with the figures of an FTL.
 pub fn figure(layer: &LayerResult) -> Option<String> {
     let ftl = layer.ftl.as_ref()?;
     let source = match ftl.delta_source.as_str() {
@@ -18,7 +18,7 @@ pub fn figure(layer: &LayerResult) -> Option<String> {
     Some(format!(
         "{}: write amplification with internal reads {with_reads} (a write costs {} reads, {source}); {} of RAM\n{}",
         ftl.kind,
-        // More than two digits would be false precision; rounding keeps 10 as 10.
+        // More than two digits would be false precision; rounding leaves 10 as 10.
         (ftl.delta * 100.0).round() / 100.0,
         ByteSize(ftl.ram_bytes),
         events(ftl)
@@ -44,7 +44,7 @@ pub fn cuts(power: &PowerResult) -> String {
     )
 }
 
-/// Returns its tables; empty for a layer that is no such FTL.
+/// Returns the tables of an FTL; empty for a layer without such results.
 pub fn tables(layer: &LayerResult) -> String {
     let Some(ftl) = &layer.ftl else { return String::new() };
     let mut text = ram(ftl);
@@ -52,7 +52,7 @@ pub fn tables(layer: &LayerResult) -> String {
     text += &operations(layer, ftl);
     text.push('\n');
     if let Some(recovery) = &ftl.recovery {
-        text += &recovered(recovery);
+        text += &recovery_table(recovery);
         text.push('\n');
     }
     text
@@ -64,7 +64,7 @@ pub fn power(title: &str, result: &RunResult) -> String {
     let mut text = format!("{title}  (FTL {})\n", ftl.map_or("–", |ftl| &ftl.kind));
     text.extend(result.power.as_ref().map(outages));
     if let Some(recovery) = ftl.and_then(|ftl| ftl.recovery.as_ref()) {
-        text += &recovered(recovery);
+        text += &recovery_table(recovery);
         text.push('\n');
     }
     text
@@ -108,7 +108,7 @@ fn operations(layer: &LayerResult, ftl: &FtlResult) -> String {
     grid(&["cause", "page writes", "page reads", "spare reads", "erases"], causes.collect(), &[1, 2, 3, 4])
 }
 
-fn recovered(recovery: &RecoveryResult) -> String {
+fn recovery_table(recovery: &RecoveryResult) -> String {
     let head = ["recovery", "spare reads", "page reads", "page writes", "erases", "ms"];
     let row = |prefix: &str, step: &RecoveryStepResult| {
         vec![

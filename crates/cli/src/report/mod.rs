@@ -18,7 +18,8 @@ pub mod top;
 pub mod windows;
 
 use crate::exit::Failure;
-pub use grid::{grid, table_width, terminal_width, wrapped};
+use crate::output::{FileKind, OutputFile};
+pub use grid::{grid, table_width, terminal_width, wrap};
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 use wearwell_stack::RunResult;
@@ -68,14 +69,31 @@ pub fn csv_rows(rows: &[Row]) -> Result<String, Failure> {
     let mut writer = csv::Writer::from_writer(Vec::new());
     writer.write_record(&names).map_err(Failure::run)?;
     for row in rows {
-        writer.write_record(names.iter().map(|name| plain(value_of(row, name)))).map_err(Failure::run)?;
+        writer
+            .write_record(names.iter().map(|name| plain_text(value_of(row, name))))
+            .map_err(Failure::run)?;
     }
     let bytes = writer.into_inner().map_err(Failure::run)?;
     String::from_utf8(bytes).map_err(Failure::run)
 }
 
+/// Writes rows to a file of any kind.
+pub fn write_table(file: &OutputFile, table: &[Row]) -> Result<(), Failure> {
+    match file.kind {
+        FileKind::Json => file.write(|out| out.write_all(rows_as_json(table).as_bytes())),
+        FileKind::Csv => {
+            let text = csv_rows(table)?;
+            file.write(|out| out.write_all(text.as_bytes()))
+        }
+        FileKind::Parquet => {
+            let metadata = [("wearwell.version".to_owned(), env!("CARGO_PKG_VERSION").to_owned())];
+            file.write(|out| parquet::write(out, &rows_as_columns(table), &metadata))
+        }
+    }
+}
+
 /// Returns a plain value as text.
-pub fn plain(value: &Value) -> String {
+pub fn plain_text(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
         Value::String(text) => text.clone(),
@@ -88,7 +106,7 @@ const THEORY: (&str, &str) = ("theory_write_amplification", "by theory");
 
 /// Returns the prediction by theory for the whole stack, if only the predicted layer amplifies writes.
 fn theory(row: &Row) -> Value {
-    let layer = plain(value_of(row, "theory_layer"));
+    let layer = plain_text(value_of(row, "theory_layer"));
     let is_whole =
         value_of(row, &format!("{layer}_write_amplification")) == value_of(row, "write_amplification");
     if is_whole { value_of(row, THEORY.0).clone() } else { Value::Null }
@@ -149,17 +167,17 @@ pub fn row_table(rows: &[Row], keys: &[&str]) -> String {
         Value::Number(number) if number.is_f64() && !keys.contains(&name) => {
             four_digits(number.as_f64().unwrap_or_default())
         }
-        other => plain(other),
+        other => plain_text(other),
     };
     let names = || keys.iter().copied().chain(figures.iter().map(|(name, _)| *name));
     let body = rows.iter().map(|row| names().map(|name| cell(row, name)).collect()).collect();
     let right: Vec<usize> = (keys.len()..head.len()).collect();
     let mut text = grid(&head, body, &right) + "\n";
     for row in rows {
-        let warnings = plain(value_of(row, "warnings"));
+        let warnings = plain_text(value_of(row, "warnings"));
         if !warnings.is_empty() {
             let settings: Vec<_> =
-                keys.iter().map(|key| format!("{key}={}", plain(value_of(row, key)))).collect();
+                keys.iter().map(|key| format!("{key}={}", plain_text(value_of(row, key)))).collect();
             text += &format!("warning: {}: {warnings}\n", settings.join(" "));
         }
     }
@@ -167,9 +185,9 @@ pub fn row_table(rows: &[Row], keys: &[&str]) -> String {
 }
 
 /// Fields of an object that keep their order.
-struct Ordered(Row);
+struct OrderedObject(Row);
 
-impl Serialize for Ordered {
+impl Serialize for OrderedObject {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_map(self.0.iter().map(|(name, value)| (name, value)))
     }
@@ -177,7 +195,7 @@ impl Serialize for Ordered {
 
 /// Returns fields as a JSON object, in their order.
 pub fn ordered_json(fields: Row) -> String {
-    pretty(&Ordered(fields))
+    pretty(&OrderedObject(fields))
 }
 
 #[cfg(test)]

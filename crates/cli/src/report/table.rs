@@ -1,7 +1,7 @@
 //! Text output of a result: description, reliability, and figures, the most important first.
 
 use super::{count, drive, ftl, grid, timing, top};
-use wearwell_base::units::OverProvisioning;
+use wearwell_base::units::SpareSpace;
 use wearwell_stack::scenario::{TenantConfig, TraceConfig};
 use wearwell_stack::{
     ArrivalsResult, ByteSize, LayerResult, Lifetime, RatingResult, RunResult, Scenario, TenantResult,
@@ -45,7 +45,7 @@ pub fn title(scenario: &Scenario) -> String {
 
 fn figures(result: &RunResult) -> Vec<Vec<String>> {
     let mut rows = vec![
-        ("Write amplification", amplification(result)),
+        ("Write amplification", amplification_text(result)),
         ("  by cause", causes(result)),
         ("  by theory", theory(result)),
         ("  at least, for anything", limit(result)),
@@ -63,12 +63,12 @@ fn figures(result: &RunResult) -> Vec<Vec<String>> {
                 .map_or_else(|| no_lifetime(result), |lifetime| lifespan(lifetime, result)),
         ),
     ];
-    rows.extend(result.rating.iter().map(|rating| ("Data sheet", rated(rating))));
+    rows.extend(result.rating.iter().map(|rating| ("Data sheet", rating_text(rating))));
     rows.extend(result.layers.iter().filter_map(|layer| Some(("Log metadata", metadata(layer)?))));
     rows.extend(result.layers.iter().filter_map(|layer| Some(("Deduplication", dedup(layer)?))));
     rows.extend(result.layers.iter().filter_map(|layer| Some(("FTL", ftl::figure(layer)?))));
     rows.extend(result.power.iter().map(|power| ("Power", ftl::cuts(power))));
-    if let Some(worn_out) = result.worn_out {
+    if let Some(worn_out) = result.measured_life {
         let end = if worn_out.end_of_life { "; the drive could not go on" } else { "" };
         rows.push((
             "Measured life",
@@ -82,16 +82,16 @@ fn figures(result: &RunResult) -> Vec<Vec<String>> {
     rows.into_iter().map(|(name, value)| vec![name.to_owned(), value]).collect()
 }
 
-fn amplification(result: &RunResult) -> String {
+fn amplification_text(result: &RunResult) -> String {
     let Some(value) = result.write_amplification else {
         return "not given, because it would mean nothing".into();
     };
     let interval = result.write_amplification_estimate.and_then(|estimate| estimate.ci95_half_width);
-    let interval = interval.map_or_else(String::new, |half| format!(" ± {half:.4} (95 %)"));
+    let interval = interval.map_or_else(String::new, |half_width| format!(" ± {half_width:.4} (95 %)"));
     let drifted = |drift: f64| drift.abs() > 2.0 * result.scenario.measure.tolerance;
-    let steady = match (result.worn_out.is_some(), result.course.steady) {
+    let steady = match (result.measured_life.is_some(), result.phases.steady) {
         (true, _) => "over the drive's life",
-        (_, true) if result.course.measured_drift.is_some_and(drifted) => "DRIFTING",
+        (_, true) if result.phases.measured_drift.is_some_and(drifted) => "DRIFTING",
         (_, true) => "steady",
         _ => "NOT STEADY",
     };
@@ -120,8 +120,8 @@ fn theory(result: &RunResult) -> String {
 
 /// Describes the lower bound and the result with knowledge of the future.
 fn limit(result: &RunResult) -> String {
-    let Some(limit) = &result.limit else { return String::new() };
-    let best = limit.foreseeing.as_ref().map(|best| {
+    let Some(limit) = &result.lower_bound else { return String::new() };
+    let best = limit.offline.as_ref().map(|best| {
         let (placement, victim) = (&best.placement, &best.victim);
         format!(
             "; {:.4} by placement {placement} and victim {victim}, which know the future",
@@ -133,7 +133,7 @@ fn limit(result: &RunResult) -> String {
 
 /// Lists flash writes per host write, by layer and cause.
 fn causes(result: &RunResult) -> String {
-    let host_pages = result.course.measured_host_pages;
+    let host_pages = result.phases.measured_host_pages;
     if result.write_amplification.is_none() || host_pages == 0 {
         return "–".into();
     }
@@ -157,8 +157,8 @@ fn causes(result: &RunResult) -> String {
 }
 
 /// Formats spare space in its four usual measures.
-pub fn spare_space(measures: &OverProvisioning) -> String {
-    let OverProvisioning { alpha, spare_factor, over_provisioning, load } = measures;
+pub fn spare_space(measures: &SpareSpace) -> String {
+    let SpareSpace { alpha, spare_factor, over_provisioning, load } = measures;
     format!(
         "spare factor {spare_factor:.4} · over-provisioning {:.2} % · alpha {alpha:.4} · load {load:.4}",
         over_provisioning * 100.0
@@ -188,7 +188,7 @@ fn source(trace: Option<&TraceConfig>, workload: Option<&WorkloadConfig>) -> Str
     };
     let kind = settings.remove("kind").unwrap_or_default();
     // Settings that are off are not shown.
-    settings.retain(|key, value| !(off(value) || key == "request_pages" && *value == 1));
+    settings.retain(|key, value| !(is_off(value) || key == "request_pages" && *value == 1));
     let settings: Vec<_> = settings.iter().map(|(key, value)| format!("{key} {}", spaced(value))).collect();
     let settings = settings.join(", ");
     let separator = if settings.is_empty() { "" } else { ": " };
@@ -208,12 +208,12 @@ fn spaced(value: &serde_json::Value) -> String {
     }
 }
 
-fn off(value: &serde_json::Value) -> bool {
+fn is_off(value: &serde_json::Value) -> bool {
     value.is_null() || *value == false || *value == 0.0 || *value == "none"
 }
 
 fn course(result: &RunResult) -> String {
-    let course = &result.course;
+    let course = &result.phases;
     let passes =
         course.trace_passes.map_or_else(String::new, |passes| format!("; {passes} passes through the trace"));
     format!(
@@ -267,10 +267,10 @@ fn dedup(layer: &LayerResult) -> Option<String> {
         count(dedup.host_hashed_pages + dedup.cleaning_hashed_pages),
         count(dedup.index_entries),
         ByteSize(dedup.index_bytes),
-        count(dedup.died_by_references[0]),
-        count(dedup.died_by_references[1]),
-        count(dedup.died_by_references[2]),
-        count(dedup.died_by_references[3]),
+        count(dedup.invalidated_by_references[0]),
+        count(dedup.invalidated_by_references[1]),
+        count(dedup.invalidated_by_references[2]),
+        count(dedup.invalidated_by_references[3]),
     ))
 }
 
@@ -307,7 +307,7 @@ fn lifespan(lifetime: &Lifetime, result: &RunResult) -> String {
 }
 
 /// Describes the rated writes of the data sheet, and whether the flash endures them under this load.
-fn rated(rating: &RatingResult) -> String {
+fn rating_text(rating: &RatingResult) -> String {
     let dwpd = rating.dwpd.map_or_else(String::new, |dwpd| format!(", {} DWPD", short(dwpd)));
     let years = rating.warranty_years.map_or_else(String::new, |years| format!(" over {years} years"));
     let limit = rating.write_amplification_limit;

@@ -1,13 +1,13 @@
-//! Text output of response times: totals, components, and the course of cleaning.
+//! Text output of response times: totals, components, and cleaning over time.
 
 use super::{count, grid, table_width};
 use std::collections::BTreeMap;
 use wearwell_engine::timing::{Bin, BusyTime, OutageTimes, RequestTimes, Timeline, TimingReport};
 
-/// Columns of the course; neighbouring bins of the timeline are combined to fit.
-const COURSE_COLUMNS: usize = 64;
+/// Maximum number of columns of the charts over time; neighbouring bins of the timeline are combined to fit.
+const MAX_COURSE_COLUMNS: usize = 64;
 /// Width of the rest of a row: its title, its highest value, and the borders.
-const BESIDE_COURSE: usize = 40;
+const ROW_OVERHEAD: usize = 40;
 
 /// Returns throughput and utilisation as rows of figures.
 pub fn figures(timing: &TimingReport) -> Vec<(&'static str, String)> {
@@ -24,12 +24,12 @@ pub fn figures(timing: &TimingReport) -> Vec<(&'static str, String)> {
         ("Dies busy", busy(&timing.dies, timing.elapsed_ns)),
         ("Channels busy", busy(&timing.channels, timing.elapsed_ns)),
     ];
-    rows.extend(timing.outages.map(|outages| ("Out of service", out_of_service(&outages))));
+    rows.extend(timing.outages.map(|outages| ("Out of service", outage_text(&outages))));
     rows
 }
 
 /// Describes the number and duration of outages by power cuts.
-fn out_of_service(outages: &OutageTimes) -> String {
+fn outage_text(outages: &OutageTimes) -> String {
     let recovery = duration(outages.mean_ns - outages.mean_off_ns);
     format!(
         "{} times, for {} on average ({recovery} of it recovery) and {} at most",
@@ -49,18 +49,18 @@ fn busy(all: &[BusyTime], elapsed_ns: u64) -> String {
         ("other", percent(|busy| busy.other_ns)),
         ("stepping back", percent(|busy| busy.suspend_ns)),
     ];
-    let whole: f64 = parts.iter().map(|(_, share)| share).sum();
+    let total: f64 = parts.iter().map(|(_, share)| share).sum();
     let parts = parts.iter().filter(|(_, share)| *share > 0.0);
     let parts: Vec<String> = parts.map(|(name, share)| format!("{name} {share:.1} %")).collect();
-    if parts.is_empty() { "0 %".into() } else { format!("{whole:.1} %: {}", parts.join(", ")) }
+    if parts.is_empty() { "0 %".into() } else { format!("{total:.1} %: {}", parts.join(", ")) }
 }
 
-/// Returns the tables of response times, their components, and their course.
+/// Returns the tables of response times and their components, and the charts over time.
 pub fn tables(timing: &TimingReport) -> String {
     format!(
         "{}\n{}\n{}\n",
         responses(&timing.requests),
-        made_of(&timing.requests),
+        component_table(&timing.requests),
         course(&timing.timeline, timing.elapsed_ns, timing.dies.len())
     )
 }
@@ -94,7 +94,7 @@ fn cleaning_of_mean(times: &RequestTimes) -> String {
 }
 
 /// Returns the mean components of the response time: a row for each that occurs, a column for each kind of request.
-fn made_of(kinds: &BTreeMap<String, RequestTimes>) -> String {
+fn component_table(kinds: &BTreeMap<String, RequestTimes>) -> String {
     let parts = [
         ("queue", "queue_ns"),
         ("  behind cleaning", "queue_of_which_cleaning_ns"),
@@ -130,16 +130,17 @@ fn made_of(kinds: &BTreeMap<String, RequestTimes>) -> String {
 /// Returns the chart of the longest responses and of cleaning over time.
 fn course(timeline: &Timeline, elapsed_ns: u64, dies: usize) -> String {
     let reached = (elapsed_ns.div_ceil(timeline.bin_ns.max(1)) as usize).clamp(1, timeline.bins.len());
-    let room = usize::from(table_width()).saturating_sub(BESIDE_COURSE).clamp(8, COURSE_COLUMNS);
-    let width = reached.div_ceil(room);
+    let max_columns = usize::from(table_width()).saturating_sub(ROW_OVERHEAD).clamp(8, MAX_COURSE_COLUMNS);
+    let width = reached.div_ceil(max_columns);
     let columns: Vec<_> = timeline.bins[..reached].chunks(width).collect();
-    let each = |value: &dyn Fn(&[Bin]) -> f64| columns.iter().map(|bins| value(bins)).collect::<Vec<f64>>();
-    let longest = each(&|bins| bins.iter().map(|bin| bin.response_max_ns).max().unwrap_or(0) as f64);
-    let mean = each(&|bins| {
+    let per_column =
+        |value: &dyn Fn(&[Bin]) -> f64| columns.iter().map(|bins| value(bins)).collect::<Vec<f64>>();
+    let longest = per_column(&|bins| bins.iter().map(|bin| bin.response_max_ns).max().unwrap_or(0) as f64);
+    let mean = per_column(&|bins| {
         let requests: u64 = bins.iter().map(|bin| bin.requests).sum();
         bins.iter().map(|bin| bin.response_sum_ns as f64).sum::<f64>() / requests.max(1) as f64
     });
-    let cleaning = each(&|bins| {
+    let cleaning = per_column(&|bins| {
         let time = (bins.len() * dies) as f64 * timeline.bin_ns as f64;
         100.0 * bins.iter().map(|bin| bin.cleaning_busy_ns as f64).sum::<f64>() / time.max(1.0)
     });

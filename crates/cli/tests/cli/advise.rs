@@ -29,7 +29,7 @@ drive_writes = 30.0
 tolerance = 0.2
 "#;
 
-fn advise(arguments: &[&str], code: i32) -> (String, String) {
+fn run_advise(arguments: &[&str], code: i32) -> (String, String) {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("it's a stack.toml");
     std::fs::write(&path, STACK).unwrap();
@@ -48,8 +48,8 @@ fn words(command: &str) -> Vec<String> {
 }
 
 #[test]
-fn table_ranks_changes_and_concludes() {
-    let (out, _) = advise(&["--only", "trim,segments", "--replicas", "5"], 0);
+fn table_ranks_changes_and_has_conclusion() {
+    let (out, _) = run_advise(&["--only", "trim,segments", "--replicas", "5"], 0);
     assert!(out.starts_with("as it is: write amplification 3.0"), "{out}");
     for part in ["saves", "costs", "× 1.", "Best, saving ", "change does not fit this stack", "    # 2.7"] {
         assert!(out.contains(part), "no {part} in\n{out}");
@@ -61,15 +61,15 @@ fn table_ranks_changes_and_concludes() {
 }
 
 #[test]
-fn printed_commands_repeat_the_numbers() {
+fn printed_commands_reproduce_the_figures() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("it's a stack.toml");
     std::fs::write(&path, STACK).unwrap();
     let path = path.display().to_string();
     let overrides = ["--seed", "7", "--victim", "d_choices", "--set", "measure.warm_up=14.0"];
-    let asked =
+    let parsed =
         ["advise", &path, "--quick", "--replicas", "2", "--only", "capacity,trim", "--format", "json"];
-    let all: Vec<&str> = asked.into_iter().chain(overrides).collect();
+    let all: Vec<&str> = parsed.into_iter().chain(overrides).collect();
     let advice: Value = serde_json::from_str(&outcome(&all, 0).0).unwrap();
     let changes = advice["changes"].as_array().unwrap();
     assert!(changes.len() >= 4, "{advice}");
@@ -85,19 +85,19 @@ fn printed_commands_repeat_the_numbers() {
 }
 
 #[test]
-fn advice_does_not_depend_on_threads_or_interruptions() {
+fn advice_is_equal_for_any_threads_and_interruptions() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("advice.csv");
     let name = file.display().to_string();
-    let asked = ["--only", "trim,capacity", "--quick", "--format", "csv", "--set", "seed=3"];
-    let with = |more: &[&str]| {
-        let all: Vec<&str> = asked.iter().chain(more).copied().collect();
+    let arguments = ["--only", "trim,capacity", "--quick", "--format", "csv", "--set", "seed=3"];
+    let advice_with = |more: &[&str]| {
+        let all: Vec<&str> = arguments.iter().chain(more).copied().collect();
         // Only the commands contain the path of the scenario, which changes from run to run.
-        let rows = advise(&all, 0).0;
+        let rows = run_advise(&all, 0).0;
         rows.lines().map(|row| row.split("wearwell run").next().unwrap().to_owned()).collect::<Vec<_>>()
     };
-    let one = with(&["--threads", "1"]);
-    assert_eq!(one, with(&["--threads", "2", "--output", &name]));
+    let one = advice_with(&["--threads", "1"]);
+    assert_eq!(one, advice_with(&["--threads", "2", "--output", &name]));
     assert!(one[0].starts_with("kind,rank,family,change,verdict,saving,"), "{}", one[0]);
     assert_eq!(one.len(), std::fs::read_to_string(&file).unwrap().lines().count());
     // The file of finished runs is removed when the last run ends.
@@ -105,9 +105,9 @@ fn advice_does_not_depend_on_threads_or_interruptions() {
 }
 
 #[test]
-fn advice_without_improvement_says_so() {
+fn advice_without_improvement_states_it() {
     let by_page = ["--set", "log[0].trim={unit=\"page\"}", "--only", "trim", "--replicas", "5"];
-    let (out, _) = advise(&by_page, 0);
+    let (out, _) = run_advise(&by_page, 0);
     assert!(out.contains("Nothing that was tried can be told to save wear."), "{out}");
     assert!(!out.contains("To repeat"), "{out}");
 }
@@ -174,15 +174,15 @@ fn merge_tree_advice_names_rocksdb_options_and_costs() {
 }
 
 #[test]
-fn mistakes_are_refused_with_valid_choices() {
-    let (out, err) = advise(&["--only", "segmets"], 2);
+fn invalid_options_are_refused_with_valid_choices() {
+    let (out, err) = run_advise(&["--only", "segmets"], 2);
     assert_eq!(out, "");
     assert!(err.contains("--only: \"segmets\" is no family of changes; one of segments, "), "{err}");
     for (setting, message) in [
         ("device.lode=1", "lode"),
         ("measure.until_worn_out_blocks=1", "measures a life and no steady state"),
     ] {
-        let (_, err) = advise(&["--set", setting], 2);
+        let (_, err) = run_advise(&["--set", setting], 2);
         assert!(err.contains(message), "{setting}: {err}");
     }
 }

@@ -30,7 +30,7 @@ pub fn title(url: &str, more: &[&str]) -> Option<String> {
 }
 
 /// Start of the test scripts; they call `found` for each problem.
-const BEFORE: &str = r##"<script>
+const SCRIPT_PREFIX: &str = r##"<script>
 const found = [];
 addEventListener("error", (event) => found.push(event.message));
 addEventListener("unhandledrejection", (event) => found.push(String(event.reason)));
@@ -40,37 +40,37 @@ const until = async (what, holds) => { for (let at = 0; at < 2000; at += 1) { if
 "##;
 
 /// End of the test scripts, which writes the result to the title.
-const AFTER: &str = r##"
+const SCRIPT_SUFFIX: &str = r##"
 use().catch((error) => found.push(String(error))).then(() => { document.title = `used: ${found.join("; ") || "all is well"}`; });
 </script>"##;
 
 /// A short delay: without it, the browser's virtual time would run ahead of the server.
-const MOMENT: Duration = Duration::from_millis(20);
+const SHORT_DELAY: Duration = Duration::from_millis(20);
 
 /// Opens the page that is served at `address` and runs `user`, a script with a function `use`. The page runs in virtual
 /// time; each `sleep` of the script also waits for a short real time.
-pub fn use_page(address: &str, user: &str) {
-    let address = with_user(address.to_owned(), [BEFORE, user, AFTER].concat());
+pub fn run_user_script(address: &str, user: &str) {
+    let address = start_proxy(address.to_owned(), [SCRIPT_PREFIX, user, SCRIPT_SUFFIX].concat());
     if let Some(title) = title(&format!("http://{address}/"), &["--virtual-time-budget=600000"]) {
         assert_eq!(title, "used: all is well");
     }
 }
 
 /// Runs a proxy between browser and page that inserts `user` into the page.
-fn with_user(address: String, user: String) -> String {
+fn start_proxy(address: String, user: String) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let own = listener.local_addr().unwrap().to_string();
-    let name = own.clone();
+    let proxy_address = listener.local_addr().unwrap().to_string();
+    let name = proxy_address.clone();
     std::thread::spawn(move || {
         for client in listener.incoming().map_while(Result::ok) {
             let (address, name, user) = (address.clone(), name.clone(), user.clone());
-            std::thread::spawn(move || pass_on(client, &address, &name, &user));
+            std::thread::spawn(move || forward(client, &address, &name, &user));
         }
     });
-    own
+    proxy_address
 }
 
-fn pass_on(client: TcpStream, address: &str, name: &str, user: &str) -> Option<()> {
+fn forward(client: TcpStream, address: &str, name: &str, user: &str) -> Option<()> {
     let mut reader = BufReader::new(client.try_clone().ok()?);
     let (mut head, mut length, mut line) = (String::new(), 0, String::new());
     while reader.read_line(&mut line).ok()? > 2 {
@@ -86,7 +86,7 @@ fn pass_on(client: TcpStream, address: &str, name: &str, user: &str) -> Option<(
     reader.read_exact(&mut body).ok()?;
     let mut client = client;
     if head.starts_with("GET /a-moment ") {
-        std::thread::sleep(MOMENT);
+        std::thread::sleep(SHORT_DELAY);
         return client.write_all(b"HTTP/1.1 204 No Content\r\nconnection: close\r\n\r\n").ok();
     }
     let mut server = TcpStream::connect(address).ok()?;

@@ -18,7 +18,7 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 /// Environment variable that also enables slow blocks.
-const SLOW: &str = "WEARWELL_SLOW_DOCS";
+const SLOW_VARIABLE: &str = "WEARWELL_SLOW_DOCS";
 
 /// A file of the reader's own that documents may use, and its substitute in the test.
 const OWN_TRACE: (&str, &str) = ("my-trace.csv.gz", "traces/samples/msr.csv");
@@ -29,7 +29,7 @@ const OWN_COLUMNS: (&str, &str) =
 
 /// Mark of a block, which decides how to run it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Mark {
+enum BlockMark {
     None,
     NotRun,
     Slow,
@@ -38,37 +38,37 @@ enum Mark {
 
 /// A block of commands, or of output.
 #[derive(Debug)]
-struct Block {
+struct CodeBlock {
     /// Name of the document and first line of the block.
-    place: String,
-    mark: Mark,
+    location: String,
+    mark: BlockMark,
     /// Command that prints this output.
-    part_of: Option<String>,
+    printed_by: Option<String>,
     /// Language of the block, such as `sh`.
     language: String,
     lines: Vec<String>,
 }
 
 /// Returns the blocks of a document.
-fn blocks(name: &str, text: &str) -> Vec<Block> {
-    let (mut found, mut open, mut before): (Vec<Block>, Option<Block>, &str) = (Vec::new(), None, "");
+fn blocks(name: &str, text: &str) -> Vec<CodeBlock> {
+    let (mut found, mut open, mut before): (Vec<CodeBlock>, Option<CodeBlock>, &str) = (Vec::new(), None, "");
     for (at, line) in text.lines().enumerate() {
         match (&mut open, line.strip_prefix("```")) {
             (Some(_), Some(_)) => found.extend(open.take()),
             (Some(block), None) => block.lines.push(line.to_owned()),
             (None, Some(language)) => {
                 let comment = before.strip_prefix("<!-- ").and_then(|rest| rest.strip_suffix(" -->"));
-                let (mark, why) = comment.and_then(|text| text.split_once(": ")).unwrap_or_default();
-                let place = format!("{name}:{}", at + 1);
-                let part_of = (mark == "part of").then(|| why.to_owned());
+                let (mark, argument) = comment.and_then(|text| text.split_once(": ")).unwrap_or_default();
+                let location = format!("{name}:{}", at + 1);
+                let part_of = (mark == "part of").then(|| argument.to_owned());
                 let mark = match mark {
-                    "not run" => Mark::NotRun,
-                    "slow" => Mark::Slow,
-                    "fuse" => Mark::Fuse,
-                    _ => Mark::None,
+                    "not run" => BlockMark::NotRun,
+                    "slow" => BlockMark::Slow,
+                    "fuse" => BlockMark::Fuse,
+                    _ => BlockMark::None,
                 };
                 let language = language.trim().to_owned();
-                open = Some(Block { place, mark, part_of, language, lines: Vec::new() });
+                open = Some(CodeBlock { location, mark, printed_by: part_of, language, lines: Vec::new() });
             }
             (None, None) => {}
         }
@@ -95,7 +95,7 @@ fn documents() -> Vec<(String, String)> {
 }
 
 #[test]
-fn no_folder_of_documents_is_left_out() {
+fn all_document_folders_are_checked() {
     let has_documents = |folder: &Path| {
         let entries = std::fs::read_dir(folder).expect("documents");
         entries
@@ -112,7 +112,7 @@ fn no_folder_of_documents_is_left_out() {
 }
 
 /// Returns the head of each scenario as a block: its commands follow `#` and spaces.
-fn heads() -> Vec<Block> {
+fn scenario_heads() -> Vec<CodeBlock> {
     let entries = std::fs::read_dir(repository().join("scenarios")).expect("scenarios");
     let mut paths: Vec<_> = entries.map(|entry| entry.expect("an entry").path()).collect();
     paths.sort();
@@ -120,35 +120,37 @@ fn heads() -> Vec<Block> {
         let text = std::fs::read_to_string(path).expect("text");
         let lines = text.lines().filter_map(|line| line.strip_prefix("#  ")).map(str::trim_start);
         let lines = lines.filter(|line| line.starts_with("wearwell ")).map(str::to_owned).collect();
-        let place = format!("scenarios/{}", path.file_name().expect("a name").to_string_lossy());
-        Block { place, mark: Mark::None, part_of: None, language: "sh".to_owned(), lines }
+        let location = format!("scenarios/{}", path.file_name().expect("a name").to_string_lossy());
+        CodeBlock { location, mark: BlockMark::None, printed_by: None, language: "sh".to_owned(), lines }
     };
     paths.iter().map(head).collect()
 }
 
 /// Returns the commands of a block, with continued lines joined.
-fn commands(block: &Block) -> Vec<String> {
+fn commands(block: &CodeBlock) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
-    let mut goes_on = false;
+    let mut is_continued = false;
     for line in block.lines.iter().filter(|line| !line.trim().is_empty()) {
         match found.last_mut() {
-            Some(last) if goes_on => *last = format!("{}{}", last.trim_end_matches('\\'), line.trim_start()),
+            Some(last) if is_continued => {
+                *last = format!("{}{}", last.trim_end_matches('\\'), line.trim_start())
+            }
             _ => found.push(line.clone()),
         }
-        goes_on = line.ends_with('\\');
+        is_continued = line.ends_with('\\');
     }
     found
 }
 
 /// A copy of the checkout for one reader, with private temporary directories.
-struct Desk {
+struct Checkout {
     folder: tempfile::TempDir,
     /// Replaces /dev/shm and /tmp.
     memory: tempfile::TempDir,
     home: tempfile::TempDir,
 }
 
-impl Desk {
+impl Checkout {
     fn new() -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         for name in ["scenarios", "traces", "docs"] {
@@ -171,7 +173,7 @@ impl Desk {
         };
         let memory = memory.expect("a folder");
         std::fs::create_dir(memory.path().join("mnt")).expect("a folder");
-        Desk { folder, memory, home: tempfile::tempdir().expect("a folder") }
+        Checkout { folder, memory, home: tempfile::tempdir().expect("a folder") }
     }
 
     /// Runs a shell command line.
@@ -188,7 +190,7 @@ impl Desk {
         shell.args(["-o", "pipefail", "-c", &command]).current_dir(self.folder.path());
         shell.env("PATH", path).env("HOME", self.home.path()).env_remove("COLUMNS").stdin(Stdio::null());
         if command.contains("nvmfs mount") && !command.contains("--background") {
-            return self.in_the_foreground(shell);
+            return self.run_in_foreground(shell);
         }
         // A process in the background would keep standard error open.
         let is_background = command.contains("--background");
@@ -201,7 +203,7 @@ impl Desk {
     }
 
     /// Runs a mount in the foreground, waits until it is mounted, and sends Ctrl-C.
-    fn in_the_foreground(&self, mut shell: Command) -> Output {
+    fn run_in_foreground(&self, mut shell: Command) -> Output {
         let mounted = || {
             let mounts = std::fs::read_to_string("/proc/mounts").unwrap_or_default();
             mounts.contains(&self.memory.path().display().to_string())
@@ -233,98 +235,98 @@ fn has_programs(command: &str) -> bool {
 
 /// Skipped blocks, failures, and times of commands.
 #[derive(Default)]
-struct Account {
+struct RunSummary {
     run: usize,
-    left: Vec<String>,
+    skipped: Vec<String>,
     slowest: Vec<(Duration, String)>,
     complaints: Vec<String>,
 }
 
-impl Account {
-    fn tell(mut self) {
+impl RunSummary {
+    fn print_and_check(mut self) {
         self.slowest.sort_by_key(|(time, _)| Reverse(*time));
         println!("{} commands were run; those that took longest:", self.run);
         self.slowest
             .iter()
             .take(12)
             .for_each(|(time, command)| println!("  {:.1} s  {command}", time.as_secs_f64()));
-        self.left.iter().for_each(|left| println!("NOT RUN: {left}"));
+        self.skipped.iter().for_each(|skipped| println!("NOT RUN: {skipped}"));
         assert!(self.complaints.is_empty(), "\n{}\n", self.complaints.join("\n"));
     }
 
     /// Runs the blocks of all documents in parallel, each document in its own copy of the checkout.
-    fn of(documents: Vec<Vec<Block>>) -> Account {
-        let waiting = Mutex::new(documents.into_iter());
-        let read_some = || {
-            let mut account = Account::default();
-            let next = || waiting.lock().expect("nobody panics with it").next();
+    fn run_documents(documents: Vec<Vec<CodeBlock>>) -> RunSummary {
+        let queue = Mutex::new(documents.into_iter());
+        let run_queued = || {
+            let mut summary = RunSummary::default();
+            let next = || queue.lock().expect("nobody panics with it").next();
             while let Some(document) = next() {
-                account.read(&document);
+                summary.run_document(&document);
             }
-            account
+            summary
         };
         std::thread::scope(|scope| {
             let readers = std::thread::available_parallelism().map_or(1, usize::from);
-            let readers: Vec<_> = (0..readers).map(|_| scope.spawn(read_some)).collect();
-            let mut all = Account::default();
-            for account in readers.into_iter().map(|reader| reader.join().expect("a reader")) {
-                all.run += account.run;
-                all.left.extend(account.left);
-                all.slowest.extend(account.slowest);
-                all.complaints.extend(account.complaints);
+            let readers: Vec<_> = (0..readers).map(|_| scope.spawn(run_queued)).collect();
+            let mut all = RunSummary::default();
+            for summary in readers.into_iter().map(|reader| reader.join().expect("a reader")) {
+                all.run += summary.run;
+                all.skipped.extend(summary.skipped);
+                all.slowest.extend(summary.slowest);
+                all.complaints.extend(summary.complaints);
             }
             all
         })
     }
 
     /// Runs the blocks of a document in one copy of the checkout.
-    fn read(&mut self, blocks: &[Block]) {
-        let desk = Desk::new();
+    fn run_document(&mut self, blocks: &[CodeBlock]) {
+        let checkout = Checkout::new();
         let mut printed: BTreeMap<String, String> = BTreeMap::new();
         for block in blocks {
             if matches!(block.language.as_str(), "sh" | "console" | "bash") {
-                self.block(&desk, block, &mut printed);
-            } else if let Some(command) = &block.part_of {
-                let shown = printed
+                self.run_block(&checkout, block, &mut printed);
+            } else if let Some(command) = &block.printed_by {
+                let output = printed
                     .get(command)
                     .cloned()
-                    .unwrap_or_else(|| self.run(&desk, &block.place, command).unwrap_or_default());
-                self.compare(block, &shown, &block.lines);
+                    .unwrap_or_else(|| self.run(&checkout, &block.location, command).unwrap_or_default());
+                self.compare(block, &output, &block.lines);
             } else if let Some(command) = block.lines.first().and_then(|line| line.strip_prefix("$ ")) {
-                let shown = self.run(&desk, &block.place, command).unwrap_or_default();
-                self.compare(block, &shown, &block.lines[1..]);
+                let output = self.run(&checkout, &block.location, command).unwrap_or_default();
+                self.compare(block, &output, &block.lines[1..]);
             }
         }
     }
 
-    fn block(&mut self, desk: &Desk, block: &Block, printed: &mut BTreeMap<String, String>) {
-        let slow = std::env::var_os(SLOW).is_some();
+    fn run_block(&mut self, checkout: &Checkout, block: &CodeBlock, printed: &mut BTreeMap<String, String>) {
+        let slow = std::env::var_os(SLOW_VARIABLE).is_some();
         let is_run = match block.mark {
-            Mark::None => true,
-            Mark::NotRun => false,
-            Mark::Slow => slow,
-            Mark::Fuse => can_mount(),
+            BlockMark::None => true,
+            BlockMark::NotRun => false,
+            BlockMark::Slow => slow,
+            BlockMark::Fuse => can_mount(),
         };
         for command in commands(block) {
-            if block.mark == Mark::Slow && !command.contains("minute") {
+            if block.mark == BlockMark::Slow && !command.contains("minute") {
                 self.complaints.push(format!(
                     "{}: readers are not told that this takes minutes: {command}",
-                    block.place
+                    block.location
                 ));
             }
             if !is_run || !has_programs(&command) {
-                self.left.push(format!("{} ({:?}): {command}", block.place, block.mark));
-            } else if let Some(out) = self.run(desk, &block.place, &command) {
-                let plain = command.split(" #").next().unwrap_or_default().trim().to_owned();
-                printed.insert(plain, out);
+                self.skipped.push(format!("{} ({:?}): {command}", block.location, block.mark));
+            } else if let Some(out) = self.run(checkout, &block.location, &command) {
+                let without_comment = command.split(" #").next().unwrap_or_default().trim().to_owned();
+                printed.insert(without_comment, out);
             }
         }
     }
 
     /// Runs a command and returns its output; a failure is recorded.
-    fn run(&mut self, desk: &Desk, place: &str, command: &str) -> Option<String> {
+    fn run(&mut self, checkout: &Checkout, location: &str, command: &str) -> Option<String> {
         let begin = Instant::now();
-        let output = desk.run(command);
+        let output = checkout.run(command);
         self.slowest.push((begin.elapsed(), command.to_owned()));
         self.run += 1;
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
@@ -333,18 +335,18 @@ impl Account {
         if code == Some(0) || (code == Some(130) && command.contains("mount")) {
             return Some(text(&output.stdout));
         }
-        self.complaints.push(format!("{place}: {command}\n{:?}\n{}", output.status, text(&output.stderr)));
+        self.complaints.push(format!("{location}: {command}\n{:?}\n{}", output.status, text(&output.stderr)));
         None
     }
 
     /// Checks that the printed lines contain these lines in this order.
-    fn compare(&mut self, block: &Block, printed: &str, lines: &[String]) {
-        let mut there = printed.lines().map(str::trim_end);
+    fn compare(&mut self, block: &CodeBlock, printed: &str, lines: &[String]) {
+        let mut printed_lines = printed.lines().map(str::trim_end);
         for line in lines.iter().map(|line| line.trim_end()) {
-            if !there.any(|other| other == line) {
+            if !printed_lines.any(|other| other == line) {
                 self.complaints.push(format!(
                     "{}: it is not, or not here, printed:\n{line}\nin\n{printed}",
-                    block.place
+                    block.location
                 ));
                 return;
             }
@@ -355,9 +357,9 @@ impl Account {
 #[test]
 fn every_command_of_the_documents_runs() {
     let all = documents().into_iter().map(|(name, text)| blocks(&name, &text));
-    let account = Account::of(all.collect());
-    assert!(account.run >= 40, "only {} commands were found", account.run);
-    account.tell();
+    let summary = RunSummary::run_documents(all.collect());
+    assert!(summary.run >= 40, "only {} commands were found", summary.run);
+    summary.print_and_check();
 }
 
 #[test]
@@ -366,37 +368,37 @@ fn every_command_in_the_heads_of_scenarios_runs() {
     let all = documents();
     let in_documents: BTreeSet<String> =
         all.iter().flat_map(|(name, text)| blocks(name, text)).flat_map(|block| commands(&block)).collect();
-    let head = |mut block: Block| {
+    let blocks_of_head = |mut block: CodeBlock| {
         block.lines.retain(|line| !in_documents.contains(line));
         // A command whose comment mentions minutes is slow.
         let (slow, quick) = block.lines.iter().cloned().partition(|line| line.contains("minute"));
-        let of = |mark, lines| Block {
-            place: block.place.clone(),
+        let of = |mark, lines| CodeBlock {
+            location: block.location.clone(),
             mark,
-            part_of: None,
+            printed_by: None,
             language: "sh".into(),
             lines,
         };
-        vec![of(Mark::None, quick), of(Mark::Slow, slow)]
+        vec![of(BlockMark::None, quick), of(BlockMark::Slow, slow)]
     };
-    let account = Account::of(heads().into_iter().map(head).collect());
-    assert!(account.run >= 20, "only {} commands were found", account.run);
-    account.tell();
+    let summary = RunSummary::run_documents(scenario_heads().into_iter().map(blocks_of_head).collect());
+    assert!(summary.run >= 20, "only {} commands were found", summary.run);
+    summary.print_and_check();
 }
 
 #[test]
-fn make_has_what_the_documents_make() {
+fn makefile_has_documented_targets() {
     let makefile = std::fs::read_to_string(repository().join("Makefile")).expect("a Makefile");
-    let mut seen = 0;
+    let mut targets_found = 0;
     for (name, text) in documents() {
         for command in blocks(&name, &text).iter().flat_map(commands) {
             let Some(rest) = command.strip_prefix("make ") else { continue };
             let targets = rest.split_whitespace().take_while(|word| !word.contains('=') && *word != "#");
             for target in targets {
                 assert!(makefile.contains(&format!("\n{target}:")), "{name}: make {target}");
-                seen += 1;
+                targets_found += 1;
             }
         }
     }
-    assert!(seen >= 2);
+    assert!(targets_found >= 2);
 }

@@ -44,7 +44,7 @@ fn reports_are_shown() {
 
 /// Checks the figures in JSON: 3,504 TB are 1.92 TB once a day for five years.
 #[test]
-fn figures_of_a_data_sheet_agree_with_each_other() {
+fn data_sheet_figures_are_consistent() {
     let by_tbw = json(SHEET);
     let by_dwpd = json(&SHEET.replace("--tbw 3504", "--dwpd 1"));
     assert_eq!(by_tbw["rating"], by_dwpd["rating"]);
@@ -55,10 +55,10 @@ fn figures_of_a_data_sheet_agree_with_each_other() {
 
 /// Reads reports from standard input, and the OCP log from a separate file.
 #[test]
-fn reports_come_from_standard_input_and_in_parts() {
-    let whole = std::fs::read_to_string(repository().join("docs/samples/nvme-june.json")).unwrap();
+fn reports_are_read_from_standard_input_and_separate_files() {
+    let full_report = std::fs::read_to_string(repository().join("docs/samples/nvme-june.json")).unwrap();
     let parts: Vec<Value> =
-        serde_json::Deserializer::from_str(&whole).into_iter().collect::<Result<_, _>>().unwrap();
+        serde_json::Deserializer::from_str(&full_report).into_iter().collect::<Result<_, _>>().unwrap();
     let directory = tempfile::tempdir().unwrap();
     let file = |name: &str, value: &Value| {
         let path = directory.path().join(name);
@@ -73,7 +73,7 @@ fn reports_come_from_standard_input_and_in_parts() {
     );
     let mut command =
         crate::common::wearwell(&["drive", "--smart", "-", "--format", "json", "--pages-per-block", "4"]);
-    let output = command.write_stdin(whole).output().unwrap();
+    let output = command.write_stdin(full_report).output().unwrap();
     let read: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(read, json("--smart docs/samples/nvme-june.json --pages-per-block 4"));
     assert!(drive("--smart - --smart -", 2).1.contains("can be read once only"));
@@ -105,7 +105,7 @@ fn written_scenario_runs() {
 /// Simulates a drive with the spare space that explains the measured write amplification: greedy cleaning reproduces
 /// the measured value.
 #[test]
-fn a_calibrated_scenario_has_the_write_amplification_seen() {
+fn calibrated_scenario_reproduces_measured_write_amplification() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("seen.toml").display().to_string();
     let report = "--smart docs/samples/sata.json --cells slc --pages-per-block 64";
@@ -141,7 +141,7 @@ fn trace_gives_host_writes_per_day() {
 }
 
 #[test]
-fn contradictions_and_nonsense_are_refused() {
+fn contradictory_and_invalid_options_are_refused() {
     let directory = tempfile::tempdir().unwrap();
     let file = |name: &str, text: &str| {
         std::fs::write(directory.path().join(name), text).unwrap();
@@ -175,15 +175,15 @@ fn contradictions_and_nonsense_are_refused() {
         let (out, err) = drive(arguments, code);
         assert_eq!(out, "", "{arguments}");
         let err = err.replace(&format!("{}/", directory.path().display()), "");
-        let told = err.split("\n\n").next().unwrap().trim_end();
-        shown += &format!("{told}\n");
+        let message = err.split("\n\n").next().unwrap().trim_end();
+        shown += &format!("{message}\n");
     }
     insta::assert_snapshot!("refusals", shown);
 }
 
 /// Runs every command of the page in order, as a reader would, and then removes the written files.
 #[test]
-fn commands_of_the_page_run() {
+fn documented_commands_run() {
     let page = std::fs::read_to_string(repository().join("docs/drive.md")).unwrap();
     let directory = tempfile::tempdir().unwrap();
     for entry in ["docs", "scenarios", "traces"] {

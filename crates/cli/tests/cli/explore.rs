@@ -9,13 +9,13 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// The running command and its address; ended when dropped.
-struct Served {
+struct ServedPage {
     process: Child,
     address: String,
 }
 
-impl Served {
-    fn of(arguments: &[&str]) -> Self {
+impl ServedPage {
+    fn start(arguments: &[&str]) -> Self {
         let mut command = Command::new(assert_cmd::cargo::cargo_bin("wearwell"));
         command.current_dir(repository()).arg("explore").args(arguments).stdout(Stdio::piped());
         let mut process = command.spawn().expect("the command runs");
@@ -23,7 +23,7 @@ impl Served {
         BufReader::new(process.stdout.as_mut().expect("it is piped")).read_line(&mut line).expect("a line");
         let (_, rest) = line.split_once("http://").expect("an address");
         let address = rest.split('/').next().expect("a host").to_owned();
-        Served { process, address }
+        ServedPage { process, address }
     }
 
     /// Sends the bytes of a request; returns the answer's status and body.
@@ -46,7 +46,7 @@ impl Served {
         self.send(format!("{head}\r\n\r\n{body}").as_bytes())
     }
 
-    fn ask(&self, path: &str, question: &Value) -> Value {
+    fn post_json(&self, path: &str, question: &Value) -> Value {
         let (status, body) = self.post(path, &question.to_string());
         assert_eq!(status, 200, "{path} {question}: {body}");
         serde_json::from_str(&body).expect("JSON")
@@ -56,7 +56,7 @@ impl Served {
     fn finished(&self, numbers: &[u64]) -> Vec<Value> {
         let end = Instant::now() + Duration::from_secs(300);
         loop {
-            let states = self.ask("/api/simulations/states", &json!(numbers));
+            let states = self.post_json("/api/simulations/states", &json!(numbers));
             let of = |number: &u64| states["simulations"][number.to_string()].clone();
             let states: Vec<Value> = numbers.iter().map(of).collect();
             if states.iter().all(|state| !["waiting", "running"].contains(&state["state"].as_str().unwrap()))
@@ -69,24 +69,25 @@ impl Served {
     }
 }
 
-impl Drop for Served {
+impl Drop for ServedPage {
     fn drop(&mut self) {
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
 }
 
-/// Checks that the page agrees with the commands: theory with `theory --scenario`, a simulation with `run`; the offered scenario runs.
+/// Checks that the page agrees with the commands: theory with `theory --scenario`, a simulation with `run`; the offered
+/// scenario runs.
 #[test]
-fn the_page_answers_as_the_commands_do() {
+fn page_agrees_with_commands() {
     let (folder, scenario) = small();
-    let served = Served::of(&[&scenario]);
+    let served = ServedPage::start(&[&scenario]);
     let question = json!({
         "settings": [["ftl.victim.policy", "d_choices"], ["ftl.victim.choices", 5]],
         "along": { "key": "device.spare_factor", "values": [0.1, 0.3] },
     });
-    let theory = served.ask("/api/theory", &question);
-    let started = served.ask("/api/simulations", &question);
+    let theory = served.post_json("/api/theory", &question);
+    let started = served.post_json("/api/simulations", &question);
     let number = |at: usize| started["simulations"][at]["number"].as_u64().unwrap();
     let simulated = served.finished(&[number(0), number(1)]);
     for (at, spare) in ["0.1", "0.3"].into_iter().enumerate() {
@@ -123,27 +124,27 @@ fn the_page_answers_as_the_commands_do() {
 
 #[test]
 fn scenario_without_theory_is_reported_and_can_be_simulated() {
-    let served = Served::of(&["--capacity", "128 MiB", "--set", "measure.max_warm_up=4.0"]);
+    let served = ServedPage::start(&["--capacity", "128 MiB", "--set", "measure.max_warm_up=4.0"]);
     let question = json!({ "settings": [["ftl", "fast"]] });
-    let point = &served.ask("/api/theory", &question)["points"][0];
+    let point = &served.post_json("/api/theory", &question)["points"][0];
     assert!(point["refused"].as_str().unwrap().contains("no model applies"), "{point}");
-    let started = served.ask("/api/simulations", &question);
+    let started = served.post_json("/api/simulations", &question);
     let state = &served.finished(&[started["simulations"][0]["number"].as_u64().unwrap()])[0];
     assert!(state["write_amplification"].as_f64().unwrap() > 1.0, "{state}");
 }
 
 #[test]
 fn stopped_simulations_end() {
-    let served = Served::of(&["--threads", "1", "--capacity", "64 GiB"]);
+    let served = ServedPage::start(&["--threads", "1", "--capacity", "64 GiB"]);
     let along = json!({ "key": "seed", "values": [1, 2, 3] });
-    let started = served.ask("/api/simulations", &json!({ "settings": [], "along": along }));
+    let started = served.post_json("/api/simulations", &json!({ "settings": [], "along": along }));
     let numbers: Vec<u64> = started["simulations"]
         .as_array()
         .unwrap()
         .iter()
         .map(|one| one["number"].as_u64().unwrap())
         .collect();
-    served.ask("/api/simulations/stop", &json!({}));
+    served.post_json("/api/simulations/stop", &json!({}));
     assert!(served.finished(&numbers).iter().all(|state| state["state"] == "stopped"));
 }
 
@@ -151,10 +152,10 @@ fn stopped_simulations_end() {
 #[test]
 fn hostile_requests_are_refused() {
     let (_folder, scenario) = small();
-    let served = Served::of(&[&scenario]);
+    let served = ServedPage::start(&[&scenario]);
     let refused = |path: &str, body: &str, status: u16, word: &str| {
-        let (got, text) = served.post(path, body);
-        assert!(got == status && text.contains(word), "{path} {body}: {got} {text}");
+        let (answer_status, text) = served.post(path, body);
+        assert!(answer_status == status && text.contains(word), "{path} {body}: {answer_status} {text}");
     };
     let theory = "/api/theory";
     refused("/api/scenario", r#"{"settings":[["trace.path","/etc/passwd"]]}"#, 422, "no control");
@@ -175,7 +176,7 @@ fn hostile_requests_are_refused() {
     refused(theory, &" ".repeat(100_000), 413, "");
     refused("/api/nothing", "{}", 404, "");
     refused("/api/simulations/states", "[1e99]", 422, "");
-    assert_eq!(served.ask("/api/simulations/states", &json!([7])), json!({ "simulations": {} }));
+    assert_eq!(served.post_json("/api/simulations/states", &json!([7])), json!({ "simulations": {} }));
     for head in ["host: evil.example", "host: 127.0.0.1:1", "x: y", "host: {}\r\norigin: http://evil.example"]
     {
         let head = head.replace("{}", &served.address);
@@ -186,18 +187,18 @@ fn hostile_requests_are_refused() {
     for bytes in [&b"POST /api/theory HTTP/1.1\r\nhost:"[..], b"\0\xff\r\n\r\n", b""] {
         TcpStream::connect(&served.address).unwrap().write_all(bytes).unwrap();
     }
-    assert_eq!(served.ask(theory, &json!({ "settings": [] }))["points"].as_array().unwrap().len(), 1);
+    assert_eq!(served.post_json(theory, &json!({ "settings": [] }))["points"].as_array().unwrap().len(), 1);
 }
 
 #[test]
-fn unusable_port_threads_and_scenario_are_refused() {
+fn unusable_port_thread_count_and_scenario_are_refused() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port().to_string();
-    let (_, told) = outcome(&["explore", "--port", &port], 1);
-    assert!(told.contains(&format!("port {port}")), "{told}");
+    let (_, stderr) = outcome(&["explore", "--port", &port], 1);
+    assert!(stderr.contains(&format!("port {port}")), "{stderr}");
     for (option, value) in [("--port", "65536"), ("--port", "x"), ("--threads", "0"), ("--threads", "x")] {
-        let (_, told) = outcome(&["explore", option, value], 2);
-        assert!(told.contains(option), "{option} {value}: {told}");
+        let (_, stderr) = outcome(&["explore", option, value], 2);
+        assert!(stderr.contains(option), "{option} {value}: {stderr}");
     }
     assert!(outcome(&["explore", "no.toml"], 2).1.contains("no.toml"));
 }
@@ -231,7 +232,7 @@ const use = async () => {
 "##;
 
 #[test]
-fn a_browser_drags_and_simulates() {
-    let served = Served::of(&["--capacity", "32 MiB", "--set", "measure.drive_writes=1.0"]);
-    browser::use_page(&served.address, USER);
+fn browser_moves_sliders_and_simulates() {
+    let served = ServedPage::start(&["--capacity", "32 MiB", "--set", "measure.drive_writes=1.0"]);
+    browser::run_user_script(&served.address, USER);
 }

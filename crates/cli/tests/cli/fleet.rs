@@ -41,7 +41,7 @@ fn small() -> (tempfile::TempDir, String) {
 }
 
 #[test]
-fn a_fleet_is_shown() {
+fn fleet_tables_match_the_snapshot() {
     let (_directory, path) = small();
     insta::assert_snapshot!("fleet", outcome(&["fleet", &path], 0).0);
     let (text, _) = outcome(&["fleet", &path, "--format", "json"], 0);
@@ -71,13 +71,13 @@ fn every_table_has_rows() {
 }
 
 #[test]
-fn some_drives_are_simulated() {
+fn check_simulates_some_drives() {
     let (_directory, path) = small();
     let words =
         ["fleet", &path, "--check", "4", "--check-blocks", "300", "--tolerance", "0.2", "--threads", "2"];
-    let (text, told) = outcome(&[&words[..], &["--workers", "100"]].concat(), 0);
+    let (text, stderr) = outcome(&[&words[..], &["--workers", "100"]].concat(), 0);
     assert!(text.contains("Theory against simulation of 4 drives") && text.contains("trusted"), "{text}");
-    assert!(told.contains("4 runs on 2 threads took") && told.contains("100 workers"), "{told}");
+    assert!(stderr.contains("4 runs on 2 threads took") && stderr.contains("100 workers"), "{stderr}");
     assert_eq!(outcome(&words, 0).0, text);
 }
 
@@ -93,14 +93,14 @@ fn schema_of_fleets_is_complete_and_knows_the_keys_of_the_samples() {
 }
 
 #[test]
-fn refusals_name_what_they_refuse() {
+fn errors_name_the_refused_setting() {
     let (directory, path) = small();
-    let wrong = directory.path().join("wrong.toml");
-    std::fs::write(&wrong, FLEET.replace("price = 100", "prize = 100")).unwrap();
-    let (_, told) = outcome(&["fleet", &wrong.display().to_string()], 2);
-    assert!(told.contains("wrong.toml:8:") && told.contains("unknown field `prize`"), "{told}");
-    std::fs::write(&wrong, FLEET.replace("endurance_cycles", "blocks")).unwrap();
-    assert!(outcome(&["fleet", &wrong.display().to_string()], 2).1.contains("group[0].device"));
+    let invalid = directory.path().join("wrong.toml");
+    std::fs::write(&invalid, FLEET.replace("price = 100", "prize = 100")).unwrap();
+    let (_, stderr) = outcome(&["fleet", &invalid.display().to_string()], 2);
+    assert!(stderr.contains("wrong.toml:8:") && stderr.contains("unknown field `prize`"), "{stderr}");
+    std::fs::write(&invalid, FLEET.replace("endurance_cycles", "blocks")).unwrap();
+    assert!(outcome(&["fleet", &invalid.display().to_string()], 2).1.contains("group[0].device"));
     for (words, expected) in [
         (&["fleet"][..], "<FLEET>"),
         (&["fleet", "no-such.toml"], "no-such.toml"),
@@ -108,7 +108,7 @@ fn refusals_name_what_they_refuse() {
         (&["fleet", &path, "--check", "0"], "--check"),
         (&["fleet", &path, "--output", &path], "would be written over"),
     ] {
-        let (_, told) = outcome(words, 2);
-        assert!(told.contains(expected), "{words:?}: {told}");
+        let (_, stderr) = outcome(words, 2);
+        assert!(stderr.contains(expected), "{words:?}: {stderr}");
     }
 }

@@ -7,7 +7,7 @@ use wearwell_workload::WORKLOADS;
 
 #[test]
 fn every_scenario_is_valid_and_names_its_schema() {
-    let mut seen = 0;
+    let mut scenario_count = 0;
     for entry in std::fs::read_dir(repository().join("scenarios")).unwrap() {
         let path = entry.unwrap().path();
         let text = std::fs::read_to_string(&path).unwrap();
@@ -15,12 +15,12 @@ fn every_scenario_is_valid_and_names_its_schema() {
         let (resolved, _) = outcome(&["scenario", "check", &path.display().to_string()], 0);
         // The output of `check` is itself a valid scenario.
         let directory = tempfile::tempdir().unwrap();
-        let again = directory.path().join("again.toml");
-        std::fs::write(&again, &resolved).unwrap();
-        assert_eq!(outcome(&["scenario", "check", &again.display().to_string()], 0).0, resolved);
-        seen += 1;
+        let copy = directory.path().join("again.toml");
+        std::fs::write(&copy, &resolved).unwrap();
+        assert_eq!(outcome(&["scenario", "check", &copy.display().to_string()], 0).0, resolved);
+        scenario_count += 1;
     }
-    assert!(seen >= 6);
+    assert!(scenario_count >= 6);
 }
 
 #[test]
@@ -32,7 +32,7 @@ fn schema_of_scenarios_is_complete_and_knows_the_keys_of_shipped_files() {
 }
 
 #[test]
-fn a_new_scenario_is_the_canonical_one() {
+fn new_scenario_is_canonical() {
     let (text, _) = outcome(&["scenario", "new"], 0);
     assert!(text.starts_with("# The canonical scenario"), "{text}");
     let directory = tempfile::tempdir().unwrap();
@@ -43,7 +43,7 @@ fn a_new_scenario_is_the_canonical_one() {
 }
 
 #[test]
-fn help_teaches() {
+fn help_has_examples() {
     for command in [
         &["--help"][..],
         &["run", "--help"],
@@ -76,7 +76,7 @@ fn lists_name_every_entry_with_help_and_source() {
 }
 
 #[test]
-fn completions_and_manual_pages_are_made() {
+fn completions_and_manual_pages_are_generated() {
     for shell in ["bash", "zsh", "fish"] {
         assert!(outcome(&["completions", shell], 0).0.contains("wearwell"));
     }
@@ -104,7 +104,7 @@ fn without_list(text: &str, title: &str, names: &[&str]) -> String {
 }
 
 #[test]
-fn errors_name_place_key_and_choices() {
+fn errors_name_location_key_and_choices() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("bad.toml");
     let mut shown = String::new();

@@ -11,7 +11,7 @@ fn wearwell(folder: &Path, arguments: &[&str]) -> Output {
     command.current_dir(folder).args(arguments).output().unwrap()
 }
 
-fn said(output: &Output) -> String {
+fn output_text(output: &Output) -> String {
     String::from_utf8_lossy(&[&output.stdout[..], &output.stderr[..]].concat()).into_owned()
 }
 
@@ -34,14 +34,14 @@ fn image_is_inspected_and_checked_after_power_cuts() {
     let at = folder.path();
     std::fs::write(at.join("drive.toml"), DRIVE).unwrap();
     let absent = wearwell(at, &["pull-plug", "drive"]);
-    assert!(absent.status.code() == Some(1) && said(&absent).contains("nobody serves"), "{absent:?}");
+    assert!(absent.status.code() == Some(1) && output_text(&absent).contains("nobody serves"), "{absent:?}");
     let mut server = serve(at, &[]);
     let cut = wearwell(at, &["pull-plug", "drive"]);
-    assert!(cut.status.success() && said(&cut).contains("without reading any"), "{cut:?}");
+    assert!(cut.status.success() && output_text(&cut).contains("without reading any"), "{cut:?}");
     let later = wearwell(at, &["pull-plug", "drive", "--after", "5", "--torn", "--wait", "0"]);
-    assert!(later.status.success() && said(&later).contains("has not come to that"), "{later:?}");
+    assert!(later.status.success() && output_text(&later).contains("has not come to that"), "{later:?}");
     let used = wearwell(at, &["image", "fsck", "drive"]);
-    assert!(used.status.code() == Some(8) && said(&used).contains("in use"), "{used:?}");
+    assert!(used.status.code() == Some(8) && output_text(&used).contains("in use"), "{used:?}");
     server.kill().unwrap();
     server.wait().unwrap();
     let info = wearwell(at, &["image", "info", "drive", "--format", "json"]);
@@ -49,15 +49,18 @@ fn image_is_inspected_and_checked_after_power_cuts() {
     assert_eq!((&info["kept_as"], &info["blocks"]), (&"flash".into(), &96.into()));
     assert!(wearwell(at, &["image", "fsck", "drive"]).status.success());
     assert!(wearwell(at, &["image", "dump", "drive"]).status.success());
-    let beyond = wearwell(at, &["image", "dump", "drive", "--block", "96"]);
-    assert!(beyond.status.code() == Some(1) && said(&beyond).contains("no block 96"), "{beyond:?}");
+    let missing_block = wearwell(at, &["image", "dump", "drive", "--block", "96"]);
+    assert!(
+        missing_block.status.code() == Some(1) && output_text(&missing_block).contains("no block 96"),
+        "{missing_block:?}"
+    );
     let blocks = at.join("drive/blocks");
     let mut bytes = std::fs::read(&blocks).unwrap();
     bytes[64] = 1;
     std::fs::write(&blocks, bytes).unwrap();
     let damaged = wearwell(at, &["image", "fsck", "drive"]);
     assert!(
-        damaged.status.code() == Some(8) && said(&damaged).contains("is damaged: block 0"),
+        damaged.status.code() == Some(8) && output_text(&damaged).contains("is damaged: block 0"),
         "{damaged:?}"
     );
 }
@@ -73,19 +76,25 @@ fn journal_image_is_inspected() {
     server.kill().unwrap();
     server.wait().unwrap();
     for what in ["info", "fsck"] {
-        let looked = wearwell(at, &["image", what, "drive"]);
-        assert!(looked.status.success() && said(&looked).contains("a journal of all requests"), "{looked:?}");
+        let inspected = wearwell(at, &["image", what, "drive"]);
+        assert!(
+            inspected.status.success() && output_text(&inspected).contains("a journal of all requests"),
+            "{inspected:?}"
+        );
     }
-    let other = wearwell(
+    let mismatched = wearwell(
         at,
         &["serve", "drive.toml", "--nbd", "unix:s", "--image", "drive", "--image-form", "flash"],
     );
-    assert!(other.status.code() == Some(2) && said(&other).contains("the other way"), "{other:?}");
+    assert!(
+        mismatched.status.code() == Some(2) && output_text(&mismatched).contains("the other way"),
+        "{mismatched:?}"
+    );
 }
 
 /// Kills a few servers; the script takes the number of kills as an argument.
 #[test]
-fn killed_servers_lose_nothing_that_was_promised() {
+fn killed_servers_lose_no_durable_writes() {
     let script = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../scripts/kill_serve.py");
     let mut command = Command::new("python3");
     command.arg(script).args([
@@ -100,7 +109,7 @@ fn killed_servers_lose_nothing_that_was_promised() {
         command.args(["--folder", "/dev/shm"]);
     }
     match command.args(["log", "gecko", "dftl", "fast", "inline"]).output() {
-        Ok(ended) => assert!(ended.status.success(), "{}", said(&ended)),
+        Ok(ended) => assert!(ended.status.success(), "{}", output_text(&ended)),
         Err(error) => println!("NOT RUN: python3: {error}"),
     }
 }

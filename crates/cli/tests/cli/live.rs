@@ -6,10 +6,10 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 /// A served drive with a control address; ended when dropped.
-struct Served(Child);
+struct ServedDrive(Child);
 
-impl Served {
-    fn at(folder: &Path) -> Self {
+impl ServedDrive {
+    fn start(folder: &Path) -> Self {
         let drive =
             "name = \"mine\"\n[device]\nblocks_per_plane = 96\npages_per_block = 16\nspare_factor = 0.25\n";
         std::fs::write(folder.join("drive.toml"), drive).unwrap();
@@ -23,17 +23,17 @@ impl Served {
             "unix:c.sock",
         ]);
         let mut server = command.stdout(Stdio::piped()).spawn().unwrap();
-        let said = BufReader::new(server.stdout.take().unwrap())
+        let lines = BufReader::new(server.stdout.take().unwrap())
             .lines()
             .take(2)
             .collect::<Result<Vec<_>, _>>()
             .unwrap();
-        assert!(said[1].contains("unix:c.sock"), "{said:?}");
-        Served(server)
+        assert!(lines[1].contains("unix:c.sock"), "{lines:?}");
+        ServedDrive(server)
     }
 }
 
-impl Drop for Served {
+impl Drop for ServedDrive {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
@@ -41,9 +41,9 @@ impl Drop for Served {
 }
 
 #[test]
-fn top_shows_a_drive_once_or_line_by_line() {
+fn top_prints_one_screen_or_json_lines() {
     let folder = tempfile::tempdir().unwrap();
-    let served = Served::at(folder.path());
+    let served = ServedDrive::start(folder.path());
     let address = format!("unix:{}", folder.path().join("c.sock").display());
     let (text, _) = outcome(&["top", &address, "--once", "--interval", "0.25"], 0);
     assert!(text.contains("wearwell top   mine") && text.contains("free of ftl: 96"), "{text}");
@@ -54,15 +54,15 @@ fn top_shows_a_drive_once_or_line_by_line() {
     assert!(outcome(&["top", &address], 2).1.contains("--once or --json"));
     drop(served);
     assert!(outcome(&["top", &address, "--once"], 1).1.contains("wearwell serve --control"));
-    for (what, said) in [("nowhere", "is not there"), ("unix:", "is not there")] {
-        assert!(outcome(&["top", what, "--once"], 2).1.contains(said), "{what}");
+    for (what, problem) in [("nowhere", "is not there"), ("unix:", "is not there")] {
+        assert!(outcome(&["top", what, "--once"], 2).1.contains(problem), "{what}");
     }
     let here = folder.path().to_str().unwrap();
-    let (_, said) = outcome(
+    let (_, stderr) = outcome(
         &["top", here, "--once"],
         if cfg!(all(target_os = "linux", feature = "nvmfs")) { 1 } else { 2 },
     );
-    assert!(said.contains("NVMFS"), "{said}");
+    assert!(stderr.contains("NVMFS"), "{stderr}");
     for interval in ["0", "61", "x"] {
         assert!(outcome(&["top", &address, "--interval", interval], 2).1.contains("--interval"));
     }
@@ -70,13 +70,13 @@ fn top_shows_a_drive_once_or_line_by_line() {
 
 /// Runs `top` in tmux with 80 columns and 24 lines, and checks its display and its keys.
 #[test]
-fn top_draws_in_a_terminal_and_handles_keys() {
+fn top_draws_in_terminal_and_handles_keys() {
     if Command::new("tmux").arg("-V").output().is_err() {
         println!("NOT RUN: top in a terminal, as there is no tmux");
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    let _served = Served::at(folder.path());
+    let _served = ServedDrive::start(folder.path());
     let socket = folder.path().join("tmux").display().to_string();
     let tmux = |arguments: &[&str]| {
         let done =
@@ -91,16 +91,16 @@ fn top_draws_in_a_terminal_and_handles_keys() {
     tmux(&["new-session", "-d", "-x", "80", "-y", "24", "-c", folder, &command]);
     let until = |word: &str| {
         for _ in 0..600 {
-            let seen = tmux(&["capture-pane", "-p"]);
-            if seen.contains(word) {
-                return seen;
+            let screen = tmux(&["capture-pane", "-p"]);
+            if screen.contains(word) {
+                return screen;
             }
             std::thread::sleep(std::time::Duration::from_millis(100));
         }
         panic!("{word} never came; there is\n{}", tmux(&["capture-pane", "-p"]));
     };
-    let seen = until("free of ftl: 96");
-    assert!(seen.contains("q quit") && seen.contains("wearwell top   mine"), "{seen}");
+    let screen = until("free of ftl: 96");
+    assert!(screen.contains("q quit") && screen.contains("wearwell top   mine"), "{screen}");
     tmux(&["send-keys", "p"]);
     until("[paused]");
     tmux(&["send-keys", "s"]);
@@ -111,11 +111,12 @@ fn top_draws_in_a_terminal_and_handles_keys() {
 }
 
 #[test]
-fn the_demonstration_writes_shows_and_advises() {
+fn demonstration_writes_and_prints_effects_and_advice() {
     let folder = tempfile::tempdir().unwrap();
-    let kept = folder.path().join("kept");
-    let kept = kept.to_str().unwrap();
-    let (said, told) = outcome(&["live", "demo", "--client", "own", "--seconds", "3", "--keep", kept], 0);
+    let folder_path = folder.path().join("kept");
+    let kept_folder = folder_path.to_str().unwrap();
+    let (stdout, stderr) =
+        outcome(&["live", "demo", "--client", "own", "--seconds", "3", "--keep", kept_folder], 0);
     for word in [
         "nbd+unix:///",
         "random overwrites of 4 KiB",
@@ -124,12 +125,13 @@ fn the_demonstration_writes_shows_and_advises() {
         "$ wearwell advise",
         "victim",
     ] {
-        assert!(said.contains(word), "{word} in\n{said}\n{told}");
+        assert!(stdout.contains(word), "{word} in\n{stdout}\n{stderr}");
     }
     // The recorded trace can be replayed separately.
-    let (drive, recording) = (format!("{kept}/drive.toml"), format!("{kept}/recording.csv.zst"));
+    let (drive, recording) =
+        (format!("{kept_folder}/drive.toml"), format!("{kept_folder}/recording.csv.zst"));
     let (checked, _) = outcome(&["trace", "check", &recording], 0);
     assert!(checked.contains("wearwell-csv"), "{checked}");
     assert!(std::path::Path::new(&drive).exists());
-    assert!(outcome(&["live", "demo", "--keep", kept], 2).1.contains(kept));
+    assert!(outcome(&["live", "demo", "--keep", kept_folder], 2).1.contains(kept_folder));
 }

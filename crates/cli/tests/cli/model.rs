@@ -8,7 +8,7 @@ fn shown(arguments: &[&str]) -> String {
 }
 
 #[test]
-fn ftls_are_shown_side_by_side() {
+fn ftl_table_matches_the_snapshot() {
     insta::assert_snapshot!("ftl", shown(&[]));
     let few = ["--ftl", "lazyftl,geckoftl", "--capacity", "128 GiB", "--cache-entries", "65536"];
     insta::assert_snapshot!(
@@ -29,13 +29,13 @@ fn json_and_csv_agree() {
     let rows: Vec<Vec<String>> =
         reader.records().map(|row| row.unwrap().iter().map(str::to_owned).collect()).collect();
     for ftl in ftls {
-        let own = |kind: &str, column: usize| -> f64 {
+        let csv_value = |kind: &str, column: usize| -> f64 {
             let rows = rows.iter().filter(|row| ftl["ftl"] == row[0] && row[1] == kind);
             rows.map(|row| row[column].parse::<f64>().unwrap()).sum()
         };
-        assert_eq!(ftl["ram_bytes"].as_f64(), Some(own("ram", 3)));
+        assert_eq!(ftl["ram_bytes"].as_f64(), Some(csv_value("ram", 3)));
         let seconds = ftl["recovery_seconds"].as_f64().unwrap();
-        assert!((own("recovery", 7) / seconds - 1.0).abs() < 1e-12);
+        assert!((csv_value("recovery", 7) / seconds - 1.0).abs() < 1e-12);
         let steps = ftl["recovery"].as_array().unwrap();
         let by_counts: f64 = steps
             .iter()
@@ -51,7 +51,7 @@ fn json_and_csv_agree() {
 
 #[test]
 fn impossible_values_are_refused() {
-    for (option, value, told) in [
+    for (option, value, problem) in [
         ("--ftl", "fastftl", "geckoftl"),
         ("--capacity", "1 KiB", "--capacity"),
         ("--capacity", "many", "many"),
@@ -63,7 +63,7 @@ fn impossible_values_are_refused() {
         ("--cache-entries", "0", "--cache-entries"),
     ] {
         let (out, err) = outcome(&["model", "ftl", option, value], 2);
-        assert!(out.is_empty() && err.contains(told), "{option} {value}: {err}");
+        assert!(out.is_empty() && err.contains(problem), "{option} {value}: {err}");
     }
     assert!(outcome(&["model", "ftl", "--help"], 0).0.contains("Examples:"));
 }

@@ -65,7 +65,7 @@ impl Images {
     }
 
     /// Overwrites bytes of the NVRAM.
-    fn damage(&self, at: u64, bytes: &[u8]) {
+    fn overwrite_nvram(&self, at: u64, bytes: &[u8]) {
         let file = OpenOptions::new().write(true).open(self.path("nvram")).unwrap();
         file.write_all_at(bytes, at).unwrap();
     }
@@ -116,7 +116,7 @@ fn existing_images_are_kept_unless_forced() {
 }
 
 #[test]
-fn several_files_of_nvram_are_one() {
+fn several_nvram_files_form_one_nvram() {
     let directory = tempfile::tempdir_in("/dev/shm").unwrap();
     let path = |name: &str| directory.path().join(name).display().to_string();
     let (a, b, ssd) = (path("a"), path("b"), path("ssd"));
@@ -132,14 +132,14 @@ fn several_files_of_nvram_are_one() {
     }
     let (json, _) = nvmfs("stats", &[&b, &a], &["--json"], 0);
     assert_eq!(serde_json::from_str::<Value>(&json).unwrap()["nvram_bytes"], 8 << 20);
-    for (files, why) in [
+    for (files, problem) in [
         (&[&a][..], "is file 1 of 2 of a set; give all of them"),
         (&[&a, &a], "is given twice"),
         (&[&a, &ssd], "is no file of a set"),
     ] {
         for command in ["fsck", "stats"] {
-            let told = nvmfs(command, files, &[], if command == "fsck" { 8 } else { 1 }).1;
-            assert!(told.contains(why), "{told}");
+            let stderr = nvmfs(command, files, &[], if command == "fsck" { 8 } else { 1 }).1;
+            assert!(stderr.contains(problem), "{stderr}");
         }
     }
     // A failed creation leaves no files.
@@ -158,12 +158,12 @@ fn damage_of_blocks_and_names_is_reported_and_repaired_on_request() {
     ];
     // The checksum of the inode is wrong as well.
     let problems = 2;
-    for (at, bytes, told) in damages {
+    for (at, bytes, problem) in damages {
         let images = Images::new();
-        images.damage(at, bytes);
+        images.overwrite_nvram(at, bytes);
         let before = images.content();
         let (out, err) = images.fsck(&[], 4);
-        assert!(out.contains(told) && err.contains("--repair"), "{out}{err}");
+        assert!(out.contains(problem) && err.contains("--repair"), "{out}{err}");
         assert!(images.content() == before);
         let (out, _) = images.fsck(&["--repair", "--json"], 1);
         let report: Value = serde_json::from_str(&out).unwrap();
@@ -179,7 +179,7 @@ fn damage_of_blocks_and_names_is_reported_and_repaired_on_request() {
 #[test]
 fn changed_bit_is_reported_refused_and_accepted_by_repair() {
     let images = Images::new();
-    images.damage(field(ROOT, MODIFIED), &[0x5a]);
+    images.overwrite_nvram(field(ROOT, MODIFIED), &[0x5a]);
     let (out, _) = images.fsck(&[], 4);
     assert!(out.contains("inode 1: the checksum of its inode is wrong"), "{out}");
     let before = images.content();
@@ -193,22 +193,22 @@ fn changed_bit_is_reported_refused_and_accepted_by_repair() {
 }
 
 #[test]
-fn checksums_of_data_take_nvram_unless_there_are_none() {
+fn data_checksums_use_nvram_unless_disabled() {
     let images = Images::new();
     let pages = |images: &Images| {
         let stats = images.stats();
         (stats["pages"].as_u64().unwrap(), stats["checksums"]["of_data"].as_bool().unwrap())
     };
-    let (with, has) = pages(&images);
+    let (with_checksums, has) = pages(&images);
     images.mkfs(&["--size", "8 MiB", "--ssd-size", "64 MiB", "--force", "--no-data-checksums"], 0);
     let (without, has_none) = pages(&images);
-    assert!(has && !has_none && with < without, "{with} and {without} pages");
+    assert!(has && !has_none && with_checksums < without, "{with_checksums} and {without} pages");
 }
 
 #[test]
-fn uncheckable_images_have_their_own_exit_code() {
+fn uncheckable_images_have_separate_exit_code() {
     let images = Images::new();
-    images.damage(0, &[0; 64]);
+    images.overwrite_nvram(0, &[0; 64]);
     assert!(images.fsck(&[], 8).1.contains("holds no file system"));
     assert!(images.fsck(&["--repair"], 8).1.contains("holds no file system"));
     fs::remove_file(images.path("nvram")).unwrap();
@@ -221,7 +221,7 @@ fn uncheckable_images_have_their_own_exit_code() {
 }
 
 #[test]
-fn a_copy_of_another_mount_is_refused_unless_it_is_all_that_is_left() {
+fn copy_from_other_mount_is_refused_unless_unpaired() {
     let images = Images::new();
     let old = fs::read(images.path("nvram")).unwrap();
     // Like a mount, the repair starts a new epoch of the pair.
@@ -247,7 +247,7 @@ fn a_copy_of_another_mount_is_refused_unless_it_is_all_that_is_left() {
 }
 
 #[test]
-fn snapshots_are_made_listed_and_deleted_where_nothing_is_mounted() {
+fn snapshots_are_created_listed_and_deleted_without_mount() {
     let images = Images::new();
     let snapshot = |what: &str, more: &[&str], code| {
         let (nvram, ssd) =
@@ -323,7 +323,7 @@ fn mounted(images: &Images) -> Option<PathBuf> {
 }
 
 #[test]
-fn a_snapshot_of_a_mount_is_mounted_as_it_was() {
+fn mounted_snapshot_has_content_of_its_creation() {
     let images = Images::new();
     let Some(at) = mounted(&images) else { return };
     let shown = at.display().to_string();
@@ -415,7 +415,7 @@ fn umount_waits_and_sigterm_ends_busy_mount() {
 }
 
 #[test]
-fn mount_and_umount_of_the_system_find_it_by_a_helper() {
+fn system_mount_and_umount_use_the_helper() {
     let images = Images::new();
     let helper = crate::common::repository().join("scripts/system/mount.fuse.nvmfs");
     let (mount, umount) = (images.path("mount.fuse.nvmfs"), images.path("umount.fuse.nvmfs"));
@@ -428,24 +428,24 @@ fn mount_and_umount_of_the_system_find_it_by_a_helper() {
         let mut command = std::process::Command::new(program);
         command.env("WEARWELL", assert_cmd::cargo::cargo_bin("wearwell")).args(arguments);
         // Outputs go to files, because the server keeps them open and a pipe would never end.
-        let told = fs::File::create(images.path("told")).unwrap();
-        let status = command.stdout(std::process::Stdio::null()).stderr(told).status().unwrap();
+        let message_file = fs::File::create(images.path("told")).unwrap();
+        let status = command.stdout(std::process::Stdio::null()).stderr(message_file).status().unwrap();
         (status.success(), fs::read_to_string(images.path("told")).unwrap())
     };
     let (nvram, shown) = (images.path("nvram").display().to_string(), at.display().to_string());
     let options =
         format!("rw,noauto,ssd={},noexec,flush_above=0.7,x-systemd.automount", images.path("ssd").display());
-    let (is_done, told) = run(&mount, &[&nvram, &shown, "-o", "rw"]);
-    assert!(!is_done && told.contains("ssd="), "{told}");
-    let (is_done, told) = run(&mount, &[&nvram, &shown, "-o", &format!("{options},flush_abov=1")]);
-    assert!(!is_done && told.contains("flush_abov"), "{told}");
+    let (is_done, message) = run(&mount, &[&nvram, &shown, "-o", "rw"]);
+    assert!(!is_done && message.contains("ssd="), "{message}");
+    let (is_done, message) = run(&mount, &[&nvram, &shown, "-o", &format!("{options},flush_abov=1")]);
+    assert!(!is_done && message.contains("flush_abov"), "{message}");
     assert_eq!(run(&mount, &[&nvram, &shown, "-f", "-o", &options]), (true, String::new()));
     assert!(outcome(&["nvmfs", "stats", &shown], 1).1.contains("no NVMFS is mounted"));
     if OpenOptions::new().read(true).write(true).open("/dev/fuse").is_err() {
         return eprintln!("skipped: nothing can be mounted here");
     }
-    let (is_done, told) = run(&mount, &[&nvram, &shown, "-n", "-o", &options]);
-    assert!(is_done, "{told}");
+    let (is_done, message) = run(&mount, &[&nvram, &shown, "-n", "-o", &options]);
+    assert!(is_done, "{message}");
     outcome(&["nvmfs", "stats", &shown], 0);
     assert!(
         fs::read_to_string("/proc/mounts")
@@ -474,7 +474,7 @@ fn mount_needs_a_directory_and_failed_mkfs_leaves_nothing() {
 }
 
 #[test]
-fn help_teaches() {
+fn help_has_examples() {
     let (help, _) = outcome(&["nvmfs", "snapshot", "create", "--help"], 0);
     assert!(help.contains("Examples:"), "{help}");
     for command in ["mkfs", "mount", "umount", "fsck", "stats"] {

@@ -78,7 +78,7 @@ fn open(page: &Path) {
 }
 
 #[test]
-fn a_browser_plays_films_of_scenarios() {
+fn browser_plays_films_of_scenarios() {
     let folder = tempfile::tempdir().unwrap();
     let page = folder.path().join("film.html");
     let output = page.to_str().unwrap();
@@ -93,7 +93,7 @@ fn a_browser_plays_films_of_scenarios() {
 }
 
 #[test]
-fn a_browser_plays_lessons() {
+fn browser_plays_lessons() {
     let folder = tempfile::tempdir().unwrap();
     let (list, _) = outcome(&["play", "--list"], 0);
     for lesson in wearwell_play::LESSONS {
@@ -107,11 +107,11 @@ fn a_browser_plays_lessons() {
 #[test]
 fn gifs_and_pictures_have_a_picture_for_each_step() {
     let folder = tempfile::tempdir().unwrap();
-    let place = |name: &str| folder.path().join(name).display().to_string();
+    let path_of = |name: &str| folder.path().join(name).display().to_string();
     let output = assert_cmd::Command::cargo_bin("wearwell")
         .unwrap()
         .current_dir(repository())
-        .args(["play", "--steps", "5", "--output", &place("film.gif")])
+        .args(["play", "--steps", "5", "--output", &path_of("film.gif")])
         .output()
         .unwrap();
     if String::from_utf8_lossy(&output.stderr).contains("there is no font") {
@@ -119,17 +119,17 @@ fn gifs_and_pictures_have_a_picture_for_each_step() {
         return;
     }
     assert!(output.status.success());
-    let gif = std::fs::read(place("film.gif")).unwrap();
+    let gif = std::fs::read(path_of("film.gif")).unwrap();
     assert!(gif.starts_with(b"GIF89a"));
-    outcome(&["play", "--steps", "5", "--output", &place("pictures/")], 0);
-    let mut names: Vec<String> = std::fs::read_dir(place("pictures"))
+    outcome(&["play", "--steps", "5", "--output", &path_of("pictures/")], 0);
+    let mut names: Vec<String> = std::fs::read_dir(path_of("pictures"))
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .collect();
     names.sort();
-    let wanted: Vec<String> = (0..6).map(|step| format!("step-{step:04}.png")).collect();
-    assert_eq!(names, wanted);
-    assert!(std::fs::read(place("pictures/step-0003.png")).unwrap().starts_with(b"\x89PNG"));
+    let expected: Vec<String> = (0..6).map(|step| format!("step-{step:04}.png")).collect();
+    assert_eq!(names, expected);
+    assert!(std::fs::read(path_of("pictures/step-0003.png")).unwrap().starts_with(b"\x89PNG"));
 }
 
 #[test]
@@ -147,8 +147,8 @@ fn unplayable_input_is_refused_with_reason() {
         (&["play", "--steps", "2000", "--output", "film.gif"], "--steps"),
         (&["play"], "--output"),
     ] {
-        let (_, told) = outcome(arguments, 2);
-        assert!(told.contains(words), "{arguments:?}: {told}");
+        let (_, stderr) = outcome(arguments, 2);
+        assert!(stderr.contains(words), "{arguments:?}: {stderr}");
     }
     assert!(!folder.path().join("film.html").exists());
 }

@@ -29,7 +29,7 @@ fn table_shows_ram_reads_and_recovery() {
 }
 
 #[test]
-fn a_sweep_compares_ftls() {
+fn sweep_compares_ftls() {
     let (_directory, scenario) = small();
     let arguments = ["sweep", &scenario, "--vary", "ftl.structure=dftl,gecko,bast", "--format", "csv"];
     let (out, _) = outcome(&[&arguments[..], &SPARE].concat(), 0);
@@ -42,7 +42,7 @@ fn a_sweep_compares_ftls() {
 }
 
 #[test]
-fn power_is_cut_where_it_was_asked_for() {
+fn power_is_cut_at_requested_operations() {
     let (_directory, scenario) = small();
     let power = |more: &[&str]| {
         let arguments = ["power", &scenario, "--set", "ftl=gecko", "--format", "json"];
@@ -59,7 +59,7 @@ fn power_is_cut_where_it_was_asked_for() {
 }
 
 #[test]
-fn a_small_drive_is_cut_everywhere() {
+fn small_drive_is_cut_at_every_operation() {
     let (_directory, scenario) = small();
     let settings = [
         "ftl=fast",

@@ -21,7 +21,7 @@ fn data(page: &str) -> serde_json::Value {
 }
 
 #[test]
-fn a_page_has_the_results_and_needs_nothing_else() {
+fn page_contains_results_and_is_self_contained() {
     let (folder, scenario) = small();
     let [page, both, one] = ["page", "both", "one"].map(|name| folder.path().join(format!("{name}.html")));
     let greedy = run(folder.path(), &scenario, "greedy", &["--report", page.to_str().unwrap()]);
@@ -48,19 +48,20 @@ fn a_page_has_the_results_and_needs_nothing_else() {
 }
 
 #[test]
-fn a_page_is_not_written_over_a_result() {
+fn page_does_not_overwrite_a_result() {
     let (folder, scenario) = small();
     let result = run(folder.path(), &scenario, "result", &[]);
-    let (_, told) = outcome(&["report", &result, "--output", &result], 2);
-    assert!(told.contains("name another file"), "{told}");
-    let (_, told) = outcome(&["run", &scenario, "--report", "page.txt"], 2);
-    assert!(told.contains("page.txt: a report ends in .html"), "{told}");
-    let (_, told) =
+    let (_, stderr) = outcome(&["report", &result, "--output", &result], 2);
+    assert!(stderr.contains("name another file"), "{stderr}");
+    let (_, stderr) = outcome(&["run", &scenario, "--report", "page.txt"], 2);
+    assert!(stderr.contains("page.txt: a report ends in .html"), "{stderr}");
+    let (_, stderr) =
         outcome(&["report", &scenario, "--output", folder.path().join("x.html").to_str().unwrap()], 2);
-    assert!(told.contains("this is no JSON"), "{told}");
+    assert!(stderr.contains("this is no JSON"), "{stderr}");
 }
 
-/// Checks that writes by cause add up to the flash programs in each window, and that the histogram counts all blocks of the drive.
+/// Checks that writes by cause add up to the flash programs in each window, and that the histogram counts all blocks of
+/// the drive.
 #[test]
 fn drawn_figures_add_up() {
     let (folder, scenario) = small();
@@ -159,7 +160,7 @@ fn hostile() -> (tempfile::TempDir, String) {
 }
 
 #[test]
-fn a_browser_draws_every_figure_of_runs() {
+fn browser_draws_every_figure_of_runs() {
     let (folder, scenario) = hostile();
     let counted = run(folder.path(), &scenario, "counted", &[]);
     let timed = run(folder.path(), "scenarios/latency.toml", "timed", &["--set", "measure.drive_writes=0.5"]);
@@ -172,7 +173,7 @@ fn a_browser_draws_every_figure_of_runs() {
 }
 
 #[test]
-fn a_browser_draws_every_figure_of_sweeps() {
+fn browser_draws_every_figure_of_sweeps() {
     let (folder, scenario) = hostile();
     let [one, two, three] = ["one", "two", "three"].map(|name| folder.path().join(format!("{name}.html")));
     let [victims, spares, streams] =
@@ -193,15 +194,15 @@ fn a_browser_draws_every_figure_of_sweeps() {
     let shown = data(&std::fs::read_to_string(&two).unwrap());
     assert_eq!(shown["documents"][0]["data"]["axes"], serde_json::json!(["ftl.victim", "device.load"]));
     assert_eq!(shown["documents"][0]["name"], HOSTILE);
-    let again = folder.path().join("again.html");
-    outcome(&["report", table.to_str().unwrap(), "--output", again.to_str().unwrap()], 0);
-    for page in [&one, &two, &three, &again] {
+    let second_page = folder.path().join("again.html");
+    outcome(&["report", table.to_str().unwrap(), "--output", second_page.to_str().unwrap()], 0);
+    for page in [&one, &two, &three, &second_page] {
         open(page);
     }
 }
 
 #[test]
-fn a_browser_draws_every_figure_of_theory() {
+fn browser_draws_every_figure_of_theory() {
     let (folder, scenario) = hostile();
     let page = folder.path().join("page.html");
     let hot = ["--hot-writes", "0.8", "--hot-space", "0.2"];
@@ -228,7 +229,7 @@ fn a_browser_draws_every_figure_of_theory() {
 }
 
 #[test]
-fn a_browser_draws_every_figure_of_advice_of_limits_and_of_papers() {
+fn browser_draws_every_figure_of_advice_limits_and_papers() {
     let (folder, scenario) = hostile();
     let [advice, saved, again, papers] =
         ["a.html", "a.json", "b.html", "c.html"].map(|name| folder.path().join(name));
@@ -238,9 +239,9 @@ fn a_browser_draws_every_figure_of_advice_of_limits_and_of_papers() {
         ["--quick", "--only", "victim", "--replicas", "2", "--report", advice_path, "--output", saved_path];
     outcome(&[&["advise", &scenario], &options[..]].concat(), 0);
     outcome(&["report", saved_path, "--output", again_path], 0);
-    let beside = folder.path().join("limit.html");
+    let limit_page = folder.path().join("limit.html");
     let options = ["--placements", "single,oracle", "--victims", "fifo", "--quick", "--report"];
-    outcome(&[&["limit", &scenario], &options[..], &[beside.to_str().unwrap()]].concat(), 0);
+    outcome(&[&["limit", &scenario], &options[..], &[limit_page.to_str().unwrap()]].concat(), 0);
     outcome(
         &[
             "report",
@@ -251,23 +252,23 @@ fn a_browser_draws_every_figure_of_advice_of_limits_and_of_papers() {
         ],
         0,
     );
-    for page in [&advice, &again, &papers, &beside] {
+    for page in [&advice, &again, &papers, &limit_page] {
         open(page);
     }
 }
 
 #[test]
-fn every_paper_figure_is_drawn_from_results_that_have_it() {
+fn every_plot_figure_is_drawn_from_results_with_its_data() {
     let (folder, scenario) = hostile();
-    let place = |name: &str| folder.path().join(name).display().to_string();
+    let path_of = |name: &str| folder.path().join(name).display().to_string();
     let counted = run(folder.path(), &scenario, "counted", &[]);
     let timed = run(folder.path(), "scenarios/latency.toml", "timed", &["--set", "measure.drive_writes=0.5"]);
-    let (table, path) = (place("table.json"), place("path.json"));
+    let (table, path) = (path_of("table.json"), path_of("path.json"));
     let axes = ["--vary", "ftl.victim=greedy,fifo", "--vary", "device.load=0.7,0.8"];
     outcome(&[&["sweep", &scenario, "--output", &table], &axes[..]].concat(), 0);
     let (answer, _) = outcome(&["theory", "transient", "--points", "5", "--format", "json"], 0);
     std::fs::write(&path, answer).unwrap();
-    let limit = place("limit.json");
+    let limit = path_of("limit.json");
     let few = ["--quick", "--placements", "double", "--victims", "fifo", "--output", &limit];
     outcome(&[&["limit", &scenario][..], &few].concat(), 0);
     for (result, figures) in [
@@ -278,28 +279,28 @@ fn every_paper_figure_is_drawn_from_results_that_have_it() {
         (&limit, &["limit"]),
     ] {
         for figure in figures {
-            let svg = place("figure.svg");
+            let svg = path_of("figure.svg");
             outcome(&["plot", result, "--figure", figure, "--output", &svg], 0);
             let text = std::fs::read_to_string(&svg).unwrap();
             assert!(text.starts_with("<svg") && text.trim_end().ends_with("</svg>"), "{figure}");
             assert!(text.matches("<circle").count() + text.matches("<rect").count() > 2, "{figure}");
         }
     }
-    let (_, told) = outcome(&["plot", &table, "--figure", "course", "--output", &place("x.svg")], 2);
+    let (_, stderr) = outcome(&["plot", &table, "--figure", "course", "--output", &path_of("x.svg")], 2);
     assert!(
-        told.contains(
+        stderr.contains(
             "table.json: there is nothing in it for the figure `course`; it has data for points, map"
         ),
-        "{told}"
+        "{stderr}"
     );
-    let (_, told) = outcome(&["plot", &table, "--figure", "curse", "--output", &place("x.svg")], 2);
-    assert!(told.contains("course, causes"), "{told}");
-    let (_, told) = outcome(&["plot", &table, "--figure", "map", "--output", &place("x.gif")], 2);
-    assert!(told.contains("x.gif: a figure ends in .svg, .pdf or .png"), "{told}");
+    let (_, stderr) = outcome(&["plot", &table, "--figure", "curse", "--output", &path_of("x.svg")], 2);
+    assert!(stderr.contains("course, causes"), "{stderr}");
+    let (_, stderr) = outcome(&["plot", &table, "--figure", "map", "--output", &path_of("x.gif")], 2);
+    assert!(stderr.contains("x.gif: a figure ends in .svg, .pdf or .png"), "{stderr}");
 }
 
 #[test]
-fn files_that_are_no_results_are_refused_by_name() {
+fn non_result_files_are_refused_by_name() {
     let folder = tempfile::tempdir().unwrap();
     let page = folder.path().join("page.html").display().to_string();
     for (name, text, expected) in [
@@ -325,10 +326,10 @@ fn files_that_are_no_results_are_refused_by_name() {
     ] {
         let path = folder.path().join(name).display().to_string();
         std::fs::write(&path, text).unwrap();
-        let (_, told) = outcome(&["report", &path, "--output", &page], 2);
-        assert!(told.contains(&path) && told.contains(expected), "{told}");
+        let (_, stderr) = outcome(&["report", &path, "--output", &page], 2);
+        assert!(stderr.contains(&path) && stderr.contains(expected), "{stderr}");
     }
-    let (_, told) = outcome(&["report", folder.path().to_str().unwrap(), "--output", &page], 2);
-    assert!(told.contains("no item.json"), "{told}");
+    let (_, stderr) = outcome(&["report", folder.path().to_str().unwrap(), "--output", &page], 2);
+    assert!(stderr.contains("no item.json"), "{stderr}");
     assert!(!Path::new(&page).exists());
 }

@@ -36,7 +36,7 @@ fn every_item_is_listed_with_its_paper_and_verdict() {
 }
 
 #[test]
-fn an_item_leaves_data_verdict_and_page_and_is_not_run_again() {
+fn finished_item_has_data_verdict_and_page_and_is_not_repeated() {
     let folder = tempfile::tempdir().unwrap();
     let (table, _) = reproduce(&[CHEAP, "--quick"], folder.path(), 0);
     assert!(table.contains(&format!("{CHEAP}: ")) && table.contains("README.md"), "{table}");
@@ -56,12 +56,12 @@ fn an_item_leaves_data_verdict_and_page_and_is_not_run_again() {
     reproduce(&[CHEAP, "--quick", "--again"], folder.path(), 0);
     assert!(modified(&data) > before);
 
-    let (judged, _) = reproduce(&[CHEAP, "--judge"], folder.path(), 0);
-    assert_eq!(judged, table);
+    let (rejudged, _) = reproduce(&[CHEAP, "--judge"], folder.path(), 0);
+    assert_eq!(rejudged, table);
 }
 
 #[test]
-fn failed_item_does_not_stop_the_others() {
+fn failed_item_does_not_stop_other_items() {
     let folder = tempfile::tempdir().unwrap();
     let arguments = ["reproduce", TRACES, CHEAP, "--quick", "--output", folder.path().to_str().unwrap()];
     let output = wearwell(&arguments).env_remove("WEARWELL_TRACES").output().unwrap();
@@ -86,7 +86,7 @@ fn items_with_missing_programs_are_skipped_with_a_message() {
 
 /// Plays a job as inside the virtual machine of a timed measurement.
 #[test]
-fn job_is_played_in_a_directory_and_reports_its_counts() {
+fn job_is_replayed_in_a_directory_and_reports_counts() {
     let folder = tempfile::tempdir().unwrap();
     let job = folder.path().join("job.toml");
     let text = "capacity_bytes = 4194304\nseed = 1\nmain_bytes = 65536\n[workload]\nkind = \"fio\"\nutilisation = 0.5\n";
@@ -103,7 +103,7 @@ fn job_is_played_in_a_directory_and_reports_its_counts() {
 }
 
 #[test]
-fn a_folder_that_cannot_be_written_is_named() {
+fn unwritable_folder_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let taken = folder.path().join("taken");
     std::fs::write(&taken, "a file").unwrap();
@@ -121,12 +121,12 @@ fn impossible_items_are_reported_and_others_run() {
     let folder = tempfile::tempdir().unwrap();
     let (table, _) = reproduce(&[CHEAP, "cagc/prototype", "--quick"], folder.path(), 0);
     assert!(table.contains("cagc/prototype: impossible here: "), "{table}");
-    let (judged, _) = reproduce(&[CHEAP, "cagc/table-1", "--judge"], folder.path(), 0);
-    assert!(judged.contains("cagc/table-1: no data\n"), "{judged}");
+    let (rejudged, _) = reproduce(&[CHEAP, "cagc/table-1", "--judge"], folder.path(), 0);
+    assert!(rejudged.contains("cagc/table-1: no data\n"), "{rejudged}");
 }
 
 #[test]
-fn unknown_names_are_refused_with_existing_ones() {
+fn unknown_names_are_refused_with_valid_names() {
     let folder = tempfile::tempdir().unwrap();
     let error = |arguments: &[&str]| reproduce(arguments, folder.path(), 2).1;
     assert!(error(&["cagc/figure-99"]).contains("it has table-1, "));
@@ -136,11 +136,11 @@ fn unknown_names_are_refused_with_existing_ones() {
     assert!(error(&[CHEAP, "--assume", "cagc/erase=3"]).contains("cagc/erase-us"));
     assert!(error(&["--vary-assumptions"]).contains("name items"));
     assert!(error(&["cagc/traces"]).contains("cagc/traces: impossible here: "));
-    let wrong = error(&["hot_cold/table-1", "--set", "swept=12"]);
+    let invalid = error(&["hot_cold/table-1", "--set", "swept=12"]);
     assert!(
-        wrong.contains("hot_cold/table-1: settings: unknown field `swept`, expected `runs` or `length`"),
-        "{wrong}"
+        invalid.contains("hot_cold/table-1: settings: unknown field `swept`, expected `runs` or `length`"),
+        "{invalid}"
     );
-    assert_eq!(wrong.matches("hot_cold/table-1").count(), 1, "{wrong}");
+    assert_eq!(invalid.matches("hot_cold/table-1").count(), 1, "{invalid}");
     assert!(std::fs::read_dir(folder.path()).unwrap().next().is_none(), "a refusal leaves nothing behind");
 }

@@ -9,7 +9,7 @@ fn without_performance(mut result: Value) -> Value {
 }
 
 #[test]
-fn a_result_repeats_itself_bit_for_bit() {
+fn repeated_run_is_bitwise_equal() {
     let (directory, scenario) = small();
     let [first, second] = ["first.json", "second.json"].map(|name| directory.path().join(name));
     let (first_name, second_name) = (first.display().to_string(), second.display().to_string());
@@ -22,7 +22,7 @@ fn a_result_repeats_itself_bit_for_bit() {
 }
 
 #[test]
-fn another_seed_gives_another_draw() {
+fn other_seed_gives_other_final_draw() {
     let (_directory, scenario) = small();
     let draw = |seed: &str| {
         let (out, _) = outcome(&["run", &scenario, "--seed", seed, "--format", "json"], 0);
@@ -77,7 +77,7 @@ fn timed_run_shows_response_times_and_deduplication() {
 }
 
 #[test]
-fn csv_has_one_head_and_one_row() {
+fn csv_has_header_and_one_row() {
     let (directory, scenario) = small();
     let (out, _) = outcome(&["run", &scenario, "--format", "csv"], 0);
     let mut reader = csv::Reader::from_reader(out.as_bytes());
@@ -161,12 +161,12 @@ fn trace_path_is_relative_to_scenario_or_working_directory() {
     assert!(from_file["course"]["trace_passes"].as_u64() > Some(0));
     // Repeats the result from another directory.
     std::fs::write(&result_path, from_file.to_string()).unwrap();
-    let (again, _) = outcome(&["run", &result_path.display().to_string(), "--format", "json"], 0);
-    assert_eq!(without_performance(from_file), without_performance(serde_json::from_str(&again).unwrap()));
+    let (repeated, _) = outcome(&["run", &result_path.display().to_string(), "--format", "json"], 0);
+    assert_eq!(without_performance(from_file), without_performance(serde_json::from_str(&repeated).unwrap()));
 }
 
 #[test]
-fn a_bad_line_in_a_trace_is_named_and_nothing_is_written() {
+fn bad_trace_line_is_named_and_nothing_is_written() {
     let (directory, scenario) = small();
     let trace = directory.path().join("trace.csv");
     std::fs::write(&trace, "128166372003061629,host,0,Write,0,4096,0\nnonsense\n").unwrap();
@@ -182,7 +182,7 @@ fn a_bad_line_in_a_trace_is_named_and_nothing_is_written() {
 
 #[cfg(unix)]
 #[test]
-fn an_interrupted_run_ends_with_130_and_leaves_nothing() {
+fn interrupted_run_ends_with_130_and_leaves_no_file() {
     let directory = tempfile::tempdir().unwrap();
     let result = directory.path().join("result.json").display().to_string();
     let binary = assert_cmd::cargo::cargo_bin("wearwell");
@@ -203,7 +203,7 @@ fn an_interrupted_run_ends_with_130_and_leaves_nothing() {
 
 /// Starts the command, sends `signal` after a while, and waits for its end; returns its exit code.
 #[cfg(unix)]
-fn interrupted_by(signal: &str, arguments: &[&str], stdin: std::process::Stdio) -> Option<i32> {
+fn exit_code_after_signal(signal: &str, arguments: &[&str], stdin: std::process::Stdio) -> Option<i32> {
     let mut child = std::process::Command::new(assert_cmd::cargo::cargo_bin("wearwell"))
         .args(arguments)
         .current_dir(crate::common::repository())
@@ -222,16 +222,19 @@ fn interrupted_by(signal: &str, arguments: &[&str], stdin: std::process::Stdio) 
 
 #[cfg(unix)]
 #[test]
-fn blocked_or_endless_command_is_ended_by_a_signal() {
+fn signal_ends_blocked_or_endless_command() {
     let piped = std::process::Stdio::piped;
     let search = ["theory", "double", "--spare-factor", "2e-5"];
-    assert_eq!(interrupted_by("-TERM", &search, std::process::Stdio::null()), Some(130));
+    assert_eq!(exit_code_after_signal("-TERM", &search, std::process::Stdio::null()), Some(130));
     // The pipe stays open without data while the command runs.
-    assert_eq!(interrupted_by("-INT", &["trace", "check", "-", "--trace-format", "msr"], piped()), Some(130));
+    assert_eq!(
+        exit_code_after_signal("-INT", &["trace", "check", "-", "--trace-format", "msr"], piped()),
+        Some(130)
+    );
     let directory = tempfile::tempdir().unwrap();
     let fifo = directory.path().join("scenario.toml");
     assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
-    assert_eq!(interrupted_by("-INT", &["run", &fifo.display().to_string()], piped()), Some(130));
+    assert_eq!(exit_code_after_signal("-INT", &["run", &fifo.display().to_string()], piped()), Some(130));
 }
 
 #[test]
@@ -262,7 +265,7 @@ fn result_does_not_overwrite_an_input() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_full_disk_behind_standard_error_changes_no_exit_code() {
+fn full_disk_behind_stderr_does_not_change_exit_code() {
     let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
     let status = std::process::Command::new(assert_cmd::cargo::cargo_bin("wearwell"))
         .args(["run", "no-such-file.toml"])
@@ -285,8 +288,11 @@ fn results_are_compared_by_settings_and_figures() {
     for part in ["ftl.victim.policy", "greedy", "fifo", "(noise)", "write_amplification", "erases"] {
         assert!(table.contains(part), "no `{part}` in\n{table}");
     }
-    let (same, _) = crate::common::outcome(&["compare", one, one], 0);
-    assert!(same.starts_with("All settings are the same.\nAll figures are the same.\n"), "{same}");
+    let (self_comparison, _) = crate::common::outcome(&["compare", one, one], 0);
+    assert!(
+        self_comparison.starts_with("All settings are the same.\nAll figures are the same.\n"),
+        "{self_comparison}"
+    );
     let (rows, _) = crate::common::outcome(&["compare", one, fifo, "--format", "json"], 0);
     let rows: Vec<serde_json::Value> = serde_json::from_str(&rows).unwrap();
     let amplification = rows.iter().find(|row| row["name"] == "write_amplification").unwrap();

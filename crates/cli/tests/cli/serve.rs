@@ -18,9 +18,9 @@ fn serve(folder: &Path, more: &[&str]) -> (Option<i32>, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_wearwell"));
     command.current_dir(folder).args(["serve", "drive.toml", "--nbd", "unix:s.sock"]).args(more);
     let mut server = command.stdout(Stdio::piped()).spawn().unwrap();
-    let mut said = BufReader::new(server.stdout.take().unwrap());
+    let mut stdout = BufReader::new(server.stdout.take().unwrap());
     let mut line = String::new();
-    said.read_line(&mut line).unwrap();
+    stdout.read_line(&mut line).unwrap();
     assert!(line.contains("nbd+unix:///?socket=s.sock"), "{line}");
     let socket = folder.join("s.sock");
     assert_eq!(socket.metadata().unwrap().permissions().mode() & 0o777, 0o600);
@@ -28,20 +28,20 @@ fn serve(folder: &Path, more: &[&str]) -> (Option<i32>, String) {
     UnixStream::connect(&socket).unwrap().read_exact(&mut greeting).unwrap();
     assert_eq!(&greeting, b"NBDMAGIC");
     Command::new("kill").arg(server.id().to_string()).status().unwrap();
-    said.read_to_string(&mut line).unwrap();
+    stdout.read_to_string(&mut line).unwrap();
     let code = server.wait().unwrap().code();
     assert!(!socket.exists());
     (code, line)
 }
 
 #[test]
-fn a_server_ends_with_a_result_and_keeps_its_image() {
+fn server_ends_with_result_and_keeps_image() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("drive.toml"), DRIVE).unwrap();
     for _ in 0..2 {
         let more = ["--image", "drive", "--output", "result.json", "--report", "page.html"];
-        let (code, said) = serve(folder.path(), &more);
-        assert_eq!(code, Some(0), "{said}");
+        let (code, stderr) = serve(folder.path(), &more);
+        assert_eq!(code, Some(0), "{stderr}");
         let result = std::fs::read_to_string(folder.path().join("result.json")).unwrap();
         assert!(result.contains("\"layers\""), "{result}");
         assert!(folder.path().join("page.html").exists());
@@ -55,9 +55,9 @@ fn serve_with_page(folder: &Path) -> (Child, String) {
     command.current_dir(folder).args(["serve", "drive.toml", "--nbd", "unix:s.sock"]);
     command.args(["--control", "tcp:127.0.0.1:0"]).stdout(Stdio::piped());
     let mut server = command.spawn().unwrap();
-    let mut said = BufReader::new(server.stdout.take().unwrap()).lines();
-    said.next().unwrap().unwrap();
-    let line = said.next().unwrap().unwrap();
+    let mut lines = BufReader::new(server.stdout.take().unwrap()).lines();
+    lines.next().unwrap().unwrap();
+    let line = lines.next().unwrap().unwrap();
     let address = line.split("http://").nth(1).unwrap_or_else(|| panic!("{line}")).trim_end_matches('/');
     (server, address.to_owned())
 }
@@ -113,7 +113,7 @@ const use = async () => {
 "##;
 
 #[test]
-fn a_browser_watches_a_drive() {
+fn browser_shows_drive_activity() {
     let folder = tempfile::tempdir().unwrap();
     let (mut server, address) = serve_with_page(folder.path());
     let is_watched = AtomicBool::new(true);
@@ -132,7 +132,7 @@ fn a_browser_watches_a_drive() {
                 }
             }
         });
-        let used = std::panic::catch_unwind(|| browser::use_page(&address, WATCHER));
+        let used = std::panic::catch_unwind(|| browser::run_user_script(&address, WATCHER));
         is_watched.store(false, Ordering::Relaxed);
         used.unwrap_or_else(|problem| std::panic::resume_unwind(problem));
     });
@@ -144,7 +144,7 @@ fn a_browser_watches_a_drive() {
 fn addresses_of_other_machines_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("drive.toml"), DRIVE).unwrap();
-    for (transports, said) in [
+    for (transports, problem) in [
         (&["--nbd", "tcp:0.0.0.0:0"][..], "--allow-remote"),
         (&["--nbd", "unix:s", "--nbd", "tcp:0.0.0.0:0"], "--nbd tcp:0.0.0.0:0: other machines"),
         (&["--nbd", "there"], "unix:PATH"),
@@ -168,7 +168,7 @@ fn addresses_of_other_machines_are_refused() {
             .output()
             .unwrap();
         assert_eq!(ended.status.code(), Some(2));
-        assert!(String::from_utf8_lossy(&ended.stderr).contains(said), "{ended:?}");
+        assert!(String::from_utf8_lossy(&ended.stderr).contains(problem), "{ended:?}");
     }
 }
 
@@ -187,9 +187,9 @@ fn two_transports_share_one_device() {
     command.current_dir(folder.path()).args(["serve", "drive.toml", "--nbd", "unix:s.sock", "--fuse", "mnt"]);
     command.args(["--output", "result.json"]);
     let mut server = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let mut said = BufReader::new(server.stdout.take().unwrap());
+    let mut stdout = BufReader::new(server.stdout.take().unwrap());
     let mut line = String::new();
-    said.read_line(&mut line).unwrap();
+    stdout.read_line(&mut line).unwrap();
     if line.is_empty() {
         println!("NOT RUN: mounting: {:?}", server.wait_with_output());
         return;

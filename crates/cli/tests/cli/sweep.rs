@@ -13,7 +13,7 @@ fn sweep(arguments: &[&str], code: i32) -> (String, String) {
 }
 
 #[test]
-fn every_combination_is_a_row_whatever_the_threads() {
+fn every_combination_is_a_row_for_any_thread_count() {
     let (one, _) = sweep(&["--threads", "1", "--format", "csv"], 0);
     let (two, _) = sweep(&["--threads", "2", "--format", "csv"], 0);
     assert_eq!(one, two);
@@ -34,7 +34,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-fn stored(folder: &Path) -> usize {
+fn stored_runs(folder: &Path) -> usize {
     wearwell_store::read(folder).unwrap().points.len()
 }
 
@@ -44,67 +44,67 @@ fn finished_runs_are_not_repeated() {
     let [whole, cut] = ["whole", "cut"].map(|name| directory.path().join(name));
     let (whole_name, cut_name) = (whole.display().to_string(), cut.display().to_string());
     sweep(&["--output", &whole_name, "--replicas", "2"], 0);
-    assert_eq!(stored(&whole.join("runs")), 12);
+    assert_eq!(stored_runs(&whole.join("runs")), 12);
     // State after an interruption: some runs, and an incompletely written file.
     sweep(&["--output", &cut_name], 0);
     let some = files(&cut.join("runs"));
     let bytes = std::fs::read(&files(&whole.join("runs"))[0]).unwrap();
-    let half = cut.join("runs").join(files(&whole.join("runs"))[0].file_name().unwrap());
-    std::fs::write(&half, &bytes[..bytes.len() / 3]).unwrap();
-    let (_, said) = sweep(&["--output", &cut_name, "--replicas", "2"], 0);
-    assert!(said.contains("is damaged") && said.contains(&half.display().to_string()), "{said}");
+    let partial = cut.join("runs").join(files(&whole.join("runs"))[0].file_name().unwrap());
+    std::fs::write(&partial, &bytes[..bytes.len() / 3]).unwrap();
+    let (_, stderr) = sweep(&["--output", &cut_name, "--replicas", "2"], 0);
+    assert!(stderr.contains("is damaged") && stderr.contains(&partial.display().to_string()), "{stderr}");
     let table = |directory: &Path| std::fs::read_to_string(directory.join("table.csv")).unwrap();
     assert_eq!(table(&whole), table(&cut));
     assert!(some.iter().all(|file| file.exists()), "what was there stays");
-    assert_eq!(stored(&cut.join("runs")), 12);
+    assert_eq!(stored_runs(&cut.join("runs")), 12);
     assert!(whole.join("table.parquet").exists());
 }
 
 #[test]
-fn finished_runs_are_removed_with_the_last_one() {
+fn complete_sweep_removes_its_runs() {
     let directory = tempfile::tempdir().unwrap();
     let table = directory.path().join("table.json").display().to_string();
     sweep(&["--output", &table], 0);
-    let whole: serde_json::Value = crate::common::json(Path::new(&table));
-    assert_eq!(whole["rows"].as_array().unwrap().len(), 6);
-    assert_eq!(whole["axes"], serde_json::json!(["device.spare_factor", "ftl.victim"]));
-    assert_eq!(whole["scenario"]["name"], "small");
+    let table_rows: serde_json::Value = crate::common::json(Path::new(&table));
+    assert_eq!(table_rows["rows"].as_array().unwrap().len(), 6);
+    assert_eq!(table_rows["axes"], serde_json::json!(["device.spare_factor", "ftl.victim"]));
+    assert_eq!(table_rows["scenario"]["name"], "small");
     assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1);
 }
 
 #[test]
-fn a_table_of_an_earlier_version_is_still_drawn() {
+fn table_of_earlier_version_is_drawn() {
     let directory = tempfile::tempdir().unwrap();
-    let place = |name: &str| directory.path().join(name).display().to_string();
-    sweep(&["--output", &place("new.json")], 0);
-    let whole = crate::common::json(Path::new(&place("new.json")));
-    std::fs::write(place("old.json"), whole["rows"].to_string()).unwrap();
+    let path_of = |name: &str| directory.path().join(name).display().to_string();
+    sweep(&["--output", &path_of("new.json")], 0);
+    let current = crate::common::json(Path::new(&path_of("new.json")));
+    std::fs::write(path_of("old.json"), current["rows"].to_string()).unwrap();
     for figure in ["points", "map"] {
         let drawn = ["new", "old"].map(|name| {
-            let (table, svg) = (place(&format!("{name}.json")), place(&format!("{name}.svg")));
+            let (table, svg) = (path_of(&format!("{name}.json")), path_of(&format!("{name}.svg")));
             outcome(&["plot", &table, "--figure", figure, "--output", &svg], 0);
             std::fs::read_to_string(svg).unwrap()
         });
         assert_eq!(drawn[0], drawn[1], "{figure}");
     }
-    outcome(&["report", &place("old.json"), "--output", &place("old.html")], 0);
-    outcome(&["report", &place("new.json"), "--output", &place("new.html")], 0);
+    outcome(&["report", &path_of("old.json"), "--output", &path_of("old.html")], 0);
+    outcome(&["report", &path_of("new.json"), "--output", &path_of("new.html")], 0);
 }
 
 #[test]
-fn finished_runs_of_another_sweep_stay() {
+fn finished_runs_of_other_sweep_remain() {
     let directory = tempfile::tempdir().unwrap();
     let table = directory.path().join("table.csv").display().to_string();
-    let beside = format!("{table}.runs");
+    let runs_folder = format!("{table}.runs");
     // Finished runs of a larger sweep that was interrupted.
-    sweep(&["--store", &beside, "--replicas", "2"], 0);
-    let (_, said) = sweep(&["--output", &table], 0);
-    assert!(said.contains("it holds 6 finished runs of another study"), "{said}");
-    assert_eq!(stored(Path::new(&beside)), 12);
+    sweep(&["--store", &runs_folder, "--replicas", "2"], 0);
+    let (_, stderr) = sweep(&["--output", &table], 0);
+    assert!(stderr.contains("it holds 6 finished runs of another study"), "{stderr}");
+    assert_eq!(stored_runs(Path::new(&runs_folder)), 12);
 }
 
 #[test]
-fn several_programs_fill_one_store_and_results_shows_it() {
+fn concurrent_programs_fill_one_store_and_results_lists_it() {
     let directory = tempfile::tempdir().unwrap();
     let store = directory.path().join("store").display().to_string();
     std::fs::create_dir(&store).unwrap();
@@ -122,59 +122,60 @@ fn several_programs_fill_one_store_and_results_shows_it() {
     });
     // All three sweeps share one run, because greedy cleaning and a spare factor of 0.2 are the scenario's defaults.
     // The first sweep stored it, and `results` shows it once.
-    let (csv, said) = outcome(&["results", &store, "--format", "csv"], 0);
-    assert_eq!((csv.lines().count(), said.as_str()), (1 + 4, ""), "{csv}");
+    let (csv, stderr) = outcome(&["results", &store, "--format", "csv"], 0);
+    assert_eq!((csv.lines().count(), stderr.as_str()), (1 + 4, ""), "{csv}");
     let (table, _) = outcome(&["results", &store], 0);
     assert!(table.contains("device.spare_factor") && table.contains("fifo"), "{table}");
     let (json, _) = outcome(&["results", &store, "--format", "json"], 0);
     assert_eq!(serde_json::from_str::<serde_json::Value>(&json).unwrap().as_array().unwrap().len(), 4);
     std::fs::write(Path::new(&store).join("points-0.parquet"), "PAR1").unwrap();
-    let (_, said) = outcome(&["results", &store], 0);
-    assert!(said.contains("points-0.parquet: is damaged"), "{said}");
-    let (_, said) = outcome(&["results", directory.path().join("nowhere").to_str().unwrap()], 2);
-    assert!(said.contains("nowhere: there is no such folder"), "{said}");
-    let (_, said) = outcome(&["results", directory.path().to_str().unwrap()], 2);
-    assert!(said.contains("holds no finished runs of version"), "{said}");
+    let (_, stderr) = outcome(&["results", &store], 0);
+    assert!(stderr.contains("points-0.parquet: is damaged"), "{stderr}");
+    let (_, stderr) = outcome(&["results", directory.path().join("nowhere").to_str().unwrap()], 2);
+    assert!(stderr.contains("nowhere: there is no such folder"), "{stderr}");
+    let (_, stderr) = outcome(&["results", directory.path().to_str().unwrap()], 2);
+    assert!(stderr.contains("holds no finished runs of version"), "{stderr}");
 }
 
 /// Returns a sweep whose runs take some tenths of a second each, so that on any machine the whole sweep takes several
 /// times as long as the work that a kill may lose.
-fn long(scenario: &str, store: &str) -> Vec<String> {
+fn slow_sweep(scenario: &str, store: &str) -> Vec<String> {
     let words = ["sweep", scenario, "--vary", "seed=1:24:1", "--store", store, "--threads", "2"];
     let longer = ["--set", "measure.drive_writes=2400", "--format", "csv"];
     words.into_iter().chain(longer).map(str::to_owned).collect()
 }
 
 #[test]
-fn a_killed_sweep_goes_on_where_it_stopped() {
+fn killed_sweep_resumes() {
     let (directory, scenario) = small();
-    let place = |name: &str| directory.path().join(name);
-    let (killed, whole) = (place("killed").display().to_string(), place("whole").display().to_string());
+    let path_of = |name: &str| directory.path().join(name);
+    let (killed, complete) =
+        (path_of("killed").display().to_string(), path_of("whole").display().to_string());
     let mut child = std::process::Command::new(assert_cmd::cargo::cargo_bin("wearwell"))
-        .args(long(&scenario, &killed))
+        .args(slow_sweep(&scenario, &killed))
         .stdout(std::process::Stdio::null())
         .spawn()
         .unwrap();
     let begin = std::time::Instant::now();
-    while files(&place("killed")).is_empty() && begin.elapsed().as_secs() < 120 {
+    while files(&path_of("killed")).is_empty() && begin.elapsed().as_secs() < 120 {
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
     // Sends SIGKILL.
     child.kill().unwrap();
     child.wait().unwrap();
-    let kept = stored(&place("killed"));
-    assert!((1..24).contains(&kept), "{kept} of 24 runs were finished");
-    let before = files(&place("killed"));
-    let words = |store| long(&scenario, store);
+    let stored_before = stored_runs(&path_of("killed"));
+    assert!((1..24).contains(&stored_before), "{stored_before} of 24 runs were finished");
+    let before = files(&path_of("killed"));
+    let words = |store| slow_sweep(&scenario, store);
     let run = |words: Vec<String>| outcome(&words.iter().map(String::as_str).collect::<Vec<_>>(), 0);
-    let (resumed, said) = run(words(&killed));
-    assert_eq!((said.as_str(), resumed), ("", run(words(&whole)).0));
+    let (resumed, stderr) = run(words(&killed));
+    assert_eq!((stderr.as_str(), resumed), ("", run(words(&complete)).0));
     assert!(before.iter().all(|file| file.exists()));
-    assert_eq!(stored(&place("killed")), 24);
+    assert_eq!(stored_runs(&path_of("killed")), 24);
 }
 
 #[test]
-fn full_disk_is_reported_and_stored_runs_stay() {
+fn full_disk_is_reported_and_stored_runs_remain() {
     let (directory, scenario) = small();
     let disk = directory.path().join("disk");
     std::fs::create_dir(&disk).unwrap();
@@ -188,25 +189,25 @@ fn full_disk_is_reported_and_stored_runs_stay() {
         return;
     }
     let store = disk.join("store").display().to_string();
-    let words = long(&scenario, &store);
+    let words = slow_sweep(&scenario, &store);
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    // Leaves room for a few files only.
+    // Leaves free space for a few files only.
     std::fs::write(disk.join("ballast"), vec![0; 150 << 10]).unwrap();
     let output = crate::common::wearwell(&words).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    let left: Vec<_> = std::fs::read_dir(&store).unwrap().map(|entry| entry.unwrap().file_name()).collect();
-    let kept = stored(Path::new(&store));
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    let files: Vec<_> = std::fs::read_dir(&store).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    let stored = stored_runs(Path::new(&store));
     std::fs::remove_file(disk.join("ballast")).unwrap();
-    let half = output.status.code() == Some(1) && kept < 24;
+    let is_partial = output.status.code() == Some(1) && stored < 24;
     let unmounted = std::process::Command::new("umount").arg(&disk).status();
     assert!(unmounted.is_ok_and(|status| status.success()));
-    assert!(half && kept > 0, "{kept} runs were kept: {said}");
+    assert!(is_partial && stored > 0, "{stored} runs were kept: {stderr}");
     assert!(
-        said.contains("No space left on device") && said.contains("what was stored before stays"),
-        "{said}"
+        stderr.contains("No space left on device") && stderr.contains("what was stored before stays"),
+        "{stderr}"
     );
-    assert!(said.contains("store: ") && said.contains(" of 24 runs were finished"), "{said}");
-    assert!(left.iter().all(|name| !name.to_string_lossy().contains(".wearwell-")), "{left:?}");
+    assert!(stderr.contains("store: ") && stderr.contains(" of 24 runs were finished"), "{stderr}");
+    assert!(files.iter().all(|name| !name.to_string_lossy().contains(".wearwell-")), "{files:?}");
 }
 
 #[test]
@@ -225,8 +226,8 @@ fn unreachable_cluster_is_reported() {
         ("tcp://127.0.0.1:1", 1, "--dask tcp://127.0.0.1:1: cannot start `python3 -m wearwell._dask`"),
     ] {
         let output = run(address);
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.code() == Some(code) && said.contains(message), "{said}");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(code) && stderr.contains(message), "{stderr}");
     }
     // A Python without the package, and a different program.
     for script in ["#!/bin/sh\nexit 1\n", "#!/bin/sh\necho hello\n"] {
@@ -234,18 +235,19 @@ fn unreachable_cluster_is_reported() {
         std::fs::write(&python, script).unwrap();
         std::fs::set_permissions(&python, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
         let output = run("tcp://127.0.0.1:1");
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(1), "{said}");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{stderr}");
         assert!(
-            said.contains("is the Python package wearwell installed") || said.contains("is not understood"),
-            "{said}"
+            stderr.contains("is the Python package wearwell installed")
+                || stderr.contains("is not understood"),
+            "{stderr}"
         );
-        assert!(said.contains("0 of 2 runs were finished"), "{said}");
+        assert!(stderr.contains("0 of 2 runs were finished"), "{stderr}");
     }
 }
 
 #[test]
-fn mistakes_end_with_2_before_anything_runs() {
+fn invalid_sweep_ends_with_2_before_any_run() {
     for (axis, message) in [
         ("device.lode=0.5", "unknown field `lode`"),
         ("device.load=0.5,1.5", "with device.load=1.5: "),

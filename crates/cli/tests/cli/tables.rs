@@ -4,7 +4,7 @@ use crate::common::{small, wearwell};
 use std::collections::BTreeSet;
 
 /// A width at which every table fits.
-const WIDE: &str = "4000";
+const UNLIMITED_WIDTH: &str = "4000";
 
 fn at_width(arguments: &[&str], width: &str) -> String {
     let output = wearwell(arguments).env("COLUMNS", width).output().expect("the command runs");
@@ -12,22 +12,24 @@ fn at_width(arguments: &[&str], width: &str) -> String {
     String::from_utf8(output.stdout).expect("UTF-8")
 }
 
-/// Returns the words of a text without table borders, and without words that describe the machine instead of the result.
+/// Returns the words of a text without table borders, and without words that describe the machine instead of the
+/// result.
 fn words(text: &str) -> BTreeSet<String> {
-    // The row about the machine ends at the last border of its table. The width of a course varies, so it is left out.
+    // The row about the machine ends at the last border of its table. The width of a chart over time varies, so the
+    // chart is left out.
     let machine =
         text.find("│ Simulation ").map_or(0..0, |from| from..from + text[from..].find('╰').unwrap_or(0));
     let mut text = text.to_owned();
     text.replace_range(machine, "");
     let lines = text.lines().filter(|line| !line.contains("each column") && !line.contains("┆ up to "));
-    let plain = lines.collect::<Vec<_>>().join("\n").replace(|letter| ('─'..='╿').contains(&letter), " ");
-    let plain = plain.replace(|letter| ('▁'..='█').contains(&letter), " ");
-    plain.split_whitespace().map(str::to_owned).collect()
+    let unframed = lines.collect::<Vec<_>>().join("\n").replace(|letter| ('─'..='╿').contains(&letter), " ");
+    let unframed_text = unframed.replace(|letter| ('▁'..='█').contains(&letter), " ");
+    unframed_text.split_whitespace().map(str::to_owned).collect()
 }
 
 /// Checks that the command prints the same words at 80 and at 60 columns as at any width, and no line that is wider.
-fn fits(arguments: &[&str]) {
-    let expected = words(&at_width(arguments, WIDE));
+fn assert_fits(arguments: &[&str]) {
+    let expected = words(&at_width(arguments, UNLIMITED_WIDTH));
     for width in [80, 60] {
         let text = at_width(arguments, &width.to_string());
         let found = words(&text);
@@ -40,34 +42,39 @@ fn fits(arguments: &[&str]) {
     }
 }
 
-const FEW: [&str; 4] = ["--set", "measure.drive_writes=1.0", "--set", "measure.warm_up=1.0"];
+const SHORT_RUN: [&str; 4] = ["--set", "measure.drive_writes=1.0", "--set", "measure.warm_up=1.0"];
 
-fn fits_quickly(arguments: &[&str]) {
-    fits(&[arguments, &FEW].concat());
+fn assert_short_run_fits(arguments: &[&str]) {
+    assert_fits(&[arguments, &SHORT_RUN].concat());
 }
 
 #[test]
 fn results_fit() {
     for scenario in ["gecko", "cagc", "two_logs_one_ftl", "f2fs_6_logs"] {
         let path = format!("scenarios/{scenario}.toml");
-        fits_quickly(&["run", &path, "--capacity", "256 MiB", "--set", "measure.tolerance=1.0"]);
+        assert_short_run_fits(&["run", &path, "--capacity", "256 MiB", "--set", "measure.tolerance=1.0"]);
     }
-    fits_quickly(&["run", "scenarios/latency.toml", "--capacity", "64 MiB"]);
-    fits(&["power", "scenarios/power.toml", "--every", "4000"]);
+    assert_short_run_fits(&["run", "scenarios/latency.toml", "--capacity", "64 MiB"]);
+    assert_fits(&["power", "scenarios/power.toml", "--every", "4000"]);
 }
 
 #[test]
 fn tables_of_many_runs_fit() {
     let (directory, path) = small();
     let axes = ["--vary", "device.spare_factor=0.1:0.4:0.05", "--vary", "ftl.victim=greedy,fifo,random"];
-    fits_quickly(&[&["sweep", &path, "--set", "device.endurance_cycles=12345678"], &axes[..]].concat());
+    assert_short_run_fits(
+        &[&["sweep", &path, "--set", "device.endurance_cycles=12345678"], &axes[..]].concat(),
+    );
     let results = ["greedy", "d_choices"].map(|victim| {
         let file = directory.path().join(format!("{victim}.json")).display().to_string();
-        at_width(&[&["run", &path, "--victim", victim, "--output", &file], &FEW[..]].concat(), WIDE);
+        at_width(
+            &[&["run", &path, "--victim", victim, "--output", &file], &SHORT_RUN[..]].concat(),
+            UNLIMITED_WIDTH,
+        );
         file
     });
-    fits(&["compare", &results[0], &results[1], "--all"]);
-    fits(&["check", "theory", "--points", "3", "--runs", "2", "--blocks", "500"]);
+    assert_fits(&["compare", &results[0], &results[1], "--all"]);
+    assert_fits(&["check", "theory", "--points", "3", "--runs", "2", "--blocks", "500"]);
 }
 
 #[test]
@@ -76,19 +83,19 @@ fn advice_fits() {
     let (_directory, path) = small();
     let text = std::fs::read_to_string(&path).unwrap().replace("[workload]", log);
     std::fs::write(&path, text).unwrap();
-    let asked = ["--only", "trim,segments,victim", "--replicas", "2", "--set", "measure.tolerance=0.5"];
-    fits_quickly(&[&["advise", &path], &asked[..]].concat());
+    let arguments = ["--only", "trim,segments,victim", "--replicas", "2", "--set", "measure.tolerance=0.5"];
+    assert_short_run_fits(&[&["advise", &path], &arguments[..]].concat());
 }
 
 #[test]
 #[cfg(target_os = "linux")]
-fn a_file_system_fits() {
+fn file_system_statistics_fit() {
     let directory = tempfile::tempdir_in("/dev/shm").unwrap();
     let [nvram, ssd] = ["nvram", "ssd"].map(|name| directory.path().join(name).display().to_string());
     let devices = ["--nvram", &nvram, "--ssd", &ssd];
     let sizes = ["--size", "8 MiB", "--ssd-size", "64 MiB"];
-    at_width(&[&["nvmfs", "mkfs"], &devices[..], &sizes[..]].concat(), WIDE);
-    fits(&[&["nvmfs", "stats"], &devices[..]].concat());
+    at_width(&[&["nvmfs", "mkfs"], &devices[..], &sizes[..]].concat(), UNLIMITED_WIDTH);
+    assert_fits(&[&["nvmfs", "stats"], &devices[..]].concat());
 }
 
 #[test]
@@ -107,13 +114,13 @@ fn theory_and_models_fit() {
         "list victims",
         "list log-layouts",
     ] {
-        fits(&command.split(' ').collect::<Vec<_>>());
+        assert_fits(&command.split(' ').collect::<Vec<_>>());
     }
 }
 
 /// Checks that examples are whole commands, continued with a backslash.
 #[test]
-fn help_does_not_cut_a_command() {
+fn help_examples_are_whole_commands() {
     for command in [
         "",
         "run",
@@ -132,14 +139,15 @@ fn help_does_not_cut_a_command() {
         let commands = |width| {
             let text = at_width(&arguments, width).replace(" \\\n      ", " ");
             let examples = text.lines().filter(|line| line.starts_with("  wearwell "));
-            let words = |line: &str| line.split("   ").find(|part| !part.trim().is_empty()).map(squeezed);
+            let words =
+                |line: &str| line.split("   ").find(|part| !part.trim().is_empty()).map(collapse_spaces);
             examples.filter_map(words).collect::<BTreeSet<_>>()
         };
-        let (whole, narrow) = (commands("100"), commands("80"));
-        assert_eq!(whole, narrow, "{command}");
+        let (wide, narrow) = (commands("100"), commands("80"));
+        assert_eq!(wide, narrow, "{command}");
     }
 }
 
-fn squeezed(text: &str) -> String {
+fn collapse_spaces(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -47,7 +47,7 @@ fn mean_fields_are_shown() {
     assert!(limit.contains("d without bound") && limit.lines().count() < 60, "{limit}");
 }
 
-/// Compares with simulations of 2,000 blocks over 200 drive writes: 5.6021, and 3.4818 with two frontiers.
+/// Simulations of 2,000 blocks over 200 drive writes give 5.6021, and 3.4818 with two frontiers.
 #[test]
 fn many_classes_are_merged_and_extrapolated() {
     let zipf = ["--pages-per-block", "16", "--zipf", "0.99", "--logical-pages", "28800"];
@@ -130,29 +130,29 @@ fn json_has_the_published_value_and_all_parameters() {
 
 #[test]
 fn all_four_measures_of_spare_space_agree() {
-    let with = |option: &str, value: &str| {
+    let amplification_with = |option: &str, value: &str| {
         json(&["theory", "fifo", option, value])["write_amplification"].as_f64().unwrap()
     };
-    let expected = with("--spare-factor", "0.2");
+    let expected = amplification_with("--spare-factor", "0.2");
     for (option, value) in [("--load", "0.8"), ("--over-provisioning", "0.25"), ("--alpha", "1.25")] {
-        assert!((with(option, value) / expected - 1.0).abs() < 1e-12, "{option}");
+        assert!((amplification_with(option, value) / expected - 1.0).abs() < 1e-12, "{option}");
     }
 }
 
 #[test]
-fn a_spare_factor_found_gives_the_target_back() {
+fn found_spare_factor_gives_the_target() {
     let found =
         json(&["theory", "solve-spare", "--target-wa", "2.5", "--hot-writes", "0.8", "--hot-space", "0.2"]);
     let spare_factor = found["over_provisioning"]["spare_factor"].to_string();
-    let again =
+    let repeated =
         ["theory", "single", "--spare-factor", &spare_factor, "--hot-writes", "0.8", "--hot-space", "0.2"];
-    let amplification = json(&again)["write_amplification"].as_f64().unwrap();
+    let amplification = json(&repeated)["write_amplification"].as_f64().unwrap();
     assert!((amplification - 2.5).abs() < 1e-6, "{amplification}");
 }
 
 #[test]
-fn refusals_name_the_option() {
-    let mut seen = String::new();
+fn errors_name_the_refused_option() {
+    let mut messages = String::new();
     for arguments in [
         "single --hot-writes 1 --hot-space 0.2",
         "single --hot-writes 0.8 --hot-space 0",
@@ -191,13 +191,13 @@ fn refusals_name_the_option() {
         let all: Vec<&str> = ["theory"].into_iter().chain(arguments.split(' ')).collect();
         let (out, err) = outcome(&all, 2);
         assert_eq!(out, "");
-        seen += &format!("{arguments}\n{err}");
+        messages += &format!("{arguments}\n{err}");
     }
-    insta::assert_snapshot!("theory-errors", seen);
+    insta::assert_snapshot!("theory-errors", messages);
 }
 
 #[test]
-fn theory_and_simulation_are_held_against_each_other() {
+fn check_compares_theory_with_simulation() {
     let small = ["check", "theory", "--points", "6", "--blocks", "500", "--runs", "3"];
     let checked = json(&small);
     assert_eq!(checked["agree"], true);

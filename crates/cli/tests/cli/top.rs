@@ -4,7 +4,7 @@ use crate::common::{json, outcome, repository};
 use serde_json::Value;
 
 /// Small enough for a test, and long enough that extents are recycled.
-const SMALLER: [&str; 12] = [
+const SMALL_RUN: [&str; 12] = [
     "--set",
     "device.capacity=64 MiB",
     "--set",
@@ -25,12 +25,12 @@ fn scenario() -> String {
 
 fn run(more: &[&str]) -> Value {
     let scenario = scenario();
-    let (out, _) = outcome(&[&["run", &scenario, "--format", "json"], &SMALLER[..], more].concat(), 0);
+    let (out, _) = outcome(&[&["run", &scenario, "--format", "json"], &SMALL_RUN[..], more].concat(), 0);
     serde_json::from_str(&out).unwrap_or_else(|error| panic!("{error}\n{out}"))
 }
 
 #[test]
-fn files_drive_the_stack_and_both_sides_agree() {
+fn file_system_writes_and_stack_counts_agree() {
     let result = run(&[]);
     let counts = &result["top"]["stats"]["counts"];
     let number = |value: &Value| value.as_u64().unwrap_or_else(|| panic!("{value}"));
@@ -43,25 +43,25 @@ fn files_drive_the_stack_and_both_sides_agree() {
     // batch is in flight.
     let sent = number(&counts["ssd_written_blocks"]);
     let windows = result["windows"].as_array().unwrap();
-    let got = number(&windows.last().unwrap()["host_pages"]);
-    assert!(got <= sent + 1 && sent + 1 - got <= 4096 + 128, "{got} of {sent}");
+    let host_pages = number(&windows.last().unwrap()["host_pages"]);
+    assert!(host_pages <= sent + 1 && sent + 1 - host_pages <= 4096 + 128, "{host_pages} of {sent}");
     let warnings = result["warnings"].to_string();
     assert!(!warnings.contains("own"), "the scenario repeats the run: {warnings}");
 }
 
 #[test]
-fn a_result_repeats_itself_and_a_sweep_compares_placements() {
+fn run_is_reproducible_and_sweep_compares_placements() {
     let directory = tempfile::tempdir().unwrap();
     let (first, second) = (directory.path().join("first.json"), directory.path().join("second.json"));
     let scenario = scenario();
     let [from, to] = [&first, &second].map(|path| path.display().to_string());
-    outcome(&[&["run", &scenario, "--output", &from], &SMALLER[..]].concat(), 0);
+    outcome(&[&["run", &scenario, "--output", &from], &SMALL_RUN[..]].concat(), 0);
     outcome(&["run", &from, "--output", &to], 0);
     for part in ["top", "layers", "nand", "final_draw", "scenario"] {
         assert_eq!(json(&first)[part], json(&second)[part], "{part}");
     }
     let sweep = ["sweep", &scenario, "--vary", "top.placement=nvmfs,conquest", "--format", "csv"];
-    let (out, _) = outcome(&[&sweep[..], &SMALLER].concat(), 0);
+    let (out, _) = outcome(&[&sweep[..], &SMALL_RUN].concat(), 0);
     let lines: Vec<&str> = out.lines().collect();
     assert_eq!(lines.len(), 3, "{out}");
     assert!(lines[0].contains("top_stats_counts_ssd_written_blocks"), "{out}");
@@ -71,7 +71,7 @@ fn a_result_repeats_itself_and_a_sweep_compares_placements() {
 #[test]
 fn table_shows_both_devices() {
     let scenario = scenario();
-    let (out, _) = outcome(&[&["run", &scenario], &SMALLER[..]].concat(), 0);
+    let (out, _) = outcome(&[&["run", &scenario], &SMALL_RUN[..]].concat(), 0);
     for part in ["NVMFS", "Found on NVRAM", "cleaning efficiency", "extents of 512 KiB"] {
         assert!(out.contains(part), "no `{part}` in\n{out}");
     }
@@ -103,7 +103,7 @@ fn impossible_setting_is_refused_by_its_key() {
 }
 
 #[test]
-fn checking_fills_in_the_defaults() {
+fn check_fills_in_defaults() {
     let scenario = scenario();
     let (out, _) = outcome(&["scenario", "check", &scenario], 0);
     for part in ["[top.options]", "flush_above = 0.8", "grouping = \"update_likelihood\""] {

@@ -50,12 +50,12 @@ fn describe_with_sample_shows_expected_errors() {
     let json = |more: &[&str]| -> Value {
         serde_json::from_str(&describe(&[more, &["--format", "json"]].concat(), 0).0).unwrap()
     };
-    let (exact, half) = (json(&[]), json(&["--sample", "0.5"]));
+    let (exact, sampled) = (json(&[]), json(&["--sample", "0.5"]));
     assert_eq!(exact.get("sample"), None);
-    assert_eq!(half["writes"], exact["writes"]);
+    assert_eq!(sampled["writes"], exact["writes"]);
     let pages = |found: &Value| found["distinct_pages_written"].as_f64().unwrap();
-    let error = half["sample"]["expected_error"]["distinct_pages_written"].as_f64().unwrap();
-    assert!((pages(&half) - pages(&exact)).abs() <= error * pages(&half), "{half}");
+    let error = sampled["sample"]["expected_error"]["distinct_pages_written"].as_f64().unwrap();
+    assert!((pages(&sampled) - pages(&exact)).abs() <= error * pages(&sampled), "{sampled}");
     let (_, problem) = describe(&["--sample", "2"], 2);
     assert!(problem.contains("above 0 and at most 1"), "{problem}");
 }
@@ -79,14 +79,14 @@ fn bad_lines_are_named_or_counted() {
 }
 
 #[test]
-fn the_table_of_formats_names_units_and_options() {
+fn format_table_names_units_and_options() {
     let (out, _) = outcome(&["trace", "formats"], 0);
     for part in ["msr:", "blkparse:", "100 ns since 1601", "option "] {
         assert!(out.contains(part), "no `{part}` in\n{out}");
     }
 }
 
-const OWN: &str = "\
+const OWN_TABLE: &str = "\
 Time (us);Disk;Kind;Start sector;Bytes
 10;sda;Write;0;4096
 20;sdb;Read;8;8192
@@ -95,10 +95,10 @@ Time (us);Disk;Kind;Start sector;Bytes
 ";
 
 #[test]
-fn any_table_is_read_once_its_columns_are_named() {
+fn table_with_named_columns_is_read() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("own.txt").display().to_string();
-    std::fs::write(&file, OWN).unwrap();
+    std::fs::write(&file, OWN_TABLE).unwrap();
     let (_, err) = outcome(&["trace", "describe", &file], 2);
     assert!(err.contains("`wearwell trace columns FILE` suggests"), "{err}");
     let (out, _) = outcome(&["trace", "columns", &file], 0);
@@ -127,25 +127,26 @@ fn any_table_is_read_once_its_columns_are_named() {
 }
 
 #[test]
-fn wrong_columns_and_cells_are_named_with_what_is_allowed() {
+fn invalid_columns_and_cells_are_refused_with_valid_ones() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("own.txt").display().to_string();
-    std::fs::write(&file, OWN).unwrap();
-    let told = |columns: &str, code: i32| outcome(&["trace", "check", &file, "--columns", columns], code).1;
-    let found = told("op=Kind,offset=Start sector,size=Bytes:bytes", 2);
+    std::fs::write(&file, OWN_TABLE).unwrap();
+    let message_for =
+        |columns: &str, code: i32| outcome(&["trace", "check", &file, "--columns", columns], code).1;
+    let found = message_for("op=Kind,offset=Start sector,size=Bytes:bytes", 2);
     assert!(
         found.contains("has no unit; write offset=Start sector:UNIT with bytes, sectors (512)"),
         "{found}"
     );
-    let found = told("op=Kind,offset=Start sector:512,size=Bytes:bytes", 1);
+    let found = message_for("op=Kind,offset=Start sector:512,size=Bytes:bytes", 1);
     assert!(
         found.contains("own.txt, line 4: column `Kind (op)` is `Erase`, expected a word for read"),
         "{found}"
     );
-    let found = told("op=Kind,offset=LBA:512,size=Bytes:bytes", 1);
+    let found = message_for("op=Kind,offset=LBA:512,size=Bytes:bytes", 1);
     assert!(found.contains("own.txt, line 1: column `(header)`"), "{found}");
     assert!(found.contains("a column called `LBA` among 5, cut at the separator `semicolon`"), "{found}");
-    let found = told("op=3,offset=2:512,size=5:bytes", 1);
+    let found = message_for("op=3,offset=2:512,size=5:bytes", 1);
     assert!(
         found.contains("line 2: column `2 (offset)` is `sda`, expected a number of units of 512 bytes"),
         "{found}"
@@ -173,7 +174,7 @@ fn error_suggests_columns_from_complete_header() {
 }
 
 #[test]
-fn a_drive_fits_the_trace_and_the_trace_tells_its_years() {
+fn drive_is_fitted_to_trace_and_lifetime_is_reported() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("own.csv").display().to_string();
     let line = |at: u64| format!("{at},W,{},8\n", at % 500 * 800);
@@ -182,7 +183,7 @@ fn a_drive_fits_the_trace_and_the_trace_tells_its_years() {
     let columns = ["--columns", "time=ms:ms,op=op,offset=sector:512,size=sectors:512"];
     let describe = ["trace", "describe", &file, "--tbw", "150"];
     let (out, _) = outcome(&[&describe[..], &columns].concat(), 0);
-    // 5000 pages of 4096 bytes in 4.999 s: 354 GB a day.
+    // 5000 pages of 4096 bytes in 4.999 s: 354 GB per day.
     assert!(out.contains("354 GB, as over the 5.00 s of the trace: 150 TB last 1.16 years"), "{out}");
     let (out, _) = outcome(&[&describe[..], &columns, &["--format", "json"]].concat(), 0);
     let found: Value = serde_json::from_str(&out).unwrap();

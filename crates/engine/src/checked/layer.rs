@@ -5,13 +5,13 @@ use crate::layer::{Abilities, Answer, Command, Layer, LayerError, LayerReport, P
 use crate::units::Lpn;
 
 /// Returns consecutive pages as a list.
-fn listed(first: Lpn, pages: usize) -> Vec<Lpn> {
+fn page_list(first: Lpn, pages: usize) -> Vec<Lpn> {
     (first.0..).map(Lpn).take(pages).collect()
 }
 
 /// A layer whose answers are all checked. Panics if the layer, or its user, breaks the contract; violations that only
 /// a count reveals are errors of [`Layer::check`].
-pub struct Checked<P> {
+pub struct CheckedLayer<P> {
     inner: Box<dyn Layer<P>>,
     pages: u32,
     abilities: Abilities,
@@ -25,14 +25,14 @@ pub struct Checked<P> {
     /// Number of logs above that are cleaning.
     cleaning_above: u32,
     /// True if the first moved pages have been attributed to partitions.
-    is_divided: bool,
+    has_partitions: bool,
 }
 
-impl<P: Payload> Checked<P> {
+impl<P: Payload> CheckedLayer<P> {
     /// Wraps `inner`, which may have been used before.
     pub fn new(inner: Box<dyn Layer<P>>) -> Self {
         let (pages, abilities) = (inner.logical_pages(), inner.abilities());
-        let mut checked = Checked {
+        let mut checked = CheckedLayer {
             inner,
             pages,
             abilities,
@@ -41,9 +41,9 @@ impl<P: Payload> Checked<P> {
             incoming: Counters::default(),
             is_uncertain: false,
             cleaning_above: 0,
-            is_divided: false,
+            has_partitions: false,
         };
-        checked.before = checked.own_report().map(|own| own.counters);
+        checked.before = checked.own_report().map(|report| report.counters);
         let is_new = checked.before.is_some_and(|before| before == Counters::default());
         if !is_new {
             checked.written.fill(u64::MAX);
@@ -63,7 +63,7 @@ impl<P: Payload> Checked<P> {
     }
 
     /// Checks the result of an operation on `pages`, and counts it.
-    fn ended<T>(&mut self, operation: Operation, pages: &[Lpn], done: &Result<T, LayerError>) {
+    fn check_result<T>(&mut self, operation: Operation, pages: &[Lpn], done: &Result<T, LayerError>) {
         let is_in_range = self.is_in_range(pages);
         let is_refusal = matches!(done, Err(LayerError::OutOfRange { .. }));
         assert_eq!(
@@ -79,7 +79,7 @@ impl<P: Payload> Checked<P> {
                     pages.iter().for_each(|page| self.written[page.index() / 64] |= 1 << (page.0 % 64));
                 }
             }
-            // Refused completely.
+            // The operation was rejected completely.
             Err(
                 LayerError::OutOfRange { .. }
                 | LayerError::NotAtomic { .. }
@@ -93,7 +93,7 @@ impl<P: Payload> Checked<P> {
     }
 
     /// Checks the result of an atomic group of pages, and counts it.
-    fn group_ended(&mut self, pages: &[Lpn], done: &Result<Answer, LayerError>) {
+    fn check_group_result(&mut self, pages: &[Lpn], done: &Result<Answer, LayerError>) {
         let longest = self.inner.query(Query::AtomicPages).pages();
         let is_too_long = pages.len() as u64 > longest;
         let is_refused = matches!(done, Err(LayerError::NotAtomic { .. }));
@@ -102,7 +102,7 @@ impl<P: Payload> Checked<P> {
             "{done:?}: groups of up to {longest} pages"
         );
         if !is_refused {
-            self.ended(Operation::Write, pages, done);
+            self.check_result(Operation::Write, pages, done);
         }
     }
 
@@ -111,12 +111,15 @@ impl<P: Payload> Checked<P> {
     }
 
     fn check_answer(&self, query: Query<'_>, answer: Answer) {
-        let able = self.abilities.has(query.ability());
-        assert!(able || answer == Answer::Nothing, "{query:?}: {answer:?} without the ability");
+        let has_ability = self.abilities.has(query.ability());
+        assert!(has_ability || answer == Answer::Nothing, "{query:?}: {answer:?} without the ability");
         match (query, answer) {
             (_, Answer::Nothing) => {
-                let is_asked = matches!(query, Query::AtomicPages | Query::LeftValid(_));
-                assert!(!able || !is_asked, "{query:?}: no answer from a layer that has the ability");
+                let is_mandatory = matches!(query, Query::AtomicPages | Query::LeftValid(_));
+                assert!(
+                    !has_ability || !is_mandatory,
+                    "{query:?}: no answer from a layer that has the ability"
+                );
             }
             (Query::AtomicPages, Answer::Pages(pages)) => {
                 assert!(pages > 0 && pages <= u64::from(self.pages), "groups of {pages} pages");
@@ -124,7 +127,7 @@ impl<P: Payload> Checked<P> {
             (Query::MovedPages(pages), Answer::Pages(moved)) => {
                 assert!(moved <= pages.len() as u64, "{moved} of {} pages moved", pages.len());
             }
-            (Query::LeftValid(pages), Answer::Left { valid_pages, held_pages }) => {
+            (Query::LeftValid(pages), Answer::LeftValid { valid_pages, block_pages: held_pages }) => {
                 assert!(valid_pages <= held_pages, "{valid_pages} of {held_pages} pages are valid");
                 assert!(!pages.is_empty() || held_pages == 0, "blocks that hold none of no pages");
             }
@@ -138,27 +141,27 @@ impl<P: Payload> Checked<P> {
 
     /// Compares the layer's counters with the requests.
     fn check_counts(&self) -> Result<(), String> {
-        let Some(own) = self.own_report() else { return Ok(()) };
+        let Some(report) = self.own_report() else { return Ok(()) };
         let before = self.before.unwrap_or_default();
         for operation in Operation::ALL {
-            let counted = own.counters.incoming(operation) - before.incoming(operation);
-            let came = self.incoming.incoming(operation);
-            if counted != came && !self.is_uncertain && operation != Operation::Erase {
+            let counted = report.counters.incoming(operation) - before.incoming(operation);
+            let received = self.incoming.incoming(operation);
+            if counted != received && !self.is_uncertain && operation != Operation::Erase {
                 return Err(format!(
-                    "{}: {came} × {} came in, {counted} were counted",
-                    own.directory,
+                    "{}: {received} × {} came in, {counted} were counted",
+                    report.directory,
                     operation.name()
                 ));
             }
         }
-        if own.logical_pages != self.pages || own.mapped_pages > own.logical_pages {
+        if report.logical_pages != self.pages || report.mapped_pages > report.logical_pages {
             return Err(format!(
                 "{}: {} of {} pages hold data, it shows {}",
-                own.directory, own.mapped_pages, own.logical_pages, self.pages
+                report.directory, report.mapped_pages, report.logical_pages, self.pages
             ));
         }
-        if self.is_divided && own.moved_pages.is_empty() && self.has_own_moves(&own) {
-            return Err(format!("{}: moved pages are not told apart, as it was asked", own.directory));
+        if self.has_partitions && report.moved_pages.is_empty() && self.has_own_moves(&report) {
+            return Err(format!("{}: moved pages are not told apart, as it was asked", report.directory));
         }
         Ok(())
     }
@@ -169,7 +172,7 @@ impl<P: Payload> Checked<P> {
     }
 }
 
-impl<P: Payload> Layer<P> for Checked<P> {
+impl<P: Payload> Layer<P> for CheckedLayer<P> {
     fn logical_pages(&self) -> u32 {
         assert_eq!(self.inner.logical_pages(), self.pages, "a layer has as many pages as it had");
         self.pages
@@ -178,14 +181,14 @@ impl<P: Payload> Layer<P> for Checked<P> {
     fn write(&mut self, pages: &[Lpn], data: &[P], hint: u16) -> Result<(), LayerError> {
         assert_eq!(pages.len(), data.len(), "content for every page");
         let done = self.inner.write(pages, data, hint);
-        self.ended(Operation::Write, pages, &done);
+        self.check_result(Operation::Write, pages, &done);
         done
     }
 
     fn read(&mut self, pages: &[Lpn], out: &mut Vec<P>) -> Result<(), LayerError> {
         let before = out.len();
         let done = self.inner.read(pages, out);
-        self.ended(Operation::Read, pages, &done);
+        self.check_result(Operation::Read, pages, &done);
         if done.is_ok() {
             assert_eq!(out.len() - before, pages.len(), "content for every page read");
             for (page, found) in pages.iter().zip(&out[before..]) {
@@ -200,13 +203,13 @@ impl<P: Payload> Layer<P> for Checked<P> {
 
     fn trim(&mut self, pages: &[Lpn]) -> Result<(), LayerError> {
         let done = self.inner.trim(pages);
-        self.ended(Operation::Trim, pages, &done);
+        self.check_result(Operation::Trim, pages, &done);
         done
     }
 
     fn flush(&mut self) -> Result<(), LayerError> {
         let done = self.inner.flush();
-        self.ended(Operation::Flush, &[], &done);
+        self.check_result(Operation::Flush, &[], &done);
         done
     }
 
@@ -218,50 +221,51 @@ impl<P: Payload> Layer<P> for Checked<P> {
     fn query(&self, query: Query<'_>) -> Answer {
         debug_assert!(self.is_in_range(query.pages()), "{query:?}: pages outside of {}", self.pages);
         let answer = self.inner.query(query);
-        if !matches!(query, Query::Foresee { .. }) {
+        if !matches!(query, Query::Prefetch { .. }) {
             self.check_answer(query, answer);
         }
         answer
     }
 
     fn command(&mut self, command: Command<'_, P>) -> Result<Answer, LayerError> {
-        let able = self.abilities.has(command.ability());
+        let has_ability = self.abilities.has(command.ability());
         match command {
             Command::WriteAtomic { pages, data, .. } => {
                 assert_eq!(pages.len(), data.len(), "content for every page");
             }
-            Command::Divide { ends } => {
+            Command::SetPartitions { ends } => {
                 assert!(ends.is_sorted(), "the ends of partitions rise");
-                self.is_divided = able && self.incoming == Counters::default();
+                self.has_partitions = has_ability && self.incoming == Counters::default();
             }
             Command::CleaningAbove { begins: true } => self.cleaning_above += 1,
             Command::CleaningAbove { begins: false } => {
-                let begun = self.cleaning_above.checked_sub(1);
-                self.cleaning_above = begun.expect("no log ends to clean that had not begun");
+                let remaining = self.cleaning_above.checked_sub(1);
+                self.cleaning_above = remaining.expect("no log ends to clean that had not begun");
             }
             Command::WriteRun { .. }
             | Command::TrimRun { .. }
             | Command::CountMoves
-            | Command::CleanAhead
+            | Command::CleanWhileIdle
             | Command::FinishZone { .. } => {}
         }
         let done = self.inner.command(command);
         match command {
-            Command::WriteAtomic { pages, .. } => self.group_ended(pages, &done),
-            Command::WriteRun { first, data, .. } if able => {
-                self.ended(Operation::Write, &listed(first, data.len()), &done);
+            Command::WriteAtomic { pages, .. } => self.check_group_result(pages, &done),
+            Command::WriteRun { first, data, .. } if has_ability => {
+                self.check_result(Operation::Write, &page_list(first, data.len()), &done);
             }
-            Command::TrimRun { first, pages } if able => {
-                self.ended(Operation::Trim, &listed(first, pages as usize), &done);
+            Command::TrimRun { first, pages } if has_ability => {
+                self.check_result(Operation::Trim, &page_list(first, pages as usize), &done);
             }
-            _ => self.is_uncertain |= able && done.is_err(),
+            _ => self.is_uncertain |= has_ability && done.is_err(),
         }
         assert!(
-            able || matches!(
-                done,
-                Ok(Answer::Nothing | Answer::Done(false))
-                    | Err(LayerError::NotAtomic { .. } | LayerError::NotListed)
-            ),
+            has_ability
+                || matches!(
+                    done,
+                    Ok(Answer::Nothing | Answer::Done(false))
+                        | Err(LayerError::NotAtomic { .. } | LayerError::RunsUnsupported)
+                ),
             "{done:?}: without the ability"
         );
         done

@@ -1,8 +1,8 @@
 //! Wrapper that checks the contract of a medium.
 
 use crate::counters::Cause;
-use crate::layer::{InvalidationListener, LayerBelow, Medium, MediumError, Pages, Reports, Run};
-use crate::nand::{FillPage, Flash, PageState};
+use crate::layer::{Medium, MediumError, Pages, Reports, Run, forward_medium};
+use crate::nand::{Flash, forward_flash};
 use crate::units::BlockId;
 
 /// A medium whose answers are all checked. Panics if the medium, or the log that writes on it, breaks the contract;
@@ -12,7 +12,7 @@ pub struct CheckedMedium<M> {
     pages_per_block: u32,
     /// Page that each block takes next.
     next: Vec<u32>,
-    /// Blocks with a failed program, which take no more pages.
+    /// Blocks with a failed program, which accept no more pages.
     failed: Vec<bool>,
     /// Lowest sequence number that the next page may have.
     sequence: u64,
@@ -78,7 +78,7 @@ impl<M: Medium> Medium for CheckedMedium<M> {
 
     const READS_BY_PAGE: bool = M::READS_BY_PAGE;
 
-    const KEEPS_GROUPS: bool = M::KEEPS_GROUPS;
+    const STORES_GROUPS: bool = M::STORES_GROUPS;
 
     fn blocks(&self) -> u32 {
         assert_eq!(self.inner.blocks() as usize, self.next.len(), "a medium has as many blocks as it had");
@@ -93,7 +93,7 @@ impl<M: Medium> Medium for CheckedMedium<M> {
         self.check_run(block, page, &run);
         let pages = run.data.len() as u32;
         let done = self.inner.program(block, page, run);
-        let taken = match done {
+        let programmed = match done {
             Ok(()) => pages,
             Err(MediumError::ProgramFailed { page: failed, .. }) => {
                 assert!((page..page + pages).contains(&failed), "{block:?}: page {failed} was not in hand");
@@ -105,8 +105,8 @@ impl<M: Medium> Medium for CheckedMedium<M> {
                 0
             }
         };
-        self.next[block.index()] += taken;
-        self.programs += u64::from(taken);
+        self.next[block.index()] += programmed;
+        self.programs += u64::from(programmed);
         self.sequence = run.sequence + u64::from(pages);
         done
     }
@@ -139,8 +139,8 @@ impl<M: Medium> Medium for CheckedMedium<M> {
     ) -> Result<(), MediumError> {
         let programmed = self.next.get(block.index()).copied().filter(|_| !self.is_uncertain);
         if let Some(programmed) = programmed {
-            let is_there = pages.check_programmed(block, Some(programmed));
-            assert!(is_there.is_ok(), "{block:?}: {programmed} pages are programmed, {pages:?} are read");
+            let check = pages.check_programmed(block, Some(programmed));
+            assert!(check.is_ok(), "{block:?}: {programmed} pages are programmed, {pages:?} are read");
         }
         let before = out.len();
         let done = self.inner.read(block, pages, cause, out);
@@ -155,14 +155,6 @@ impl<M: Medium> Medium for CheckedMedium<M> {
         self.inner.count_reads(pages);
     }
 
-    fn prefetch_block(&self, block: BlockId) {
-        self.inner.prefetch_block(block);
-    }
-
-    fn flush(&mut self) -> Result<(), MediumError> {
-        self.inner.flush()
-    }
-
     fn retire(&mut self, block: BlockId) {
         self.inner.retire(block);
         assert!(self.is_bad(block) || self.layer_below().is_some(), "{block:?} is retired, and good");
@@ -172,34 +164,6 @@ impl<M: Medium> Medium for CheckedMedium<M> {
         let disturbed = self.inner.take_disturbed();
         assert!(disturbed.is_none_or(|block| block.index() < self.next.len()), "{disturbed:?} is no block");
         disturbed
-    }
-
-    fn is_bad(&self, block: BlockId) -> bool {
-        self.inner.is_bad(block)
-    }
-
-    fn read_wear(&mut self, block: BlockId) {
-        self.inner.read_wear(block);
-    }
-
-    fn erases(&self, block: BlockId) -> u32 {
-        self.inner.erases(block)
-    }
-
-    fn invalidation_listener(&mut self) -> Option<&mut dyn InvalidationListener> {
-        self.inner.invalidation_listener()
-    }
-
-    fn layer_below(&self) -> Option<&dyn LayerBelow> {
-        self.inner.layer_below()
-    }
-
-    fn layer_below_mut(&mut self) -> Option<&mut dyn LayerBelow> {
-        self.inner.layer_below_mut()
-    }
-
-    fn describe(&self, reports: &mut Reports) {
-        self.inner.describe(reports);
     }
 
     fn check(&self) -> Result<(), String> {
@@ -212,33 +176,15 @@ impl<M: Medium> Medium for CheckedMedium<M> {
         }
         Err(format!("programs and erases: {done:?} were done, {counted:?} were counted"))
     }
+
+    forward_medium! {
+        inner:
+        prefetch_block, flush, is_bad, read_wear, erases, invalidation_listener, layer_below,
+        layer_below_mut, describe,
+    }
 }
 
 impl<F: Flash> Flash for CheckedMedium<F> {
-    fn spare(&self, block: BlockId, page: u32) -> PageState {
-        self.inner.spare(block, page)
-    }
-
-    fn read_spare(&mut self, block: BlockId, page: u32, cause: Cause) -> PageState {
-        self.inner.read_spare(block, page, cause)
-    }
-
-    fn prefetch_spares(&self, block: BlockId) {
-        self.inner.prefetch_spares(block);
-    }
-
-    fn note(&self, block: BlockId) -> u64 {
-        self.inner.note(block)
-    }
-
-    fn keeps_bytes(&self) -> bool {
-        self.inner.keeps_bytes()
-    }
-
-    fn hold(&mut self, block: BlockId, page: u32, fill: &mut FillPage<'_>) -> Result<(), MediumError> {
-        self.inner.hold(block, page, fill)
-    }
-
     fn tear_program(&mut self, block: BlockId, page: u32) {
         self.is_uncertain = true;
         self.inner.tear_program(block, page);
@@ -251,11 +197,9 @@ impl<F: Flash> Flash for CheckedMedium<F> {
         self.inner.tear_erase(block);
     }
 
-    fn recovery_step_ended(&mut self) {
-        self.inner.recovery_step_ended();
-    }
-
-    fn next_page(&self, block: BlockId) -> Option<u32> {
-        self.inner.next_page(block)
+    forward_flash! {
+        inner:
+        spare, read_spare, prefetch_spares, note, needs_page_bytes, store_page_bytes,
+        recovery_step_ended, next_page,
     }
 }

@@ -1,11 +1,11 @@
 //! Checks of the contracts of layers and media at run time.
 //!
-//! A wrapper at a seam checks both sides against [`crate::layer::Layer`] or [`crate::layer::Medium`], and changes
-//! nothing. Tests use wrappers wherever two parts meet; a stack built with debug assertions has [`Checked`] on each
-//! of its layers.
+//! A wrapper checks both sides of an interface against [`crate::layer::Layer`] or [`crate::layer::Medium`], and changes
+//! no result. Tests use wrappers wherever two parts meet; a stack built with debug assertions has a [`CheckedLayer`] on
+//! each of its layers.
 
 mod layer;
 mod medium;
 
-pub use layer::Checked;
+pub use layer::CheckedLayer;
 pub use medium::CheckedMedium;

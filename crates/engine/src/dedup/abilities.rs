@@ -3,25 +3,25 @@
 use super::config::Detect;
 use super::layer::Dedup;
 use crate::layer::{
-    Abilities, Ability, Answer, Command, Content, Layer, LayerError, LayerExt, Query, check_range,
+    Abilities, Ability, Answer, Command, ContentId, Layer, LayerError, LayerExt, Query, check_range,
 };
 use crate::units::Lpn;
 use std::collections::BTreeMap;
 
-impl<L: Layer<Content>> Dedup<L> {
-    /// Returns the abilities of the store below, except three. Attribution: a slot may be shared by pages of several
-    /// users. Look-ahead: finding a page's slot is the very access that look-ahead would save. Runs: the slots of
-    /// consecutive pages lie anywhere.
+impl<L: Layer<ContentId>> Dedup<L> {
+    /// Returns the abilities of the store below except three. Attribution is missing because pages of several users may
+    /// share a slot. Prefetching is missing because finding a page's slot is the very access that prefetching would
+    /// save. Runs are missing because the slots of consecutive pages need not be consecutive.
     pub(super) fn own_abilities(&self) -> Abilities {
         let below = self.lower.abilities();
         let samples = self.sharing.lock().detect == Detect::Sample;
         below
             .without(Ability::Attribution)
-            .without(Ability::LookAhead)
+            .without(Ability::Prefetch)
             .without(Ability::Runs)
             .without(Ability::AtomicGroups)
             .with(Ability::AtomicGroups, self.spare_slots > 0 && below.has(Ability::AtomicGroups))
-            .with(Ability::Requests, samples)
+            .with(Ability::WholeRequests, samples)
     }
 
     pub(super) fn answer(&self, query: Query<'_>) -> Answer {
@@ -36,25 +36,25 @@ impl<L: Layer<Content>> Dedup<L> {
                 let slots = query.pages().iter().filter_map(|&page| tables.slot_of(page));
                 let slots: Vec<Lpn> = slots.map(Lpn).collect();
                 drop(tables);
-                self.lower.query(query.about(&slots))
+                self.lower.query(query.with_pages(&slots))
             }
         }
     }
 
-    pub(super) fn obey(&mut self, command: Command<'_, Content>) -> Result<Answer, LayerError> {
-        check_range(command.written(), self.logical_pages)?;
+    pub(super) fn execute(&mut self, command: Command<'_, ContentId>) -> Result<Answer, LayerError> {
+        check_range(command.written_pages(), self.logical_pages)?;
         if !self.own_abilities().has(command.ability()) {
-            return command.unable();
+            return command.unsupported();
         }
         match command {
             Command::WriteAtomic { pages, data, hint } => {
                 self.write_group(pages, data, hint).map(|()| Answer::Nothing)
             }
-            Command::CleanAhead => {
+            Command::CleanWhileIdle => {
                 let answer = self.lower.command(command)?;
                 if answer == Answer::Done(true) {
-                    self.settle()?;
-                    self.read_compared()?;
+                    self.perform_index_accesses()?;
+                    self.read_pages_to_verify()?;
                     self.write_log(false)?;
                 }
                 Ok(answer)
@@ -67,34 +67,35 @@ impl<L: Layer<Content>> Dedup<L> {
         self.spare_slots.min(self.lower.atomic_pages())
     }
 
-    fn write_group(&mut self, pages: &[Lpn], data: &[Content], hint: u16) -> Result<(), LayerError> {
+    fn write_group(&mut self, pages: &[Lpn], data: &[ContentId], hint: u16) -> Result<(), LayerError> {
         assert_eq!(pages.len(), data.len(), "content for every page");
         let longest = self.longest_group();
         if pages.len() > longest as usize {
             return Err(LayerError::NotAtomic { pages: pages.len() as u32, longest });
         }
-        let (first, look, others) = self.looks(data);
+        let (first, mode, other_mode) = self.lookup_modes(data);
         let planned = pages.iter().zip(data).enumerate().try_for_each(|(at, (&page, &content))| {
-            self.plan(page, content, if at == first { look } else { others }, false)
+            self.plan(page, content, if at == first { mode } else { other_mode }, false)
         });
         self.store(planned, hint, true)
     }
 
-    /// A slot becomes invalid only with the last page that shares it; slots with other sharers count as valid in
-    /// their blocks.
+    /// A slot becomes invalid only with the last page that shares it; slots that other pages share, too, count as valid
+    /// in their blocks.
     fn left_valid(&self, pages: &[Lpn]) -> Answer {
         let tables = self.sharing.lock();
-        let mut dying: BTreeMap<u32, u32> = BTreeMap::new();
+        let mut trimmed_references: BTreeMap<u32, u32> = BTreeMap::new();
         for slot in pages.iter().filter_map(|&page| tables.slot_of(page)) {
-            *dying.entry(slot).or_default() += 1;
+            *trimmed_references.entry(slot).or_default() += 1;
         }
         let survivors =
-            dying.iter().filter(|&(&slot, &count)| tables.references(slot) > count).count() as u64;
+            trimmed_references.iter().filter(|&(&slot, &count)| tables.references(slot) > count).count()
+                as u64;
         drop(tables);
-        let slots: Vec<Lpn> = dying.into_keys().map(Lpn).collect();
+        let slots: Vec<Lpn> = trimmed_references.into_keys().map(Lpn).collect();
         match self.lower.query(Query::LeftValid(&slots)) {
-            Answer::Left { valid_pages, held_pages } => {
-                Answer::Left { valid_pages: valid_pages + survivors, held_pages }
+            Answer::LeftValid { valid_pages, block_pages: held_pages } => {
+                Answer::LeftValid { valid_pages: valid_pages + survivors, block_pages: held_pages }
             }
             unknown => unknown,
         }

@@ -5,11 +5,11 @@
 
 use crate::table::{filled, prefetch};
 
-/// Entries in a bucket: with tags and counter they fill a cache line.
+/// Number of entries in a bucket: with tags and counter, they fill a cache line.
 const WAYS: usize = 10;
-/// Largest mean number of entries per bucket; one in twelve buckets is full then.
-const LOAD: usize = 8;
-/// No entry.
+/// Maximum mean number of entries per bucket; at this load, one in twelve buckets is full.
+const MAX_MEAN_LOAD: usize = 8;
+/// Marker of an empty entry.
 const NONE: u32 = u32::MAX;
 
 #[repr(align(64))]
@@ -17,12 +17,12 @@ const NONE: u32 = u32::MAX;
 struct Bucket {
     numbers: [u32; WAYS],
     tags: [u16; WAYS],
-    /// Number of entries that found this bucket full and were stored further on. While it is above 0, a lookup must
-    /// continue to the next bucket. Entries can thus be removed without tombstones.
-    passed: u32,
+    /// Number of entries that did not fit into this bucket and were stored in later ones. While the number is above 0,
+    /// a lookup must continue to the next bucket. Entries can thus be removed without tombstones.
+    overflowed: u32,
 }
 
-const EMPTY: Bucket = Bucket { numbers: [NONE; WAYS], tags: [0; WAYS], passed: 0 };
+const EMPTY: Bucket = Bucket { numbers: [NONE; WAYS], tags: [0; WAYS], overflowed: 0 };
 
 /// A set of numbers, each stored under a hash of 64 evenly distributed bits.
 ///
@@ -35,7 +35,7 @@ pub(super) struct Buckets {
 impl Buckets {
     /// Creates an empty set for up to `limit` numbers.
     pub fn new(limit: usize) -> Self {
-        Buckets { buckets: filled(limit / LOAD + 1, EMPTY), len: 0 }
+        Buckets { buckets: filled(limit / MAX_MEAN_LOAD + 1, EMPTY), len: 0 }
     }
 
     pub fn len(&self) -> usize {
@@ -53,7 +53,7 @@ impl Buckets {
     }
 
     #[inline(always)]
-    fn after(&self, at: usize) -> usize {
+    fn next_bucket(&self, at: usize) -> usize {
         if at + 1 == self.buckets.len() { 0 } else { at + 1 }
     }
 
@@ -73,16 +73,16 @@ impl Buckets {
         mask
     }
 
-    /// Returns a number that may be stored under the hash, judged by its home bucket only.
+    /// Returns a number that may be stored under the hash, predicted from the home bucket only.
     #[inline(always)]
-    pub fn guess(&self, hash: u64) -> Option<u32> {
+    pub fn likely_number(&self, hash: u64) -> Option<u32> {
         let bucket = &self.buckets[self.home(hash)];
         let mask = Self::matches(bucket, hash);
         (mask != 0).then(|| bucket.numbers[mask.trailing_zeros() as usize])
     }
 
     #[inline]
-    fn place(&self, hash: u64, equal: impl Fn(u32) -> bool) -> Option<(usize, usize)> {
+    fn locate(&self, hash: u64, equal: impl Fn(u32) -> bool) -> Option<(usize, usize)> {
         let mut at = self.home(hash);
         for _ in 0..self.buckets.len() {
             let bucket = &self.buckets[at];
@@ -94,10 +94,10 @@ impl Buckets {
                 }
                 mask &= mask - 1;
             }
-            if bucket.passed == 0 {
+            if bucket.overflowed == 0 {
                 break;
             }
-            at = self.after(at);
+            at = self.next_bucket(at);
         }
         None
     }
@@ -105,10 +105,10 @@ impl Buckets {
     /// Returns the number under the hash for which `equal` is true.
     #[inline]
     pub fn find(&self, hash: u64, equal: impl Fn(u32) -> bool) -> Option<u32> {
-        self.place(hash, equal).map(|(at, way)| self.buckets[at].numbers[way])
+        self.locate(hash, equal).map(|(at, way)| self.buckets[at].numbers[way])
     }
 
-    /// Inserts a number that is not in the set; there must be room.
+    /// Inserts a number that is not in the set; the set must not be full.
     pub fn insert(&mut self, hash: u64, number: u32) {
         let mut at = self.home(hash);
         loop {
@@ -119,21 +119,21 @@ impl Buckets {
                 self.len += 1;
                 return;
             }
-            bucket.passed += 1;
-            at = self.after(at);
+            bucket.overflowed += 1;
+            at = self.next_bucket(at);
         }
     }
 
     /// Removes a number that is stored under the hash.
     pub fn remove(&mut self, hash: u64, number: u32) {
-        let place = self.place(hash, |other| other == number);
-        let (end, way) = place.expect("it is there");
+        let location = self.locate(hash, |other| other == number);
+        let (end, way) = location.expect("it is there");
         self.buckets[end].numbers[way] = NONE;
         self.len -= 1;
         let mut at = self.home(hash);
         while at != end {
-            self.buckets[at].passed -= 1;
-            at = self.after(at);
+            self.buckets[at].overflowed -= 1;
+            at = self.next_bucket(at);
         }
     }
 }
@@ -141,10 +141,10 @@ impl Buckets {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::seed::{Seed, below};
+    use crate::seed::{Seed, random_below};
     use std::collections::BTreeMap;
 
-    /// Few different hashes, so that most numbers are not in their home bucket.
+    /// There are few different hashes, so that most numbers are not in their home bucket.
     #[test]
     fn set_contains_exactly_the_inserted_numbers_not_removed() {
         for (limit, hashes) in [(1, 1), (7, 2), (60, 3), (100, 40), (500, 1 << 40)] {
@@ -152,23 +152,27 @@ mod tests {
             let mut random = Seed(limit as u64).random();
             let spread = |hash: u64| hash.wrapping_mul(0x9e37_79b9_7f4a_7c15);
             for _ in 0..20_000 {
-                let number = below(&mut random, 2 * limit as u64) as u32;
+                let number = random_below(&mut random, 2 * limit as u64) as u32;
                 if let Some(hash) = model.remove(&number) {
                     table.remove(hash, number);
                 } else if model.len() < limit {
-                    let hash = spread(below(&mut random, hashes));
+                    let hash = spread(random_below(&mut random, hashes));
                     model.insert(number, hash);
                     table.insert(hash, number);
                 }
-                let (number, hash) =
-                    (below(&mut random, 2 * limit as u64) as u32, spread(below(&mut random, hashes)));
+                let (number, hash) = (
+                    random_below(&mut random, 2 * limit as u64) as u32,
+                    spread(random_below(&mut random, hashes)),
+                );
                 let hash = model.get(&number).copied().unwrap_or(hash);
                 let expected = model.contains_key(&number).then_some(number);
                 assert_eq!(table.find(hash, |other| other == number), expected);
                 assert_eq!(table.len(), model.len());
             }
             model.iter().for_each(|(&number, &hash)| table.remove(hash, number));
-            assert!(table.buckets.iter().all(|bucket| bucket.passed == 0 && bucket.numbers == [NONE; WAYS]));
+            assert!(
+                table.buckets.iter().all(|bucket| bucket.overflowed == 0 && bucket.numbers == [NONE; WAYS])
+            );
         }
     }
 

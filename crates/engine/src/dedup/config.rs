@@ -1,6 +1,6 @@
 //! Detection of equal pages: the table of kinds and their settings.
 
-use super::maplog::RECORD_BYTES;
+use super::map_log::RECORD_BYTES;
 use crate::config::{ConfigError, Entry, named_config};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -96,10 +96,10 @@ pub enum Promotion {
     WhenMoved,
 }
 
-/// Pages that a kind examines, and when.
+/// Pages that a kind examines, and the time of the examination.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Detect {
-    /// Nothing.
+    /// No page.
     Nothing,
     /// Every page that the host writes.
     EveryPage,
@@ -141,7 +141,7 @@ pub trait DedupKind {
 /// the value, is unreadable in the available copy.
 const HASH_US: f64 = 14.0;
 
-/// Declares the settings of a kind: the common ones, and its own.
+/// Declares the settings of a kind: the common settings and those of the kind.
 macro_rules! kind {
     (
         $(#[$attribute:meta])* $Name:ident, $entry:expr, |$config:ident| $detect:expr;
@@ -317,7 +317,7 @@ impl DedupConfig {
         self.detect() == Detect::Nothing
     }
 
-    /// Returns the pages that the kind examines, and when.
+    /// Returns the pages that the kind examines, and the time of the examination.
     pub fn detect(&self) -> Detect {
         self.kind().0
     }
@@ -381,7 +381,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn the_configuration_follows_its_table() {
+    fn config_matches_its_table() {
         let entry_of = DedupConfig::entry;
         NamedConfig { tag: "kind", entries: DEDUPS, aliases: DEDUP_ALIASES, entry_of }.check();
         assert!(DedupConfig::default().is_none());

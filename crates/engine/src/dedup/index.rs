@@ -5,7 +5,7 @@ use super::config::{ENTRY_BYTES, IndexSettings};
 use super::lru::Lru;
 use super::pages::PageCache;
 use super::slots::Slots;
-use crate::layer::Content;
+use crate::layer::ContentId;
 use foldhash::fast::FixedState;
 use hashbrown::{HashMap, hash_map};
 
@@ -20,7 +20,7 @@ pub(super) fn mix(name: u64) -> u64 {
 }
 
 /// Returns the weak hash of content, which is independent of its fingerprint.
-fn weak_hash(content: Content, bits: u32) -> u32 {
+fn weak_hash(content: ContentId, bits: u32) -> u32 {
     (mix(content.0 ^ 0x9e37_79b9_7f4a_7c15) >> (64 - bits)) as u32
 }
 
@@ -38,7 +38,7 @@ pub(super) struct Index {
     /// Slots by fingerprint.
     table: Buckets,
     /// Number of bits of a mixed name that the fingerprint omits.
-    left_out: u32,
+    omitted_bits: u32,
     /// Maximum number of entries.
     limit: usize,
     /// Order of last use, if the limit is below the number of slots.
@@ -55,7 +55,7 @@ impl Index {
         let counts = || HashMap::with_capacity_and_hasher(limit as usize, FixedState::with_seed(0));
         Index {
             table: Buckets::new(limit as usize),
-            left_out: 64 - settings.fingerprint_bits,
+            omitted_bits: 64 - settings.fingerprint_bits,
             limit: limit as usize,
             recent: (limit < slots).then(|| Lru::new(slots)),
             weak: weak_bits.map(|bits| WeakHashes { bits, counts: counts() }),
@@ -68,42 +68,42 @@ impl Index {
     }
 
     #[inline(always)]
-    fn fingerprint(&self, content: Content) -> u64 {
-        mix(content.0) >> self.left_out
+    fn fingerprint(&self, content: ContentId) -> u64 {
+        mix(content.0) >> self.omitted_bits
     }
 
-    /// Returns the table hash; it mixes again, for fingerprints of few bits.
+    /// Returns the table hash of a fingerprint, which is mixed again because fingerprints may have few bits.
     #[inline(always)]
     fn hash(fingerprint: u64) -> u64 {
         mix(fingerprint)
     }
 
     #[inline(always)]
-    fn hash_of(&self, content: Content) -> u64 {
+    fn hash_of(&self, content: ContentId) -> u64 {
         Self::hash(self.fingerprint(content))
     }
 
     /// Prefetches the index line that a lookup of `content` reads. Does not affect any result.
     #[inline(always)]
-    pub fn prefetch(&self, content: Content) {
+    pub fn prefetch(&self, content: ContentId) {
         self.table.prefetch(self.hash_of(content));
     }
 
-    /// Returns the slot that a lookup of `content` will examine, judged by one line of the index.
+    /// Returns the slot that a lookup of `content` will examine, predicted from one cache line of the index.
     #[inline(always)]
-    pub fn guess(&self, content: Content) -> Option<u32> {
-        self.table.guess(self.hash_of(content))
+    pub fn likely_slot(&self, content: ContentId) -> Option<u32> {
+        self.table.likely_number(self.hash_of(content))
     }
 
     /// Returns the slot with the fingerprint of `content`.
-    pub fn find(&mut self, slots: &Slots, content: Content) -> Option<u32> {
+    pub fn find(&mut self, slots: &Slots, content: ContentId) -> Option<u32> {
         let fingerprint = self.fingerprint(content);
         let hash = Self::hash(fingerprint);
         if let Some(cache) = &mut self.cache {
             cache.touch(hash, false);
         }
-        let left_out = self.left_out;
-        let found = self.table.find(hash, |slot| mix(slots.content(slot).0) >> left_out == fingerprint);
+        let omitted_bits = self.omitted_bits;
+        let found = self.table.find(hash, |slot| mix(slots.content(slot).0) >> omitted_bits == fingerprint);
         if let (Some(recent), Some(slot)) = (&mut self.recent, found) {
             recent.touch(slot);
         }
@@ -121,26 +121,27 @@ impl Index {
         }
     }
 
-    /// True if an index entry may have the content: its weak hash is present, or none are kept.
-    pub fn may_hold(&self, content: Content) -> bool {
+    /// True if an index entry may have the content: the weak hash of the content is present, or the index stores no
+    /// weak hashes.
+    pub fn may_contain(&self, content: ContentId) -> bool {
         let Some(weak) = &self.weak else { return true };
         weak.counts.contains_key(&weak_hash(content, weak.bits))
     }
 
     /// Adds the slot, which is not in the index, with `content`. Unknown content, and content whose fingerprint is
     /// present already, is not added. A full index evicts the least recently used entry.
-    pub fn insert(&mut self, slots: &mut Slots, slot: u32, content: Content) {
-        if content == Content::UNKNOWN {
+    pub fn insert(&mut self, slots: &mut Slots, slot: u32, content: ContentId) {
+        if content == ContentId::UNKNOWN {
             return;
         }
-        let (fingerprint, left_out) = (self.fingerprint(content), self.left_out);
+        let (fingerprint, omitted_bits) = (self.fingerprint(content), self.omitted_bits);
         let hash = Self::hash(fingerprint);
         let full = self.table.len() == self.limit;
         if let Some(oldest) = self.recent.as_ref().and_then(Lru::oldest).filter(|_| full) {
             self.remove(slots, oldest);
             self.evictions += 1;
         }
-        let equal = |slot: u32| mix(slots.content(slot).0) >> left_out == fingerprint;
+        let equal = |slot: u32| mix(slots.content(slot).0) >> omitted_bits == fingerprint;
         if self.table.find(hash, equal).is_some() {
             return;
         }
@@ -160,12 +161,12 @@ impl Index {
     /// Removes the slot from the index, if present.
     pub fn remove(&mut self, slots: &mut Slots, slot: u32) {
         let content = slots.content(slot);
-        if content == Content::UNKNOWN {
+        if content == ContentId::UNKNOWN {
             return;
         }
         let hash = self.hash_of(content);
         self.table.remove(hash, slot);
-        slots.set_content(slot, Content::UNKNOWN);
+        slots.set_content(slot, ContentId::UNKNOWN);
         if let Some(recent) = &mut self.recent {
             recent.remove(slot);
         }
@@ -195,10 +196,10 @@ impl Index {
         self.table.memory_bytes() + weak + recent + cache
     }
 
-    /// Recounts the entries; an error is a defect.
+    /// Recounts the entries; an error is a bug.
     pub fn check(&self, slots: &Slots) -> Result<(), String> {
         let mut count = 0;
-        for slot in (0..slots.len()).filter(|&slot| slots.content(slot) != Content::UNKNOWN) {
+        for slot in (0..slots.len()).filter(|&slot| slots.content(slot) != ContentId::UNKNOWN) {
             count += 1;
             let fingerprint = self.fingerprint(slots.content(slot));
             let equal = |other: u32| self.fingerprint(slots.content(other)) == fingerprint;

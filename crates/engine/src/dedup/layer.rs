@@ -1,85 +1,73 @@
 //! The layer: converts writes, reads and trims of logical pages to slots of the store below.
 
-use super::Sharing;
+use super::SharedTables;
 use super::config::{Detect, ENTRY_BYTES};
+use super::hashes::{LookupMode, account_hash, record_full_hash};
 use super::index::mix;
-use super::pages::Access;
-use super::tables::{Planned, Tables};
+use super::pages::IndexAccess;
+use super::tables::{PlannedWrite, Tables};
 use crate::config::ConfigError;
 use crate::counters::{Cause, Counters, Operation};
 use crate::layer::{
-    Abilities, Answer, Command, Content, DedupReport, Layer, LayerError, LayerExt, Query, RecoveryReport,
+    Abilities, Answer, Command, ContentId, DedupReport, Layer, LayerError, LayerExt, Query, RecoveryReport,
     Reports, check_range,
 };
 use crate::log::BoxedLayer;
-use crate::timing::{Journal, Step};
+use crate::timing::Journal;
 use crate::units::Lpn;
 
-/// Prefetch distances in writes: for the page's lines of map and index (`FAR`), for the data they point to
-/// (`MIDDLE`), and for the data these point to (`NEAR`).
-const FAR: usize = 48;
-const MIDDLE: usize = 32;
-const NEAR: usize = 16;
-
-/// Treatment of a page's content before it is stored.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Look {
-    /// No lookup.
-    Not,
-    /// Lookup by a hash that was computed and timed already.
-    Hashed,
-    /// Hash and lookup.
-    Hash,
-    /// Hash and lookup only if the weak hash is found.
-    Weak { percent: u32 },
-}
+/// Prefetch distances in writes: for the page's lines of map and index (`FAR_PREFETCH`), for the data they point to
+/// (`MIDDLE_PREFETCH`), and for the data these point to (`NEAR_PREFETCH`).
+const FAR_PREFETCH: usize = 48;
+const MIDDLE_PREFETCH: usize = 32;
+const NEAR_PREFETCH: usize = 16;
 
 /// Deduplicating layer; see [`crate::dedup`].
-pub struct Dedup<L = BoxedLayer<Content>> {
-    pub(super) sharing: Sharing,
+pub struct Dedup<L = BoxedLayer<ContentId>> {
+    pub(super) sharing: SharedTables,
     pub(super) lower: L,
     journal: Option<Journal>,
     pub(super) logical_pages: u32,
-    /// Slots in addition to the logical pages, for the current atomic group.
+    /// Number of slots in addition to the logical pages, for the current atomic group.
     pub(super) spare_slots: u32,
     /// True if the index is in flash.
     pub(super) is_paged: bool,
     /// True if cleaning merges pages.
-    merges: bool,
-    /// True if pages that cleaning compares are read later.
-    compares_late: bool,
+    merges_in_cleaning: bool,
+    /// True if the pages that cleaning compares are read later.
+    defers_verification: bool,
     counters: Counters,
-    /// Reads and writes of this layer that the store below counts as its host's.
-    pub(super) own_reads: u64,
-    pub(super) own_writes: u64,
+    /// Numbers of reads and writes of this layer that the store below counts as requests of the host.
+    pub(super) internal_reads: u64,
+    pub(super) internal_writes: u64,
     /// True if the log of the map is written.
     pub(super) has_log: bool,
     /// Recovery after the last power cut, if any.
     pub(super) recovery: Option<RecoveryReport>,
     // The current write.
-    planned: Vec<Planned>,
+    planned: Vec<PlannedWrite>,
     slots: Vec<Lpn>,
-    data: Vec<Content>,
-    pub(super) dead: Vec<Lpn>,
-    due: Vec<Access>,
-    read: Vec<Content>,
+    data: Vec<ContentId>,
+    pub(super) unreferenced: Vec<Lpn>,
+    index_accesses: Vec<IndexAccess>,
+    read_buffer: Vec<ContentId>,
 }
 
-impl<L: Layer<Content>> Dedup<L> {
-    /// Creates the layer over a store of [`Sharing::store_pages`] logical pages, whose cleaning consults
-    /// [`Sharing::migration`], if there is one. Hashes are recorded in `journal`.
-    pub fn new(sharing: Sharing, lower: L, journal: Option<Journal>) -> Result<Self, ConfigError> {
-        let (needed, there) = (sharing.store_pages(), lower.logical_pages());
-        if needed != there {
-            let problem = format!("needs {needed} pages below, and {there} are there");
+impl<L: Layer<ContentId>> Dedup<L> {
+    /// Creates the layer over a store of [`SharedTables::store_pages`] logical pages, whose cleaning consults
+    /// [`SharedTables::migration_policy`], if there is one. Hashes are recorded in `journal`.
+    pub fn new(sharing: SharedTables, lower: L, journal: Option<Journal>) -> Result<Self, ConfigError> {
+        let (needed, available) = (sharing.store_pages(), lower.logical_pages());
+        if needed != available {
+            let problem = format!("needs {needed} pages below, and {available} are there");
             return Err(ConfigError::new("dedup", problem));
         }
         let tables = sharing.lock();
         let (logical_pages, slots) = (tables.logical_pages(), tables.slots());
         let has_log = tables.log.is_some();
         let is_paged = tables.index().cache.is_some();
-        let merges = matches!(tables.detect, Detect::Cleaning { .. });
-        let compares_late = tables.verify && merges;
+        let merges_in_cleaning = matches!(tables.detect, Detect::Cleaning { .. });
+        let defers_verification = tables.verify && merges_in_cleaning;
         drop(tables);
         Ok(Dedup {
             sharing,
@@ -89,91 +77,97 @@ impl<L: Layer<Content>> Dedup<L> {
             spare_slots: if has_log { 0 } else { slots - logical_pages },
             has_log,
             is_paged,
-            merges,
-            compares_late,
+            merges_in_cleaning,
+            defers_verification,
             counters: Counters::default(),
-            own_reads: 0,
-            own_writes: 0,
+            internal_reads: 0,
+            internal_writes: 0,
             recovery: None,
             planned: Vec::new(),
             slots: Vec::new(),
             data: Vec::new(),
-            dead: Vec::new(),
-            due: Vec::new(),
-            read: Vec::new(),
+            unreferenced: Vec::new(),
+            index_accesses: Vec::new(),
+            read_buffer: Vec::new(),
         })
     }
 
     /// Returns the tables, for tests and inspection.
-    pub fn sharing(&self) -> &Sharing {
+    pub fn sharing(&self) -> &SharedTables {
         &self.sharing
     }
 
     /// Returns the index of the request's page that is hashed first, and the treatment of the other pages.
-    fn sample(&mut self, data: &[Content]) -> (usize, Look) {
+    fn sample(&mut self, data: &[ContentId]) -> (usize, LookupMode) {
         let highest = |at: &usize| (mix(data[*at].0), std::cmp::Reverse(*at));
-        let Some(at) = (0..data.len()).max_by_key(highest) else { return (0, Look::Not) };
+        let Some(at) = (0..data.len()).max_by_key(highest) else { return (0, LookupMode::Skip) };
         let mut tables = self.sharing.lock();
-        hash(&self.journal, &mut tables.report);
-        let found = data[at] != Content::UNKNOWN && tables.find(data[at]).is_some();
-        (at, if found { Look::Hash } else { Look::Not })
+        record_full_hash(&self.journal, &mut tables.report);
+        let found = data[at] != ContentId::UNKNOWN && tables.find(data[at]).is_some();
+        (at, if found { LookupMode::Hash } else { LookupMode::Skip })
     }
 
     /// Returns the index of a page of the request, its treatment, and the treatment of all other pages.
-    pub(super) fn looks(&mut self, data: &[Content]) -> (usize, Look, Look) {
+    pub(super) fn lookup_modes(&mut self, data: &[ContentId]) -> (usize, LookupMode, LookupMode) {
         let detect = self.sharing.lock().detect;
         match detect {
-            Detect::Nothing | Detect::Cleaning { .. } => (0, Look::Not, Look::Not),
-            Detect::EveryPage => (0, Look::Hash, Look::Hash),
-            Detect::PreHash { percent, .. } => (0, Look::Weak { percent }, Look::Weak { percent }),
+            Detect::Nothing | Detect::Cleaning { .. } => (0, LookupMode::Skip, LookupMode::Skip),
+            Detect::EveryPage => (0, LookupMode::Hash, LookupMode::Hash),
+            Detect::PreHash { percent, .. } => {
+                (0, LookupMode::WeakHash { percent }, LookupMode::WeakHash { percent })
+            }
             Detect::Sample => {
-                let (at, others) = self.sample(data);
-                (at, Look::Hashed, others)
+                let (at, other_mode) = self.sample(data);
+                (at, LookupMode::AlreadyHashed, other_mode)
             }
         }
     }
 
-    /// Prefetches what the writes soon after the `at`-th will access. Does not affect any result.
+    /// Prefetches the data that the writes soon after the `at`-th will access. Does not affect any result.
     #[inline(always)]
-    fn look_ahead(&self, tables: &Tables, pages: &[Lpn], data: &[Content], at: usize) {
-        if let Some(&page) = pages.get(at + FAR) {
-            tables.prefetch_page(page, data[at + FAR]);
+    fn prefetch_upcoming(&self, tables: &Tables, pages: &[Lpn], data: &[ContentId], at: usize) {
+        if let Some(&page) = pages.get(at + FAR_PREFETCH) {
+            tables.prefetch_page(page, data[at + FAR_PREFETCH]);
         }
-        if let Some(&page) = pages.get(at + MIDDLE) {
-            let slots = [tables.prefetch_slots(page, data[at + MIDDLE]), tables.prefetch_free(MIDDLE)];
-            slots.into_iter().flatten().for_each(|slot| self.lower.foresee(Lpn(slot), false));
+        if let Some(&page) = pages.get(at + MIDDLE_PREFETCH) {
+            let slots = [
+                tables.prefetch_slots(page, data[at + MIDDLE_PREFETCH]),
+                tables.prefetch_free(MIDDLE_PREFETCH),
+            ];
+            slots.into_iter().flatten().for_each(|slot| self.lower.prefetch(Lpn(slot), false));
         }
-        if let Some(slot) = pages.get(at + NEAR).and_then(|&page| tables.prefetch_former(page)) {
-            self.lower.foresee(Lpn(slot), true);
+        if let Some(slot) = pages.get(at + NEAR_PREFETCH).and_then(|&page| tables.prefetch_old_content(page))
+        {
+            self.lower.prefetch(Lpn(slot), true);
         }
     }
 
     /// Looks a page up and decides where its content will be stored. `may_replace` is false for a page of a group,
-    /// during which old content must stay.
+    /// during which old content must be kept.
     pub(super) fn plan(
         &mut self,
         page: Lpn,
-        content: Content,
-        look: Look,
+        content: ContentId,
+        mode: LookupMode,
         may_replace: bool,
     ) -> Result<(), LayerError> {
-        let Dedup { sharing, lower, journal, slots, read, .. } = self;
+        let Dedup { sharing, lower, journal, slots, read_buffer, .. } = self;
         let mut tables = sharing.lock();
-        let mut is_known = look != Look::Not && content != Content::UNKNOWN;
-        let looks_up = pay(journal, &mut tables, content, look);
-        let mut found = if is_known && looks_up { tables.find(content) } else { None };
+        let mut is_known = mode != LookupMode::Skip && content != ContentId::UNKNOWN;
+        let needs_lookup = account_hash(journal, &mut tables, content, mode);
+        let mut found = if is_known && needs_lookup { tables.find(content) } else { None };
         if let Some(slot) = found {
             let mut equal = tables.content(slot) == content;
             // A page of the current group is still in RAM.
             if tables.verify && !slots.contains(&Lpn(slot)) {
                 // Unlock the tables: a read may make the store clean, and cleaning uses the tables.
                 drop(tables);
-                read.clear();
-                lower.read(&[Lpn(slot)], read)?;
+                read_buffer.clear();
+                lower.read(&[Lpn(slot)], read_buffer)?;
                 tables = sharing.lock();
-                self.own_reads += 1;
+                self.internal_reads += 1;
                 tables.report.verify_reads += 1;
-                equal = read[0] == content;
+                equal = read_buffer[0] == content;
             }
             tables.report.collisions += u64::from(!equal);
             if tables.verify && !equal {
@@ -188,7 +182,7 @@ impl<L: Layer<Content>> Dedup<L> {
         };
         if found.is_none() {
             if is_known {
-                tables.learn(planned.slot, content);
+                tables.add_to_index(planned.slot, content);
             }
             slots.push(Lpn(planned.slot));
             self.data.push(content);
@@ -198,50 +192,50 @@ impl<L: Layer<Content>> Dedup<L> {
     }
 
     /// Performs the reads and writes that the index in flash needs.
-    pub(super) fn settle(&mut self) -> Result<(), LayerError> {
+    pub(super) fn perform_index_accesses(&mut self) -> Result<(), LayerError> {
         if !self.is_paged {
             return Ok(());
         }
-        let Dedup { sharing, lower, due, read, .. } = self;
+        let Dedup { sharing, lower, index_accesses, read_buffer, .. } = self;
         let mut tables = sharing.lock();
         let first = tables.slots();
-        due.clear();
+        index_accesses.clear();
         if let Some(cache) = tables.cache() {
-            cache.take_due(due);
+            cache.take_pending(index_accesses);
         }
         // Unlock the tables: a write may make the store clean, and cleaning uses the tables.
         drop(tables);
-        read.clear();
-        for &Access { page, is_write } in &*due {
+        read_buffer.clear();
+        for &IndexAccess { page, is_write } in &*index_accesses {
             let page = [Lpn(first + page)];
             if is_write {
-                lower.write(&page, &[Content::UNKNOWN], 0)?;
-                self.own_writes += 1;
+                lower.write(&page, &[ContentId::UNKNOWN], 0)?;
+                self.internal_writes += 1;
                 sharing.lock().report.index_writes += 1;
             } else {
-                lower.read(&page, read)?;
-                self.own_reads += 1;
+                lower.read(&page, read_buffer)?;
+                self.internal_reads += 1;
                 sharing.lock().report.index_reads += 1;
             }
         }
-        self.read_compared()
+        self.read_pages_to_verify()
     }
 
     /// Reads the pages that cleaning has compared; this is impossible during cleaning.
-    pub(super) fn read_compared(&mut self) -> Result<(), LayerError> {
-        if !self.compares_late {
+    pub(super) fn read_pages_to_verify(&mut self) -> Result<(), LayerError> {
+        if !self.defers_verification {
             return Ok(());
         }
         let mut pages = std::mem::take(&mut self.sharing.lock().to_verify);
         if pages.is_empty() {
             return Ok(());
         }
-        let mut read = std::mem::take(&mut self.read);
-        read.clear();
-        let done = self.read_slots(&pages, &mut read);
-        self.read = read;
+        let mut read_buffer = std::mem::take(&mut self.read_buffer);
+        read_buffer.clear();
+        let done = self.read_slots(&pages, &mut read_buffer);
+        self.read_buffer = read_buffer;
         done?;
-        self.own_reads += pages.len() as u64;
+        self.internal_reads += pages.len() as u64;
         let mut tables = self.sharing.lock();
         tables.report.verify_reads += pages.len() as u64;
         pages.clear();
@@ -251,56 +245,57 @@ impl<L: Layer<Content>> Dedup<L> {
         Ok(())
     }
 
-    /// Reads the pages of slots. If the store cleans meanwhile, these pages are not merged.
-    fn read_slots(&mut self, slots: &[Lpn], out: &mut Vec<Content>) -> Result<(), LayerError> {
-        if !self.merges {
+    /// Reads the pages of slots. If the store cleans during the reads, these pages are not merged.
+    fn read_slots(&mut self, slots: &[Lpn], out: &mut Vec<ContentId>) -> Result<(), LayerError> {
+        if !self.merges_in_cleaning {
             return self.lower.read(slots, out);
         }
-        self.sharing.lock().hold(slots, true);
+        self.sharing.lock().set_being_read(slots, true);
         let read = self.lower.read(slots, out);
-        self.sharing.lock().hold(slots, false);
+        self.sharing.lock().set_being_read(slots, false);
         read
     }
 
-    /// Stores what is planned; undoes the plan if storing or planning failed.
+    /// Stores the planned writes; undoes the plan if storing or planning failed.
     pub(super) fn store(
         &mut self,
         planned: Result<(), LayerError>,
         hint: u16,
         atomic: bool,
     ) -> Result<(), LayerError> {
-        let stored =
-            planned.and_then(|()| self.settle()).and_then(|()| match (self.slots.is_empty(), atomic) {
+        let stored = planned.and_then(|()| self.perform_index_accesses()).and_then(|()| {
+            match (self.slots.is_empty(), atomic) {
                 (true, _) => Ok(()),
                 (false, true) => self.lower.write_atomic(&self.slots, &self.data, hint),
                 (false, false) => self.lower.write(&self.slots, &self.data, hint),
-            });
-        // Before any of these pages is trimmed.
-        let stored = stored.and_then(|()| self.read_compared());
+            }
+        });
+        // The pages must be read before any of them is trimmed.
+        let stored = stored.and_then(|()| self.read_pages_to_verify());
         let mut tables = self.sharing.lock();
         if stored.is_ok() {
-            tables.commit(&self.planned, &mut self.dead);
+            tables.commit(&self.planned, &mut self.unreferenced);
             let (pages, misses) = (self.planned.len() as u64, self.slots.len() as u64);
             tables.report.hits += pages - misses;
             tables.report.misses += misses;
             self.counters.add_incoming(Operation::Write, pages);
         } else {
-            tables.cancel(&self.planned, &mut self.dead);
+            tables.cancel(&self.planned, &mut self.unreferenced);
         }
         drop(tables);
         self.planned.clear();
         self.slots.clear();
         self.data.clear();
-        self.bury()?;
+        self.trim_unreferenced()?;
         stored.and_then(|()| self.write_log(false))
     }
 
-    /// Trims the slots that no page refers to any more.
-    pub(super) fn bury(&mut self) -> Result<(), LayerError> {
-        if !self.dead.is_empty() {
-            self.lower.trim(&self.dead)?;
-            self.sharing.lock().release(&self.dead);
-            self.dead.clear();
+    /// Trims the slots that no page refers to.
+    pub(super) fn trim_unreferenced(&mut self) -> Result<(), LayerError> {
+        if !self.unreferenced.is_empty() {
+            self.lower.trim(&self.unreferenced)?;
+            self.sharing.lock().release(&self.unreferenced);
+            self.unreferenced.clear();
         }
         Ok(())
     }
@@ -321,61 +316,26 @@ impl<L: Layer<Content>> Dedup<L> {
     }
 }
 
-fn push(journal: &Option<Journal>, percent: u32) {
-    if let Some(journal) = journal {
-        journal.push(Step::Hash { pages: 1, cause: Cause::Host, percent });
-    }
-}
-
-/// Records the full hash of a host page.
-fn hash(journal: &Option<Journal>, report: &mut DedupReport) {
-    push(journal, 100);
-    report.host_hashed_pages += 1;
-}
-
-/// Records the hashes that a page needs; returns true if the page is then looked up.
-fn pay(journal: &Option<Journal>, tables: &mut Tables, content: Content, look: Look) -> bool {
-    match look {
-        Look::Not => false,
-        Look::Hashed => true,
-        Look::Hash => {
-            hash(journal, &mut tables.report);
-            true
-        }
-        Look::Weak { percent } => {
-            push(journal, percent);
-            tables.report.pre_hashed_pages += 1;
-            let may_hold = tables.index().may_hold(content);
-            if may_hold {
-                hash(journal, &mut tables.report);
-            } else {
-                tables.report.idle_hashed_pages += 1;
-            }
-            may_hold
-        }
-    }
-}
-
-impl<L: Layer<Content>> Layer<Content> for Dedup<L> {
+impl<L: Layer<ContentId>> Layer<ContentId> for Dedup<L> {
     fn logical_pages(&self) -> u32 {
         self.logical_pages
     }
 
     /// Writes page by page, so that the result does not depend on how writes are grouped into calls, except for
     /// sampling.
-    fn write(&mut self, pages: &[Lpn], data: &[Content], hint: u16) -> Result<(), LayerError> {
+    fn write(&mut self, pages: &[Lpn], data: &[ContentId], hint: u16) -> Result<(), LayerError> {
         assert_eq!(pages.len(), data.len(), "content for every page");
         check_range(pages, self.logical_pages)?;
-        let (first, look, others) = self.looks(data);
+        let (first, mode, other_mode) = self.lookup_modes(data);
         for (at, (&page, &content)) in pages.iter().zip(data).enumerate() {
-            self.look_ahead(&self.sharing.lock(), pages, data, at);
-            let planned = self.plan(page, content, if at == first { look } else { others }, true);
+            self.prefetch_upcoming(&self.sharing.lock(), pages, data, at);
+            let planned = self.plan(page, content, if at == first { mode } else { other_mode }, true);
             self.store(planned, hint, false)?;
         }
         Ok(())
     }
 
-    fn read(&mut self, pages: &[Lpn], out: &mut Vec<Content>) -> Result<(), LayerError> {
+    fn read(&mut self, pages: &[Lpn], out: &mut Vec<ContentId>) -> Result<(), LayerError> {
         check_range(pages, self.logical_pages)?;
         self.counters.add_incoming(Operation::Read, pages.len() as u64);
         let mut slots = std::mem::take(&mut self.slots);
@@ -385,15 +345,15 @@ impl<L: Layer<Content>> Layer<Content> for Dedup<L> {
             let tables = self.sharing.lock();
             let is_mapped = |page: &&Lpn| tables.slot_of(**page).is_some();
             let length = rest.iter().take_while(|page| is_mapped(page) == is_mapped(&&first)).count();
-            let (stretch, others) = rest.split_at(length);
-            slots.extend(stretch.iter().filter_map(|&page| tables.slot_of(page)).map(Lpn));
+            let (run, remaining) = rest.split_at(length);
+            slots.extend(run.iter().filter_map(|&page| tables.slot_of(page)).map(Lpn));
             drop(tables);
             if slots.is_empty() {
-                out.resize(out.len() + length, Content::default());
+                out.resize(out.len() + length, ContentId::default());
             } else {
                 self.read_slots(&slots, out)?;
             }
-            rest = others;
+            rest = remaining;
         }
         slots.clear();
         self.slots = slots;
@@ -403,22 +363,22 @@ impl<L: Layer<Content>> Layer<Content> for Dedup<L> {
     fn trim(&mut self, pages: &[Lpn]) -> Result<(), LayerError> {
         check_range(pages, self.logical_pages)?;
         self.counters.add_incoming(Operation::Trim, pages.len() as u64);
-        // Pending accesses of an index in flash wait for the next write: the grouping of trims into calls must not
-        // matter.
+        // Pending accesses of an index in flash wait for the next write, because the result must not depend on the
+        // grouping of trims into calls.
         if self.has_log {
             for &page in pages {
-                self.sharing.lock().trim(page, &mut self.dead);
-                self.bury()?;
+                self.sharing.lock().trim(page, &mut self.unreferenced);
+                self.trim_unreferenced()?;
                 self.write_log(false)?;
             }
             return Ok(());
         }
         let mut tables = self.sharing.lock();
         for &page in pages {
-            tables.trim(page, &mut self.dead);
+            tables.trim(page, &mut self.unreferenced);
         }
         drop(tables);
-        self.bury()
+        self.trim_unreferenced()
     }
 
     fn flush(&mut self) -> Result<(), LayerError> {
@@ -435,33 +395,35 @@ impl<L: Layer<Content>> Layer<Content> for Dedup<L> {
         self.answer(query)
     }
 
-    fn command(&mut self, command: Command<'_, Content>) -> Result<Answer, LayerError> {
-        self.obey(command)
+    fn command(&mut self, command: Command<'_, ContentId>) -> Result<Answer, LayerError> {
+        self.execute(command)
     }
 
-    /// Merges the reports of this layer and the store, which are one layer to their neighbours.
+    /// Merges the reports of this layer and the store, because neighbouring layers see them as one layer.
     fn describe(&self, reports: &mut Reports) {
         let at = reports.layers.len();
         self.lower.describe(reports);
-        let own = &mut reports.layers[at];
+        let layer_report = &mut reports.layers[at];
         let tables = self.sharing.lock();
-        own.counters.replace_incoming(&self.counters);
-        own.counters.reassign(Cause::Host, Cause::Dedup, Operation::Write, self.own_writes);
-        own.counters.reassign(Cause::Host, Cause::Dedup, Operation::Read, self.own_reads);
+        layer_report.counters.replace_incoming(&self.counters);
+        layer_report.counters.reassign(Cause::Host, Cause::Dedup, Operation::Write, self.internal_writes);
+        layer_report.counters.reassign(Cause::Host, Cause::Dedup, Operation::Read, self.internal_reads);
         let moving_pages = tables.log.as_ref().map_or(Default::default(), |log| log.moving_pages);
         for (cause, pages) in Cause::ALL.into_iter().zip(moving_pages) {
-            own.counters.reassign(cause, Cause::Dedup, Operation::Write, pages);
+            layer_report.counters.reassign(cause, Cause::Dedup, Operation::Write, pages);
         }
-        own.logical_pages = self.logical_pages;
-        own.mapped_pages = tables.mapped_pages();
-        own.memory_bytes += tables.memory_bytes() as u64;
-        own.map_bytes = own.map_bytes.map(|below| below + DedupReport::map_bytes(self.logical_pages));
+        layer_report.logical_pages = self.logical_pages;
+        layer_report.mapped_pages = tables.mapped_pages();
+        layer_report.memory_bytes += tables.memory_bytes() as u64;
+        layer_report.map_bytes = layer_report
+            .map_bytes
+            .map(|store_bytes| store_bytes + DedupReport::map_bytes(self.logical_pages));
         let report = self.report(&tables);
-        if let Some(ftl) = &mut own.ftl {
+        if let Some(ftl) = &mut layer_report.ftl {
             ftl.ram.extend(report.ram(self.logical_pages));
             ftl.recovery = self.recovery.clone().or(ftl.recovery.take());
         }
-        own.dedup = Some(report);
+        layer_report.dedup = Some(report);
     }
 
     fn final_draw(&mut self) -> u64 {
@@ -473,14 +435,15 @@ impl<L: Layer<Content>> Layer<Content> for Dedup<L> {
         tables.check()?;
         let live: u64 = tables.live_by_references().iter().sum();
         let index_pages = tables.index().cache.as_ref().map_or(0, |cache| cache.stored_pages());
-        let kept = tables.log.as_ref().map_or(0, |log| log.stored_pages() + log.dead.len() as u64);
+        let log_pages =
+            tables.log.as_ref().map_or(0, |log| log.stored_pages() + log.unreferenced.len() as u64);
         drop(tables);
         let mut reports = Reports::default();
         self.lower.describe(&mut reports);
         let stored = u64::from(reports.layers[0].mapped_pages);
-        if stored != live + index_pages + kept {
+        if stored != live + index_pages + log_pages {
             return Err(format!(
-                "{stored} pages are stored for {live} slots in use, {index_pages} of the index and {kept} of or for the log"
+                "{stored} pages are stored for {live} slots in use, {index_pages} of the index and {log_pages} of or for the log"
             ));
         }
         self.lower.check()

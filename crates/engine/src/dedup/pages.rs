@@ -14,7 +14,7 @@ const QUEUED: u8 = 8;
 
 /// One flash access that the index needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Access {
+pub(super) struct IndexAccess {
     pub page: u32,
     pub is_write: bool,
 }
@@ -27,15 +27,16 @@ pub(super) struct PageCache {
     capacity: u32,
     resident: u32,
     page_bytes: u64,
-    /// Pending reads and writes, in order. Lookups happen where nothing may be written: during cleaning.
-    due: Vec<Access>,
+    /// Pending reads and writes, in order. They are deferred because lookups also happen during cleaning, when the
+    /// index must not write.
+    pending: Vec<IndexAccess>,
 }
 
 impl PageCache {
     /// Creates a cache with none of the `pages` in RAM or on flash.
     pub fn new(pages: u32, capacity: u32, page_bytes: u64) -> Self {
         let states = vec![0; pages as usize];
-        PageCache { states, recent: Lru::new(pages), capacity, resident: 0, page_bytes, due: Vec::new() }
+        PageCache { states, recent: Lru::new(pages), capacity, resident: 0, page_bytes, pending: Vec::new() }
     }
 
     pub fn pages(&self) -> u32 {
@@ -56,21 +57,21 @@ impl PageCache {
     pub fn touch(&mut self, hash: u64, changes: bool) {
         let page = (hash % self.states.len() as u64) as u32;
         if self.states[page as usize] & RESIDENT == 0 {
-            self.bring(page);
+            self.load(page);
         } else {
             self.recent.touch(page);
         }
         self.states[page as usize] |= if changes { DIRTY } else { 0 };
     }
 
-    fn bring(&mut self, page: u32) {
+    fn load(&mut self, page: u32) {
         if self.resident == self.capacity {
             let oldest = self.recent.oldest().expect("the cache holds pages");
             self.recent.remove(oldest);
             let state = &mut self.states[oldest as usize];
             // A page whose write is pending is written once, with its content at that time.
             if *state & (DIRTY | QUEUED) == DIRTY {
-                self.due.push(Access { page: oldest, is_write: true });
+                self.pending.push(IndexAccess { page: oldest, is_write: true });
                 *state |= QUEUED;
             }
             *state &= !(RESIDENT | DIRTY);
@@ -79,17 +80,17 @@ impl PageCache {
         }
         let state = &mut self.states[page as usize];
         if *state & (STORED | QUEUED) == STORED {
-            self.due.push(Access { page, is_write: false });
+            self.pending.push(IndexAccess { page, is_write: false });
         }
         *state |= RESIDENT;
         self.recent.insert(page);
     }
 
     /// Moves the pending accesses to `due`, in order.
-    pub fn take_due(&mut self, due: &mut Vec<Access>) {
-        due.clear();
-        std::mem::swap(due, &mut self.due);
-        for access in due.iter().filter(|access| access.is_write) {
+    pub fn take_pending(&mut self, out: &mut Vec<IndexAccess>) {
+        out.clear();
+        std::mem::swap(out, &mut self.pending);
+        for access in out.iter().filter(|access| access.is_write) {
             let state = &mut self.states[access.page as usize];
             *state = *state & !QUEUED | STORED;
         }
@@ -110,7 +111,7 @@ mod tests {
         let mut due = Vec::new();
         let mut step = |page: u64, changes: bool| {
             cache.touch(page, changes);
-            cache.take_due(&mut due);
+            cache.take_pending(&mut due);
             due.iter().map(|access| (access.page, access.is_write)).collect::<Vec<_>>()
         };
         assert_eq!(step(0, true), []);

@@ -3,23 +3,25 @@
 //! First the FTL restarts by itself; for the FTL, slots are pages. Then the map is rebuilt from the notes in the
 //! spare areas and from the log of the map, and unreferenced slots on flash are released.
 
-use super::Sharing;
-use super::bytes::reread;
+use super::SharedTables;
+use super::bytes::read_map_image;
 use super::config::DedupConfig;
 use super::layer::Dedup;
-use super::maplog::MapImage;
+use super::map_log::MapImage;
 use super::notes::SpareNotes;
-use super::recover::{Recovered, recover};
+use super::recover::{RecoveredMap, recover};
 use crate::config::ConfigError;
 use crate::counters::Cause;
 use crate::ftl::Restart;
-use crate::layer::{Content, Layer, LayerError, Medium, NandReport, RecoveryReport, RecoverySteps, Reports};
-use crate::log::Migration;
-use crate::nand::{Flash, KeptError, KeptFlash, PageState};
+use crate::layer::{
+    ContentId, Layer, LayerError, Medium, NandReport, RecoveryReport, RecoverySteps, Reports,
+};
+use crate::log::MigrationPolicy;
+use crate::nand::{Flash, PageState, StoredFlash, StoredFlashError};
 use crate::timing::Journal;
 use crate::units::{BlockId, Lpn};
 
-/// Settings from which a layer over an FTL is built, for each restart again.
+/// Settings from which a layer over an FTL is built, and rebuilt at each restart.
 #[derive(Clone)]
 pub struct DedupSettings<S> {
     /// Settings of the FTL below.
@@ -29,7 +31,7 @@ pub struct DedupSettings<S> {
     /// Number of logical pages of the layer.
     pub logical_pages: u32,
     /// True if the FTL's placement needs reference counts.
-    pub wants_references: bool,
+    pub needs_references: bool,
     /// Slot notes in the spare areas of the flash.
     pub notes: SpareNotes,
     /// Journal that records hashes.
@@ -37,7 +39,7 @@ pub struct DedupSettings<S> {
 }
 
 /// Flash state that survives a power cut.
-pub struct DedupRemains<R> {
+pub struct SurvivingDedup<R> {
     /// State of the FTL below.
     pub ftl: R,
     /// Contents of the map log's pages.
@@ -48,14 +50,14 @@ pub struct DedupRemains<R> {
 fn end_step<F>(steps: &mut RecoverySteps, name: &'static str, ftl: &mut F)
 where
     F: Restart,
-    F::Flash: Medium<Payload = Content>,
+    F::Flash: Medium<Payload = ContentId>,
 {
-    steps.end(name, counts(ftl));
+    steps.end_step(name, operation_counts(ftl));
     ftl.flash_mut().recovery_step_ended();
 }
 
 /// Returns the operations of the flash below: spare areas read, pages read and programmed, blocks erased.
-fn counts<L: Layer<Content>>(layer: &L) -> [u64; 4] {
+fn operation_counts<L: Layer<ContentId>>(layer: &L) -> [u64; 4] {
     let mut reports = Reports::default();
     layer.describe(&mut reports);
     let NandReport { spare_reads, reads, programs, erases, .. } = reports.nand.expect("an FTL is on flash");
@@ -74,10 +76,10 @@ fn read_spare_areas(flash: &mut impl Flash) {
 impl<F> Dedup<F>
 where
     F: Restart,
-    F::Flash: Medium<Payload = Content>,
+    F::Flash: Medium<Payload = ContentId>,
 {
     /// Performs the flash operations that are needed before the layer, whose tables are restored, can continue.
-    fn come_back(&mut self, unused: &[Lpn], steps: &mut RecoverySteps) -> Result<(), LayerError> {
+    fn finish_recovery(&mut self, unused: &[Lpn], steps: &mut RecoverySteps) -> Result<(), LayerError> {
         if !F::READS_ALL_SPARE_AREAS {
             read_spare_areas(self.lower.flash_mut());
             end_step(steps, "spare areas of slots", &mut self.lower);
@@ -86,27 +88,27 @@ where
             let mut tables = self.sharing.lock();
             // A trim may make the FTL clean, and a merge would write the page of the log that is about to be
             // released.
-            tables.rests = true;
+            tables.merging_suspended = true;
             let log = tables.log.as_ref().expect("only a map whose log is written comes back");
-            (tables.first_of_log(), log.image().stored().collect())
+            (tables.first_log_page(), log.image().stored().collect())
         };
-        let of_log = |wanted: bool| {
-            let pages = (first..).zip(&stored).filter(move |(_, stored)| **stored == wanted);
+        let log_pages = |is_stored: bool| {
+            let pages = (first..).zip(&stored).filter(move |(_, stored)| **stored == is_stored);
             pages.map(|(page, _)| Lpn(page)).collect::<Vec<_>>()
         };
         let mut read = Vec::new();
-        self.lower.read(&of_log(true), &mut read)?;
-        self.own_reads += read.len() as u64;
+        self.lower.read(&log_pages(true), &mut read)?;
+        self.internal_reads += read.len() as u64;
         end_step(steps, "log of the map", &mut self.lower);
         self.lower.trim(unused)?;
-        // Pages that were written but not acknowledged before the power cut.
-        self.lower.trim(&of_log(false))?;
+        // These trims release pages that were written but not acknowledged before the power cut.
+        self.lower.trim(&log_pages(false))?;
         let slots = self.sharing.lock().slots();
         self.lower.trim(&(slots..first).map(Lpn).collect::<Vec<_>>())?;
-        self.sharing.lock().rests = false;
+        self.sharing.lock().merging_suspended = false;
         end_step(steps, "slots that nobody refers to", &mut self.lower);
         if self.is_paged {
-            self.settle()?;
+            self.perform_index_accesses()?;
             end_step(steps, "fingerprint index", &mut self.lower);
         }
         Ok(())
@@ -114,94 +116,96 @@ where
 }
 
 /// Restart function of an FTL.
-type RestartFtl<F> = fn(
+type RestartFunction<F> = fn(
     &<F as Restart>::Settings,
-    <F as Restart>::Remains,
-) -> Result<(F, RecoveryReport), (LayerError, <F as Restart>::Remains)>;
+    <F as Restart>::SurvivingFlash,
+) -> Result<(F, RecoveryReport), (LayerError, <F as Restart>::SurvivingFlash)>;
 
 /// Result of a restart.
-type Restarted<F> = Result<(Dedup<F>, RecoveryReport), (LayerError, DedupRemains<<F as Restart>::Remains>)>;
+type DedupRestartResult<F> =
+    Result<(Dedup<F>, RecoveryReport), (LayerError, SurvivingDedup<<F as Restart>::SurvivingFlash>)>;
 
 /// Restarts the layer, over an FTL restarted by `restart`.
-fn restarted<F>(
+fn restart_with<F>(
     settings: &DedupSettings<F::Settings>,
-    remains: DedupRemains<F::Remains>,
-    restart: RestartFtl<F>,
-) -> Restarted<F>
+    surviving: SurvivingDedup<F::SurvivingFlash>,
+    restart: RestartFunction<F>,
+) -> DedupRestartResult<F>
 where
     F: Restart,
-    F::Flash: Medium<Payload = Content>,
+    F::Flash: Medium<Payload = ContentId>,
 {
-    let DedupSettings { config, logical_pages, wants_references, notes, journal, .. } = settings;
-    let DedupRemains { ftl, image } = remains;
-    notes.follow(None);
+    let DedupSettings { config, logical_pages, needs_references, notes, journal, .. } = settings;
+    let SurvivingDedup { ftl, image } = surviving;
+    notes.set_source(None);
     let (mut ftl, report) = match restart(&settings.ftl, ftl) {
         Ok(restarted) => restarted,
-        Err((error, ftl)) => return Err((error, DedupRemains { ftl, image })),
+        Err((error, ftl)) => return Err((error, SurvivingDedup { ftl, image })),
     };
-    let recovered = recover(config, *logical_pages, notes.found(), &image);
-    let Recovered { sharing, lost_pages, unused_slots } = recovered.expect("settings that were good before");
+    let recovered = recover(config, *logical_pages, notes.slot_pages(), &image);
+    let RecoveredMap { sharing, lost_pages, unused_slots } =
+        recovered.expect("settings that were good before");
     debug_assert_eq!(lost_pages, 0, "the log of the map knows of every page");
-    notes.follow(Some(&sharing));
-    if let Some(migration) = sharing.migration(journal.clone(), *wants_references) {
-        ftl.ask(migration).expect("it was asked before");
+    notes.set_source(Some(&sharing));
+    if let Some(migration) = sharing.migration_policy(journal.clone(), *needs_references) {
+        ftl.set_migration_policy(migration).expect("it was asked before");
     }
-    let mut steps = RecoverySteps::after(report, counts(&ftl));
+    let mut steps = RecoverySteps::resume(report, operation_counts(&ftl));
     let mut layer = Dedup::new(sharing, ftl, journal.clone()).expect("settings that were good before");
-    match layer.come_back(&unused_slots, &mut steps) {
+    match layer.finish_recovery(&unused_slots, &mut steps) {
         Ok(()) => {}
         // Stored data can still be read; the next write will report the end of the drive's life.
-        Err(error) if error.is_out_of_blocks() => layer.sharing.lock().rests = false,
+        Err(error) if error.is_out_of_blocks() => layer.sharing.lock().merging_suspended = false,
         Err(error) => return Err((error, layer.into_flash())),
     }
     layer.recovery = Some(steps.report.clone());
     Ok((layer, steps.report))
 }
 
-/// Requires a log of the map: without it, hits, merges and trims leave no trace on flash.
+/// Requires a log of the map: without a log, flash has no record of hits, merges and trims.
 ///
 /// Stored pages are on flash when a write returns. Changes of the map alone (hits and trims) are on flash when the
 /// page of the log with their record is written, or after a flush.
 impl<F> Restart for Dedup<F>
 where
     F: Restart,
-    F::Flash: Medium<Payload = Content>,
+    F::Flash: Medium<Payload = ContentId>,
 {
     type Flash = F::Flash;
-    type Remains = DedupRemains<F::Remains>;
+    type SurvivingFlash = SurvivingDedup<F::SurvivingFlash>;
     type Settings = DedupSettings<F::Settings>;
 
     const DURABLE_TRIMS: bool = true;
     const READS_ALL_SPARE_AREAS: bool = true;
 
-    fn into_flash(self) -> Self::Remains {
+    fn into_flash(self) -> Self::SurvivingFlash {
         let image = self.sharing.map_image();
-        DedupRemains { ftl: self.lower.into_flash(), image }
+        SurvivingDedup { ftl: self.lower.into_flash(), image }
     }
 
     fn restart(
         settings: &Self::Settings,
-        remains: Self::Remains,
-    ) -> Result<(Self, RecoveryReport), (LayerError, Self::Remains)> {
-        restarted(settings, remains, F::restart)
+        surviving: Self::SurvivingFlash,
+    ) -> Result<(Self, RecoveryReport), (LayerError, Self::SurvivingFlash)> {
+        restart_with(settings, surviving, F::restart)
     }
 
     fn restart_unsaved(
         settings: &Self::Settings,
-        remains: Self::Remains,
-    ) -> Result<(Self, RecoveryReport), (LayerError, Self::Remains)> {
-        restarted(settings, remains, F::restart_unsaved)
+        surviving: Self::SurvivingFlash,
+    ) -> Result<(Self, RecoveryReport), (LayerError, Self::SurvivingFlash)> {
+        restart_with(settings, surviving, F::restart_unsaved)
     }
 
-    fn reread(
+    fn decode_flash(
         settings: &Self::Settings,
         flash: Self::Flash,
-        kept: &mut dyn KeptFlash,
-    ) -> Result<Self::Remains, KeptError> {
-        let empty = Sharing::new(&settings.config, settings.logical_pages, 0);
+        stored: &mut dyn StoredFlash,
+    ) -> Result<Self::SurvivingFlash, StoredFlashError> {
+        let empty = SharedTables::new(&settings.config, settings.logical_pages, 0);
         let empty = empty.expect("settings that were good before");
-        let image = reread(&empty, &settings.notes, &flash, kept)?;
-        Ok(DedupRemains { ftl: F::reread(&settings.ftl, flash, kept)?, image })
+        let image = read_map_image(&empty, &settings.notes, &flash, stored)?;
+        Ok(SurvivingDedup { ftl: F::decode_flash(&settings.ftl, flash, stored)?, image })
     }
 
     fn save(&mut self) -> Result<(), LayerError> {
@@ -215,16 +219,19 @@ where
         self.lower.has_battery()
     }
 
-    fn owes(&self) -> bool {
+    fn has_volatile_writes(&self) -> bool {
         let tables = self.sharing.lock();
-        self.lower.owes() || tables.log.as_ref().is_none_or(|log| !log.is_settled())
+        self.lower.has_volatile_writes() || tables.log.as_ref().is_none_or(|log| !log.is_settled())
     }
 
     fn flash_mut(&mut self) -> &mut F::Flash {
         self.lower.flash_mut()
     }
 
-    fn ask(&mut self, migration: Box<dyn Migration<Content>>) -> Result<(), ConfigError> {
-        self.lower.ask(migration)
+    fn set_migration_policy(
+        &mut self,
+        migration: Box<dyn MigrationPolicy<ContentId>>,
+    ) -> Result<(), ConfigError> {
+        self.lower.set_migration_policy(migration)
     }
 }

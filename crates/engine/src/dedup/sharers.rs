@@ -69,11 +69,11 @@ impl Sharers {
         }
     }
 
-    /// Moves all pages of `from` to the list of `into`, and calls `each` for each.
-    pub fn hand_over(&mut self, from: u32, into: u32, mut each: impl FnMut(u32)) {
+    /// Moves all pages of `from` to the list of `into`, and calls `on_move` for each.
+    pub fn move_all(&mut self, from: u32, into: u32, mut on_move: impl FnMut(u32)) {
         let mut page = std::mem::replace(&mut self.first[from as usize], NONE);
         while page != NONE {
-            each(page);
+            on_move(page);
             let next = self.links[page as usize].next;
             self.insert(into, page);
             page = next;
@@ -84,7 +84,7 @@ impl Sharers {
         4 * self.first.len() + size_of_val(&self.links[..])
     }
 
-    /// Compares the lists with the map of pages to slots and with the reference counts; an error is a defect.
+    /// Compares the lists with the map of pages to slots and with the reference counts; an error is a bug.
     pub fn check(&self, map: &[u32], slots: &Slots) -> Result<(), String> {
         for slot in 0..slots.len() {
             let count = slots.references(slot);

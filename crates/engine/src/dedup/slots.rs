@@ -1,24 +1,24 @@
-//! State of each slot, in one place because it is used together.
+//! State of each slot, stored in one structure because its fields are used together.
 
-use crate::layer::Content;
+use crate::layer::ContentId;
 use crate::table::{filled, prefetch};
 
 /// Reference counts from this value on are counted together.
 pub(super) const MANY: u32 = 4;
-/// Bits of a slot's mark that hold its highest reference count so far, up to [`MANY`].
+/// Bits of a slot's flags that hold its highest reference count so far, up to [`MANY`].
 const PEAK: u8 = 7;
 /// Set while the slot's page is being read.
-const HELD: u8 = 0x20;
-/// Set if a page left the slot by a record of the map's log that is not on flash yet: until then the content must
-/// stay.
-const LEFT: u8 = 0x40;
+const BEING_READ: u8 = 0x20;
+/// Set if a page left the slot by a record of the map log that is not on flash yet: the content must be kept until the
+/// record is durable.
+const RETAINED: u8 = 0x40;
 /// Set if the slot's page was written to the cold region.
 const COLD: u8 = 0x80;
 
 #[derive(Clone, Copy)]
 struct Slot {
     /// Content, if it is in the index.
-    content: Content,
+    content: ContentId,
     /// Reference count, including references planned by the current write.
     references: u32,
     mark: u8,
@@ -36,7 +36,7 @@ pub(super) struct Slots {
 impl Slots {
     /// Creates empty slots.
     pub fn new(slots: u32) -> Self {
-        let empty = Slot { content: Content::UNKNOWN, references: 0, mark: 0 };
+        let empty = Slot { content: ContentId::UNKNOWN, references: 0, mark: 0 };
         Slots { slots: filled(slots as usize, empty), by_references: [u64::from(slots), 0, 0, 0, 0] }
     }
 
@@ -52,13 +52,13 @@ impl Slots {
 
     /// Returns the content of the slot, as far as the index knows it.
     #[inline(always)]
-    pub fn content(&self, slot: u32) -> Content {
+    pub fn content(&self, slot: u32) -> ContentId {
         self.slots[slot as usize].content
     }
 
     /// Sets the content; only for the index.
     #[inline(always)]
-    pub fn set_content(&mut self, slot: u32, content: Content) {
+    pub fn set_content(&mut self, slot: u32, content: ContentId) {
         self.slots[slot as usize].content = content;
     }
 
@@ -83,26 +83,26 @@ impl Slots {
         *mark = *mark & !COLD | if cold { COLD } else { 0 };
     }
 
-    pub fn is_left(&self, slot: u32) -> bool {
-        self.slots[slot as usize].mark & LEFT != 0
+    pub fn is_retained(&self, slot: u32) -> bool {
+        self.slots[slot as usize].mark & RETAINED != 0
     }
 
-    pub fn set_left(&mut self, slot: u32, left: bool) {
+    pub fn set_retained(&mut self, slot: u32, retained: bool) {
         let mark = &mut self.slots[slot as usize].mark;
-        *mark = *mark & !LEFT | if left { LEFT } else { 0 };
+        *mark = *mark & !RETAINED | if retained { RETAINED } else { 0 };
     }
 
-    pub fn is_held(&self, slot: u32) -> bool {
-        self.slots[slot as usize].mark & HELD != 0
+    pub fn is_being_read(&self, slot: u32) -> bool {
+        self.slots[slot as usize].mark & BEING_READ != 0
     }
 
-    pub fn set_held(&mut self, slot: u32, held: bool) {
+    pub fn set_being_read(&mut self, slot: u32, being_read: bool) {
         let mark = &mut self.slots[slot as usize].mark;
-        *mark = *mark & !HELD | if held { HELD } else { 0 };
+        *mark = *mark & !BEING_READ | if being_read { BEING_READ } else { 0 };
     }
 
     /// Updates the highest reference count of the slot.
-    pub fn note_peak(&mut self, slot: u32) {
+    pub fn update_peak(&mut self, slot: u32) {
         let Slot { references, mark, .. } = &mut self.slots[slot as usize];
         *mark = *mark & !PEAK | (*mark & PEAK).max((*references).min(MANY) as u8);
     }
@@ -112,8 +112,8 @@ impl Slots {
         usize::from((self.slots[slot as usize].mark & PEAK).max(1))
     }
 
-    /// Clears the marks of a slot with new or no content.
-    pub fn forget_marks(&mut self, slot: u32) {
+    /// Clears the flags of a slot with new or no content.
+    pub fn clear_marks(&mut self, slot: u32) {
         self.slots[slot as usize].mark = 0;
     }
 
@@ -123,12 +123,12 @@ impl Slots {
         live
     }
 
-    /// Bytes of memory.
+    /// Returns the memory used, in bytes.
     pub fn memory_bytes(&self) -> usize {
         size_of_val(&self.slots[..])
     }
 
-    /// Recounts; an error is a defect.
+    /// Recounts the slots by reference count; an error is a bug.
     pub fn check(&self) -> Result<(), String> {
         let mut found = [0; MANY as usize + 1];
         self.slots.iter().for_each(|slot| found[slot.references.min(MANY) as usize] += 1);

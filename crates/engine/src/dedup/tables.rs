@@ -2,11 +2,11 @@
 
 use super::config::Detect;
 use super::index::Index;
-use super::maplog::MapLog;
+use super::map_log::MapLog;
 use super::pages::PageCache;
 use super::sharers::Sharers;
 use super::slots::Slots;
-use crate::layer::{Content, DedupReport};
+use crate::layer::{ContentId, DedupReport};
 use crate::table::{filled, prefetch};
 use crate::units::Lpn;
 
@@ -16,8 +16,8 @@ const NONE: u32 = u32::MAX;
 /// Two-level mapping as in CA-FTL: logical pages point to slots, and the store below locates each slot's page. A page
 /// that moves changes one entry below, regardless of the number of sharers.
 ///
-/// Memory: 24 bytes per logical page and the index; 12 more if cleaning merges pages and must find the sharers of a
-/// slot.
+/// Memory: 24 bytes per logical page, and the index; 12 more bytes per logical page if cleaning merges pages and must
+/// find the sharers of a slot.
 pub(super) struct Tables {
     /// Slot of each logical page.
     map: Vec<u32>,
@@ -36,7 +36,7 @@ pub(super) struct Tables {
     pub to_verify: Vec<Lpn>,
     pub detect: Detect,
     /// True while merging is suspended.
-    pub rests: bool,
+    pub merging_suspended: bool,
     /// The log of the map, if it is written.
     pub log: Option<MapLog>,
     /// Counters; values that can be computed at any time are left 0.
@@ -45,16 +45,16 @@ pub(super) struct Tables {
 
 /// Effect of a write on the map.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Planned {
+pub(super) struct PlannedWrite {
     pub page: Lpn,
     /// Slot that holds, or will hold, the content.
     pub slot: u32,
-    pub way: Way,
+    pub mode: WriteMode,
 }
 
-/// Way in which content gets to its slot.
+/// Way in which content is stored in its slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Way {
+pub(super) enum WriteMode {
     /// The slot holds the content already.
     Shared,
     /// The content is written to a free slot.
@@ -84,7 +84,7 @@ impl Tables {
             verify,
             to_verify: Vec::new(),
             detect,
-            rests: false,
+            merging_suspended: false,
             report: DedupReport::default(),
         }
     }
@@ -116,12 +116,12 @@ impl Tables {
     }
 
     /// Returns the content of the slot, as far as the index knows it.
-    pub fn content(&self, slot: u32) -> Content {
+    pub fn content(&self, slot: u32) -> ContentId {
         self.slots.content(slot)
     }
 
     /// Returns the slot with the fingerprint of `content`.
-    pub fn find(&mut self, content: Content) -> Option<u32> {
+    pub fn find(&mut self, content: ContentId) -> Option<u32> {
         self.index.find(&self.slots, content)
     }
 
@@ -131,7 +131,7 @@ impl Tables {
     }
 
     /// Adds the slot, which is not in the index, with `content`.
-    pub fn learn(&mut self, slot: u32, content: Content) {
+    pub fn add_to_index(&mut self, slot: u32, content: ContentId) {
         self.index.insert(&mut self.slots, slot, content);
     }
 
@@ -149,10 +149,10 @@ impl Tables {
         slot < self.slots() && self.slots.references(slot) > 0 && !self.pinned.contains(&slot)
     }
 
-    /// Prefetches, at the largest distance, what a write of `page` will access: its lines of the map and of the
-    /// index. This and the next two functions do not affect any result.
+    /// Prefetches, at the largest distance, the lines of the map and of the index that a write of `page` will access.
+    /// This and the next two functions do not affect any result.
     #[inline(always)]
-    pub fn prefetch_page(&self, page: Lpn, content: Content) {
+    pub fn prefetch_page(&self, page: Lpn, content: ContentId) {
         prefetch(self.map.as_ptr().wrapping_add(page.index()));
         match &self.sharers {
             // No lookup follows in this case.
@@ -163,23 +163,25 @@ impl Tables {
 
     /// Prefetches, at the middle distance, the page's current slot, which is returned, and the slot that it may get.
     #[inline(always)]
-    pub fn prefetch_slots(&self, page: Lpn, content: Content) -> Option<u32> {
+    pub fn prefetch_slots(&self, page: Lpn, content: ContentId) -> Option<u32> {
         let slot = self.slot_of(page);
         slot.into_iter().for_each(|slot| self.slots.prefetch(slot));
         match (&self.sharers, slot) {
             (Some(sharers), Some(slot)) => sharers.prefetch_slot(slot),
             (Some(_), None) => {}
-            (None, _) => self.index.guess(content).into_iter().for_each(|found| self.slots.prefetch(found)),
+            (None, _) => {
+                self.index.likely_slot(content).into_iter().for_each(|found| self.slots.prefetch(found))
+            }
         }
         slot
     }
 
     /// Prefetches the index line that is freed if no other page refers to the page's slot. Returns the slot.
     #[inline(always)]
-    pub fn prefetch_former(&self, page: Lpn) -> Option<u32> {
+    pub fn prefetch_old_content(&self, page: Lpn) -> Option<u32> {
         let slot = self.slot_of(page)?;
         let content = self.slots.content(slot);
-        if content != Content::UNKNOWN && self.slots.references(slot) == 1 {
+        if content != ContentId::UNKNOWN && self.slots.references(slot) == 1 {
             self.index.prefetch(content);
         }
         Some(slot)
@@ -194,17 +196,17 @@ impl Tables {
         Some(slot)
     }
 
-    /// Prefetches what cleaning needs for a slot's page with this content: first everything except the slot with
-    /// equal content, and on the second call (`again`) that slot.
+    /// Prefetches the data that cleaning needs for a slot's page with this content: on the first call all data except
+    /// the slot with equal content, and on the second call (`again`) this slot.
     #[inline(always)]
-    pub fn prefetch_live(&self, slot: u32, content: Content, again: bool) {
+    pub fn prefetch_live(&self, slot: u32, content: ContentId, again: bool) {
         if !again {
             self.slots.prefetch(slot);
             self.index.prefetch(content);
             if let Some(sharers) = &self.sharers {
                 sharers.prefetch_slot(slot);
             }
-        } else if let Some(found) = self.index.guess(content).filter(|found| *found != slot) {
+        } else if let Some(found) = self.index.likely_slot(content).filter(|found| *found != slot) {
             self.slots.prefetch(found);
             if let Some(sharers) = &self.sharers {
                 sharers.prefetch_slot(found);
@@ -214,20 +216,20 @@ impl Tables {
     }
 
     /// Plans a write by which the page will share `slot`.
-    pub fn plan_sharing(&mut self, page: Lpn, slot: u32) -> Planned {
+    pub fn plan_sharing(&mut self, page: Lpn, slot: u32) -> PlannedWrite {
         self.slots.set_references(slot, self.slots.references(slot) + 1);
-        Planned { page, slot, way: Way::Shared }
+        PlannedWrite { page, slot, mode: WriteMode::Shared }
     }
 
     /// Plans a write of the page: into its own slot, if no other page shares it and `may_replace`, otherwise into a
     /// new slot.
     ///
-    /// A page that keeps its slot keeps its identity, and the knowledge about it, in the store below.
-    pub fn plan_storing(&mut self, page: Lpn, may_replace: bool) -> Planned {
-        let own = self
+    /// If the page keeps its slot, the store below keeps its knowledge about the page.
+    pub fn plan_storing(&mut self, page: Lpn, may_replace: bool) -> PlannedWrite {
+        let own_slot = self
             .slot_of(page)
-            .filter(|&slot| may_replace && self.slots.references(slot) == 1 && !self.slots.is_left(slot));
-        let slot = match own {
+            .filter(|&slot| may_replace && self.slots.references(slot) == 1 && !self.slots.is_retained(slot));
+        let slot = match own_slot {
             Some(slot) => {
                 self.index.remove(&mut self.slots, slot);
                 slot
@@ -242,78 +244,82 @@ impl Tables {
         if let Some(log) = &mut self.log {
             log.begin_store(slot, page);
         }
-        Planned { page, slot, way: if own.is_some() { Way::InPlace } else { Way::New } }
+        PlannedWrite {
+            page,
+            slot,
+            mode: if own_slot.is_some() { WriteMode::InPlace } else { WriteMode::New },
+        }
     }
 
-    /// Commits the plan after the store. Slots that no page refers to any more are appended to `dead`.
-    pub fn commit(&mut self, planned: &[Planned], dead: &mut Vec<Lpn>) {
+    /// Commits the plan after the store. Slots that no page refers to now are appended to `unreferenced`.
+    pub fn commit(&mut self, planned: &[PlannedWrite], unreferenced: &mut Vec<Lpn>) {
         self.pinned.clear();
         self.log.iter_mut().for_each(|log| log.end_store(true));
-        for &Planned { page, slot, way } in planned {
-            if way == Way::InPlace {
-                self.note_death(slot);
-                self.slots.forget_marks(slot);
-                self.slots.note_peak(slot);
+        for &PlannedWrite { page, slot, mode } in planned {
+            if mode == WriteMode::InPlace {
+                self.count_invalidation(slot);
+                self.slots.clear_marks(slot);
+                self.slots.update_peak(slot);
                 continue;
             }
             let changes = self.slot_of(page) != Some(slot);
-            if changes && way == Way::Shared {
+            if changes && mode == WriteMode::Shared {
                 self.record(page, Some(slot));
             }
-            self.unlink(page, dead);
+            self.unlink(page, unreferenced);
             self.map[page.index()] = slot;
             self.mapped += 1;
             if let Some(sharers) = &mut self.sharers {
                 sharers.insert(slot, page.0);
             }
-            self.slots.note_peak(slot);
+            self.slots.update_peak(slot);
         }
     }
 
-    /// Cancels the plan after a failed store. New slots are appended to `dead`.
-    pub fn cancel(&mut self, planned: &[Planned], dead: &mut Vec<Lpn>) {
+    /// Cancels the plan after a failed store. New slots are appended to `unreferenced`.
+    pub fn cancel(&mut self, planned: &[PlannedWrite], unreferenced: &mut Vec<Lpn>) {
         self.pinned.clear();
         self.log.iter_mut().for_each(|log| log.end_store(false));
-        for &Planned { slot, way, .. } in planned {
-            if way == Way::InPlace {
+        for &PlannedWrite { slot, mode, .. } in planned {
+            if mode == WriteMode::InPlace {
                 self.index.remove(&mut self.slots, slot);
                 continue;
             }
             self.slots.set_references(slot, self.slots.references(slot) - 1);
             if self.slots.references(slot) == 0 {
                 self.index.remove(&mut self.slots, slot);
-                dead.push(Lpn(slot));
+                unreferenced.push(Lpn(slot));
             }
         }
     }
 
-    /// Appends a record of a change that no spare area contains. The page's old slot stays on flash until the record
-    /// is there, because a power cut before that would make the page point to the old slot again.
+    /// Appends a record of a change that no spare area contains. The page's old slot is kept on flash until the record
+    /// is on flash, because a power cut before that would make the page point to the old slot again.
     fn record(&mut self, page: Lpn, slot: Option<u32>) {
         self.report.map_log_records += 1;
-        let left = self.slot_of(page);
+        let old_slot = self.slot_of(page);
         let Some(log) = &mut self.log else { return };
         log.push(page, slot);
-        if let Some(left) = left.filter(|left| !self.slots.is_left(*left)) {
-            self.slots.set_left(left, true);
-            log.left.push(left);
+        if let Some(slot) = old_slot.filter(|left| !self.slots.is_retained(*left)) {
+            self.slots.set_retained(slot, true);
+            log.retained.push(slot);
         }
     }
 
     /// Trims the page; as [`Tables::unlink`].
-    pub fn trim(&mut self, page: Lpn, dead: &mut Vec<Lpn>) {
+    pub fn trim(&mut self, page: Lpn, unreferenced: &mut Vec<Lpn>) {
         if self.slot_of(page).is_some() {
             self.record(page, None);
-            self.unlink(page, dead);
+            self.unlink(page, unreferenced);
         }
     }
 
     /// If all records are on flash, releases the slots that only waited for records, and appends unreferenced ones to
-    /// `dead`.
-    pub fn give_up(&mut self, dead: &mut Vec<Lpn>) {
+    /// `unreferenced`.
+    pub fn release_retained(&mut self, unreferenced: &mut Vec<Lpn>) {
         if let Some(log) = self.log.as_mut().filter(|log| log.is_settled()) {
-            log.left.drain(..).for_each(|slot| self.slots.set_left(slot, false));
-            dead.append(&mut log.dead);
+            log.retained.drain(..).for_each(|slot| self.slots.set_retained(slot, false));
+            unreferenced.append(&mut log.unreferenced);
         }
     }
 
@@ -323,23 +329,23 @@ impl Tables {
     }
 
     /// Returns the first page of the log below, after the slots and the index.
-    pub fn first_of_log(&self) -> u32 {
+    pub fn first_log_page(&self) -> u32 {
         self.slots() + self.index.cache.as_ref().map_or(0, PageCache::pages)
     }
 
-    /// Marks slots as being read. Their pages must not be merged meanwhile: a store may clean during a read.
-    pub fn hold(&mut self, slots: &[Lpn], held: bool) {
-        slots.iter().for_each(|slot| self.slots.set_held(slot.0, held));
+    /// Marks slots as being read. Their pages must not be merged during the read, in which the store may clean.
+    pub fn set_being_read(&mut self, slots: &[Lpn], being_read: bool) {
+        slots.iter().for_each(|slot| self.slots.set_being_read(slot.0, being_read));
     }
 
     /// True if a slot can be merged into another now: it is not being read, and the log has room for its records.
     pub fn may_merge(&self, slot: u32) -> bool {
-        !self.rests
-            && !self.slots.is_held(slot)
+        !self.merging_suspended
+            && !self.slots.is_being_read(slot)
             && self.log.as_ref().is_none_or(|log| self.references(slot) as usize <= log.room())
     }
 
-    /// Points an unmapped page to the slot, during recovery.
+    /// Maps an unmapped page to the slot, during recovery.
     pub fn restore(&mut self, page: Lpn, slot: u32) {
         self.map[page.index()] = slot;
         self.mapped += 1;
@@ -347,23 +353,23 @@ impl Tables {
             sharers.insert(slot, page.0);
         }
         self.slots.set_references(slot, self.references(slot) + 1);
-        self.slots.note_peak(slot);
+        self.slots.update_peak(slot);
     }
 
-    /// Adds the contents of slots to the index, during recovery, when all pages point to their slots. Contents come
-    /// in the order in which they were stored.
-    pub fn restore_index(&mut self, contents: impl Iterator<Item = (u32, Content)>) {
+    /// Adds the contents of slots to the index, during recovery, when all pages point to their slots. `contents` are in
+    /// the order in which they were stored.
+    pub fn restore_index(&mut self, contents: impl Iterator<Item = (u32, ContentId)>) {
         for (slot, content) in contents {
-            if self.references(slot) > 0 && self.content(slot) == Content::UNKNOWN {
-                self.learn(slot, content);
+            if self.references(slot) > 0 && self.content(slot) == ContentId::UNKNOWN {
+                self.add_to_index(slot, content);
             }
         }
         let slots = &self.slots;
         self.free.retain(|slot| slots.references(*slot) == 0);
     }
 
-    /// Removes the page's data; its slot is appended to `dead` if no other page refers to it.
-    pub fn unlink(&mut self, page: Lpn, dead: &mut Vec<Lpn>) {
+    /// Removes the page's data; its slot is appended to `unreferenced` if no other page refers to it.
+    pub fn unlink(&mut self, page: Lpn, unreferenced: &mut Vec<Lpn>) {
         let Some(slot) = self.slot_of(page) else { return };
         self.map[page.index()] = NONE;
         self.mapped -= 1;
@@ -372,47 +378,47 @@ impl Tables {
         }
         self.slots.set_references(slot, self.slots.references(slot) - 1);
         if self.slots.references(slot) == 0 {
-            self.note_death(slot);
+            self.count_invalidation(slot);
             self.index.remove(&mut self.slots, slot);
             match &mut self.log {
-                Some(log) if self.slots.is_left(slot) => log.dead.push(Lpn(slot)),
-                _ => dead.push(Lpn(slot)),
+                Some(log) if self.slots.is_retained(slot) => log.unreferenced.push(Lpn(slot)),
+                _ => unreferenced.push(Lpn(slot)),
             }
         }
     }
 
     /// Frees slots that were trimmed below.
-    pub fn release(&mut self, dead: &[Lpn]) {
-        for slot in dead {
-            self.slots.forget_marks(slot.0);
+    pub fn release(&mut self, unreferenced: &[Lpn]) {
+        for slot in unreferenced {
+            self.slots.clear_marks(slot.0);
             self.free.push(slot.0);
         }
     }
 
-    /// Redirects all pages of slot `from` to `into`, which has equal content. The store below forgets `from`.
+    /// Redirects all pages of slot `from` to `into`, which has equal content. The store below unmaps `from`.
     pub fn merge(&mut self, from: u32, into: u32) {
         let sharers = self.sharers.as_mut().expect("kept where pages are merged");
         let map = &mut self.map;
         let log = &mut self.log;
-        sharers.hand_over(from, into, |page| {
+        sharers.move_all(from, into, |page| {
             map[page as usize] = into;
             log.iter_mut().for_each(|log| log.push(Lpn(page), Some(into)));
         });
         log.iter_mut().for_each(|log| log.urgent = true);
-        let moved = self.slots.references(from);
+        let references = self.slots.references(from);
         self.slots.set_references(from, 0);
-        self.slots.set_references(into, self.slots.references(into) + moved);
-        self.report.map_log_records += u64::from(moved);
+        self.slots.set_references(into, self.slots.references(into) + references);
+        self.report.map_log_records += u64::from(references);
         self.report.merged_pages += 1;
         // A page that is still to be read for comparison may be merged; the page with equal content is read instead.
         self.to_verify.iter_mut().filter(|page| page.0 == from).for_each(|page| page.0 = into);
-        self.slots.note_peak(into);
+        self.slots.update_peak(into);
         self.index.remove(&mut self.slots, from);
         self.release(&[Lpn(from)]);
     }
 
-    fn note_death(&mut self, slot: u32) {
-        self.report.died_by_references[self.slots.peak(slot) - 1] += 1;
+    fn count_invalidation(&mut self, slot: u32) {
+        self.report.invalidated_by_references[self.slots.peak(slot) - 1] += 1;
     }
 
     /// Returns the number of stored contents by reference count: 1, 2, 3, more.
@@ -427,7 +433,7 @@ impl Tables {
 
     /// Returns the bytes of the index, including the contents of its entries.
     pub fn index_memory_bytes(&self) -> usize {
-        self.index.memory_bytes() + size_of::<Content>() * self.slots() as usize
+        self.index.memory_bytes() + size_of::<ContentId>() * self.slots() as usize
     }
 
     /// Returns the bytes of all tables.
@@ -438,7 +444,7 @@ impl Tables {
         maps + self.slots.memory_bytes() + sharers + self.index.memory_bytes() + log
     }
 
-    /// Recounts everything; an error is a defect.
+    /// Recounts all tables; an error is a bug.
     pub fn check(&self) -> Result<(), String> {
         let mut counts = vec![0u32; self.slots() as usize];
         self.map.iter().filter(|slot| **slot != NONE).for_each(|&slot| counts[slot as usize] += 1);
@@ -454,15 +460,15 @@ impl Tables {
         }
         let mut is_free = vec![false; counts.len()];
         self.free.iter().for_each(|&slot| is_free[slot as usize] = true);
-        let kept = self.log.as_ref().map_or(&[][..], |log| &log.dead);
-        kept.iter().for_each(|slot| is_free[slot.index()] = true);
+        let retained = self.log.as_ref().map_or(&[][..], |log| &log.unreferenced);
+        retained.iter().for_each(|slot| is_free[slot.index()] = true);
         let live = counts.iter().filter(|count| **count > 0).count();
         let wrong = (0..counts.len()).find(|&slot| is_free[slot] == (counts[slot] > 0));
-        if wrong.is_some() || live + self.free.len() + kept.len() != counts.len() {
+        if wrong.is_some() || live + self.free.len() + retained.len() != counts.len() {
             return Err(format!(
                 "{live} slots in use, {} free, {} kept, {wrong:?} is both or neither",
                 self.free.len(),
-                kept.len()
+                retained.len()
             ));
         }
         if let Some(sharers) = &self.sharers {

@@ -1,16 +1,16 @@
 //! The page-mapped FTL with its map in RAM: a log on flash that recovers from a power cut by reading all spare areas.
 
-use super::{Restart, seed_of_life};
+use super::{Restart, policy_seed};
 use crate::config::{ConfigError, StoreSize};
 use crate::layer::{LayerError, RecoveryReport};
-use crate::log::{LogStore, Migration, PageTable, Reclaim, StoreConfig};
-use crate::nand::{Flash, KeptError, KeptFlash};
+use crate::log::{LogStore, MigrationPolicy, PageTable, Reclaim, StoreConfig};
+use crate::nand::{Flash, StoredFlash, StoredFlashError};
 use crate::placement::{Placement, PlacementConfig, PlacementContext};
-use crate::pool::Remains;
+use crate::pool::SurvivingFlash;
 use crate::victim::{VictimConfig, VictimPolicy};
 use crate::wear::{WearConfig, WearLevelling};
 
-/// A page-mapped FTL on flash with spare areas: the log with dynamically chosen policies.
+/// A page-mapped FTL on flash with spare areas: the log with policies that are chosen at run time.
 pub type PageFtl<F> = LogStore<F, PageTable, Box<dyn VictimPolicy>, Box<dyn Placement>>;
 
 /// Policies of a store.
@@ -39,7 +39,7 @@ impl PageConfig {
             blocks: flash.blocks(),
             pages_per_block: flash.pages_per_block(),
             logical_pages: self.store.logical_pages,
-            seed: seed_of_life(self.store.seed, flash),
+            seed: policy_seed(self.store.seed, flash),
         };
         let context = PlacementContext { size: &size, temperature: None, foresight: None };
         let victim = self.victim.build_boxed(&size).map_err(|error| error.within("victim"))?;
@@ -62,41 +62,45 @@ impl PageConfig {
     }
 }
 
-/// A write is on flash when it returns. Trims are not recorded on flash, so a trimmed page may have its earlier
-/// content again after a power cut. An atomic group is complete after a cut between two requests; after a cut in the
-/// middle of the group, a part of it may be found.
+/// A write is on flash when it returns. Trims are not recorded on flash, so a trimmed page may have an earlier content
+/// again after a power cut. An atomic group is complete after a cut between two requests; after a cut in the middle of
+/// the group, a part of the group may be found.
 impl<F: Flash> Restart for PageFtl<F> {
     type Flash = F;
-    type Remains = Remains<F>;
+    type SurvivingFlash = SurvivingFlash<F>;
     type Settings = PageConfig;
 
     const DURABLE_TRIMS: bool = false;
     const READS_ALL_SPARE_AREAS: bool = true;
 
-    fn into_flash(self) -> Remains<F> {
-        self.into_remains()
+    fn into_flash(self) -> SurvivingFlash<F> {
+        self.into_surviving_flash()
     }
 
     fn restart(
         settings: &PageConfig,
-        remains: Remains<F>,
-    ) -> Result<(Self, RecoveryReport), (LayerError, Remains<F>)> {
-        let policies = settings.policies(&remains.flash).expect("the FTL was built with these settings");
+        surviving: SurvivingFlash<F>,
+    ) -> Result<(Self, RecoveryReport), (LayerError, SurvivingFlash<F>)> {
+        let policies = settings.policies(&surviving.flash).expect("the FTL was built with these settings");
         let Policies { victim, placement, levelling } = policies;
-        LogStore::recover(settings.store, remains, victim, placement, levelling)
+        LogStore::recover(settings.store, surviving, victim, placement, levelling)
     }
 
     fn restart_unsaved(
         settings: &PageConfig,
-        remains: Remains<F>,
-    ) -> Result<(Self, RecoveryReport), (LayerError, Remains<F>)> {
-        // The FTL has no battery, so an unsaved restart is an ordinary one.
-        Self::restart(settings, remains)
+        surviving: SurvivingFlash<F>,
+    ) -> Result<(Self, RecoveryReport), (LayerError, SurvivingFlash<F>)> {
+        // The FTL has no battery, so an unsaved restart does not differ from a normal one.
+        Self::restart(settings, surviving)
     }
 
-    fn reread(_settings: &PageConfig, flash: F, _kept: &mut dyn KeptFlash) -> Result<Remains<F>, KeptError> {
+    fn decode_flash(
+        _settings: &PageConfig,
+        flash: F,
+        _stored: &mut dyn StoredFlash,
+    ) -> Result<SurvivingFlash<F>, StoredFlashError> {
         // Everything that the FTL stores in flash is in spare areas.
-        Ok(Remains::from(flash))
+        Ok(SurvivingFlash::from(flash))
     }
 
     fn save(&mut self) -> Result<(), LayerError> {
@@ -107,7 +111,7 @@ impl<F: Flash> Restart for PageFtl<F> {
         false
     }
 
-    fn owes(&self) -> bool {
+    fn has_volatile_writes(&self) -> bool {
         false
     }
 
@@ -115,7 +119,10 @@ impl<F: Flash> Restart for PageFtl<F> {
         self.medium_mut()
     }
 
-    fn ask(&mut self, migration: Box<dyn Migration<F::Payload>>) -> Result<(), ConfigError> {
-        LogStore::ask(self, migration)
+    fn set_migration_policy(
+        &mut self,
+        migration: Box<dyn MigrationPolicy<F::Payload>>,
+    ) -> Result<(), ConfigError> {
+        LogStore::set_migration_policy(self, migration)
     }
 }

@@ -8,7 +8,7 @@ pub trait PowerCycle: Send {
     fn cycle(&mut self) -> Result<RecoveryReport, LayerError>;
 
     /// Starts the measured phase, in which the host writes `host_pages` pages.
-    fn begin(&mut self, host_pages: u64);
+    fn begin_measurement(&mut self, host_pages: u64);
 
     /// Returns the statistics of cuts during operations, if the drive has any.
     fn outages(&self) -> Option<Outages>;
@@ -19,7 +19,7 @@ pub trait PowerCycle: Send {
 pub struct Outages {
     /// Cuts during host requests.
     pub cuts: u64,
-    /// Those of the cuts during host requests that were in the middle of a flash operation.
+    /// Cuts in the middle of a flash operation of a host request; included in `cuts`.
     pub torn_cuts: u64,
     /// Cuts during recovery.
     pub cuts_in_recovery: u64,

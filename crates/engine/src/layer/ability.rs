@@ -1,9 +1,9 @@
 //! Optional abilities of layers, with the queries and commands that belong to them.
 //!
-//! A layer declares its abilities. They are used through one enum each: [`Query`] for questions that change nothing,
-//! [`Command`] for operations that may change something. A wrapper forwards each enum with one line of code, and so
-//! has all abilities of the wrapped layer, including those added later. A wrapper that lacks an ability of the layer
-//! below gives the reason. [`LayerExt`] offers the calls as named, typed methods.
+//! A layer declares its abilities. Callers use them through two enums: [`Query`] for questions that change nothing, and
+//! [`Command`] for operations that may change the layer. A wrapper forwards each enum with one line of code. It thus
+//! has all abilities of the wrapped layer, including abilities added later. A wrapper that lacks an ability of the
+//! layer below gives the reason. [`LayerExt`] offers the queries and commands as named, typed methods.
 
 use super::answer::{Answer, ZoneState};
 use super::{Layer, LayerError, Payload};
@@ -13,25 +13,26 @@ use crate::units::Lpn;
 /// An optional ability of a layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Ability {
-    /// Writes groups of pages that survive a power cut completely or not at all: [`LayerExt::write_atomic`].
+    /// Writes groups of pages atomically, so that all or none of a group survive a power cut:
+    /// [`LayerExt::write_atomic`].
     AtomicGroups,
     /// Each call of [`Layer::write`] and [`Layer::trim`] must be exactly one request of the user, because the layer
     /// treats each call as a unit, for example as atomic. For a layer without this ability, requests may be split and
     /// joined.
-    Requests,
-    /// Attributes the pages that cleaning moves to their users: [`LayerExt::divide`].
+    WholeRequests,
+    /// Counts the pages that cleaning moves by user (partition): [`LayerExt::set_partitions`].
     Attribution,
-    /// Tracks, once counting is enabled, if cleaning has moved a page: [`LayerExt::moved_pages`].
+    /// Records, once this is enabled, which pages cleaning has moved: [`LayerExt::moved_pages`].
     MoveCounts,
     /// Defers its cleaning, in this layer or further below, while a log above is cleaning:
-    /// [`LayerExt::cleaning_above`].
+    /// [`LayerExt::notify_cleaning_above`].
     Deferral,
-    /// Cleans in idle time, in this layer or further below: [`LayerExt::clean_ahead`].
+    /// Cleans in idle time, in this layer or further below: [`LayerExt::clean_while_idle`].
     IdleCleaning,
     /// Knows how many pages would stay valid in its blocks after trims: [`LayerExt::left_valid`].
     LeftValid,
-    /// Prefetches its own table entries of pages that will soon be written: [`LayerExt::foresee`].
-    LookAhead,
+    /// Prefetches its own table entries of pages that will soon be written: [`LayerExt::prefetch`].
+    Prefetch,
     /// Accepts consecutive pages without a list of them: [`Command::WriteRun`] and [`Command::TrimRun`].
     Runs,
     /// Is divided into zones, each of which is written sequentially: [`LayerExt::zone`].
@@ -42,13 +43,13 @@ impl Ability {
     /// All abilities, in the order of their discriminants.
     pub const ALL: [Ability; 10] = [
         Ability::AtomicGroups,
-        Ability::Requests,
+        Ability::WholeRequests,
         Ability::Attribution,
         Ability::MoveCounts,
         Ability::Deferral,
         Ability::IdleCleaning,
         Ability::LeftValid,
-        Ability::LookAhead,
+        Ability::Prefetch,
         Ability::Runs,
         Ability::Zones,
     ];
@@ -141,7 +142,7 @@ impl Abilities {
 
     /// Returns the abilities that are in both sets.
     #[must_use]
-    pub const fn both(self, other: Self) -> Self {
+    pub const fn intersection(self, other: Self) -> Self {
         Abilities(self.0 & other.0)
     }
 
@@ -150,7 +151,8 @@ impl Abilities {
         self.0 >> ability as u16 & 1 == 1
     }
 
-    /// Rejects a setting at `key` that needs `ability` of the layer named `below`, whose abilities are `self`.
+    /// Rejects a setting at `key` that needs `ability` if the layer named `below`, whose abilities are `self`, lacks
+    /// it.
     pub fn require(self, ability: Ability, below: &str, key: &str) -> Result<(), ConfigError> {
         if self.has(ability) {
             return Ok(());
@@ -184,13 +186,14 @@ pub enum Query<'a> {
     MovedPages(&'a [Lpn]),
     /// [`Ability::LeftValid`]: returns how many pages would stay valid if these pages were trimmed now.
     LeftValid(&'a [Lpn]),
-    /// [`Ability::LookAhead`]: announces pages that will soon be written or trimmed, for prefetching. Sent twice:
-    /// first with `near` false, and again with `near` true when the first prefetch has completed. Changes no result.
-    Foresee {
+    /// [`Ability::Prefetch`]: announces pages that will soon be written or trimmed, for prefetching. The query is sent
+    /// twice: first with `second_pass` false, and again with `second_pass` true when the first prefetch has completed.
+    /// Changes no result.
+    Prefetch {
         /// The pages.
         pages: &'a [Lpn],
         /// True if the first prefetch has completed.
-        near: bool,
+        second_pass: bool,
     },
     /// [`Ability::Zones`]: returns the state of the zone that contains the first of these pages.
     Zone(&'a [Lpn]),
@@ -203,7 +206,7 @@ impl<'a> Query<'a> {
             Query::AtomicPages => Ability::AtomicGroups,
             Query::MovedPages(_) => Ability::MoveCounts,
             Query::LeftValid(_) => Ability::LeftValid,
-            Query::Foresee { .. } => Ability::LookAhead,
+            Query::Prefetch { .. } => Ability::Prefetch,
             Query::Zone(_) => Ability::Zones,
         }
     }
@@ -214,30 +217,29 @@ impl<'a> Query<'a> {
             Query::AtomicPages => &[],
             Query::MovedPages(pages)
             | Query::LeftValid(pages)
-            | Query::Foresee { pages, .. }
+            | Query::Prefetch { pages, .. }
             | Query::Zone(pages) => pages,
         }
     }
 
     /// Returns the same query for other pages; used to forward it to a layer with different page numbers.
     #[must_use]
-    pub fn about(self, pages: &[Lpn]) -> Query<'_> {
+    pub fn with_pages(self, pages: &[Lpn]) -> Query<'_> {
         match self {
             Query::AtomicPages => Query::AtomicPages,
             Query::MovedPages(_) => Query::MovedPages(pages),
             Query::LeftValid(_) => Query::LeftValid(pages),
-            Query::Foresee { near, .. } => Query::Foresee { pages, near },
+            Query::Prefetch { second_pass: near, .. } => Query::Prefetch { pages, second_pass: near },
             Query::Zone(_) => Query::Zone(pages),
         }
     }
 }
 
 /// An operation that a layer performs. A layer without the ability does nothing and answers [`Answer::Nothing`]; see
-/// [`Command::unable`].
+/// [`Command::unsupported`].
 #[derive(Clone, Copy, Debug)]
 pub enum Command<'a, P> {
-    /// [`Ability::AtomicGroups`]: does the same as [`Layer::write`], but the pages survive a power cut completely or
-    /// not at all.
+    /// [`Ability::AtomicGroups`]: does the same as [`Layer::write`], but all or none of the pages survive a power cut.
     WriteAtomic {
         /// The pages, in the range of the layer, in order.
         pages: &'a [Lpn],
@@ -262,24 +264,23 @@ pub enum Command<'a, P> {
         /// Number of pages.
         pages: u32,
     },
-    /// [`Ability::Attribution`]: from now on, attributes the pages that cleaning moves to partitions. Partition `k`
-    /// ends before page `ends[k]`; each write only contains pages of one partition.
-    Divide {
+    /// [`Ability::Attribution`]: from now on, counts the pages that cleaning moves by partition. Partition `k` ends
+    /// before page `ends[k]`; each write only contains pages of one partition.
+    SetPartitions {
         /// One past the last page of each partition, ascending.
         ends: &'a [u32],
     },
     /// [`Ability::MoveCounts`]: from now on, counts the moved pages.
     CountMoves,
-    /// [`Ability::Deferral`]: a log above begins or ends cleaning. Pages that it is about to invalidate are still
-    /// valid here in between, so it is better to clean later, if the layer can wait. Several logs may clean at the
-    /// same time.
+    /// [`Ability::Deferral`]: a log above begins or ends cleaning. In between, pages that the log will soon invalidate
+    /// are still valid in this layer, so cleaning them later costs less. Several logs may clean at the same time.
     CleaningAbove {
         /// True at the beginning of cleaning.
         begins: bool,
     },
-    /// [`Ability::IdleCleaning`]: uses idle time to clean one victim of this layer or of one below, if that gains
-    /// space. Answers true if it did and the command may be repeated.
-    CleanAhead,
+    /// [`Ability::IdleCleaning`]: uses idle time to clean one victim of this layer or of a layer below, if that gains
+    /// space. Answers true if a victim was cleaned; the command may then be repeated.
+    CleanWhileIdle,
     /// [`Ability::Zones`]: finishes the zone that contains the first of these pages. The zone is then no longer open
     /// and accepts no writes until it is reset.
     FinishZone {
@@ -294,16 +295,16 @@ impl<'a, P> Command<'a, P> {
         match self {
             Command::WriteAtomic { .. } => Ability::AtomicGroups,
             Command::WriteRun { .. } | Command::TrimRun { .. } => Ability::Runs,
-            Command::Divide { .. } => Ability::Attribution,
+            Command::SetPartitions { .. } => Ability::Attribution,
             Command::CountMoves => Ability::MoveCounts,
             Command::CleaningAbove { .. } => Ability::Deferral,
-            Command::CleanAhead => Ability::IdleCleaning,
+            Command::CleanWhileIdle => Ability::IdleCleaning,
             Command::FinishZone { .. } => Ability::Zones,
         }
     }
 
     /// Returns the pages that the command writes, if they are listed.
-    pub fn written(&self) -> &'a [Lpn] {
+    pub fn written_pages(&self) -> &'a [Lpn] {
         match self {
             Command::WriteAtomic { pages, .. } => pages,
             _ => &[],
@@ -313,7 +314,7 @@ impl<'a, P> Command<'a, P> {
     /// Returns the same command for other pages; used to forward it to a layer with different page numbers. The ends
     /// of partitions are not changed.
     #[must_use]
-    pub fn about<'b>(self, pages: &'b [Lpn]) -> Command<'b, P>
+    pub fn with_pages<'b>(self, pages: &'b [Lpn]) -> Command<'b, P>
     where
         'a: 'b,
     {
@@ -329,30 +330,31 @@ impl<'a, P> Command<'a, P> {
         match self {
             Command::WriteAtomic { .. } | Command::WriteRun { .. } => None,
             Command::TrimRun { first, pages } => Some(Command::TrimRun { first, pages }),
-            Command::Divide { ends } => Some(Command::Divide { ends }),
+            Command::SetPartitions { ends } => Some(Command::SetPartitions { ends }),
             Command::CountMoves => Some(Command::CountMoves),
             Command::CleaningAbove { begins } => Some(Command::CleaningAbove { begins }),
-            Command::CleanAhead => Some(Command::CleanAhead),
+            Command::CleanWhileIdle => Some(Command::CleanWhileIdle),
             Command::FinishZone { pages } => Some(Command::FinishZone { pages }),
         }
     }
 
-    /// Returns the answer of a layer that lacks the ability: an error for writes and trims, [`Answer::Nothing`] for all
-    /// other commands.
-    pub fn unable(&self) -> Result<Answer, LayerError> {
+    /// Returns the answer of a layer that lacks the ability for the command: an error for writes and trims,
+    /// [`Answer::Nothing`] for all other commands.
+    pub fn unsupported(&self) -> Result<Answer, LayerError> {
         match self {
             Command::WriteAtomic { pages, .. } => {
                 Err(LayerError::NotAtomic { pages: pages.len() as u32, longest: 0 })
             }
-            Command::WriteRun { .. } | Command::TrimRun { .. } => Err(LayerError::NotListed),
+            Command::WriteRun { .. } | Command::TrimRun { .. } => Err(LayerError::RunsUnsupported),
             _ => Ok(Answer::Nothing),
         }
     }
 }
 
-/// Optional queries and commands of layers as named methods. For callers only; implemented only here.
+/// Optional queries and commands of layers as named methods. Layers do not implement this trait; it is implemented for
+/// all of them here.
 pub trait LayerExt<P: Payload>: Layer<P> {
-    /// Writes pages as [`Layer::write`] does, but so that they survive a power cut completely or not at all.
+    /// Writes a group of pages as [`Layer::write`] does, but all or none of the pages survive a power cut.
     fn write_atomic(&mut self, pages: &[Lpn], data: &[P], hint: u16) -> Result<(), LayerError> {
         self.command(Command::WriteAtomic { pages, data, hint }).map(drop)
     }
@@ -363,13 +365,13 @@ pub trait LayerExt<P: Payload>: Layer<P> {
     }
 
     /// True if each call of [`Layer::write`] and [`Layer::trim`] must be one request of the user.
-    fn wants_requests(&self) -> bool {
-        self.abilities().has(Ability::Requests)
+    fn needs_whole_requests(&self) -> bool {
+        self.abilities().has(Ability::WholeRequests)
     }
 
     /// From now on, counts the moved pages, if the layer has the ability.
     fn count_moves(&mut self) {
-        self.tell(Command::CountMoves);
+        self.send(Command::CountMoves);
     }
 
     /// Returns how many of `pages` the layer has moved since they were written; 0 if it does not count moves.
@@ -378,26 +380,26 @@ pub trait LayerExt<P: Payload>: Layer<P> {
     }
 
     /// Notifies the layer that a log above begins or ends cleaning.
-    fn cleaning_above(&mut self, begins: bool) {
-        self.tell(Command::CleaningAbove { begins });
+    fn notify_cleaning_above(&mut self, begins: bool) {
+        self.send(Command::CleaningAbove { begins });
     }
 
-    /// Announces that `page` will soon be written or trimmed: see [`Query::Foresee`].
+    /// Announces that `page` will soon be written or trimmed: see [`Query::Prefetch`].
     #[inline]
-    fn foresee(&self, page: Lpn, near: bool) {
-        self.query(Query::Foresee { pages: &[page], near });
+    fn prefetch(&self, page: Lpn, second_pass: bool) {
+        self.query(Query::Prefetch { pages: &[page], second_pass });
     }
 
-    /// Uses idle time to clean one victim of this layer or of one below, if that gains space. Returns true if it did
-    /// and may be called again.
-    fn clean_ahead(&mut self) -> Result<bool, LayerError> {
-        self.command(Command::CleanAhead).map(|answer| answer == Answer::Done(true))
+    /// Uses idle time to clean one victim of this layer or of a layer below, if that gains space. Returns true if a
+    /// victim was cleaned; the method may then be called again.
+    fn clean_while_idle(&mut self) -> Result<bool, LayerError> {
+        self.command(Command::CleanWhileIdle).map(|answer| answer == Answer::Done(true))
     }
 
-    /// Returns the fraction of valid pages in the blocks that store any of `pages`, as it would be if `pages` were
-    /// trimmed now; 0 if no page is stored, or the layer lacks the ability.
+    /// Returns the fraction of pages that would stay valid in the blocks that store any of `pages` if `pages` were
+    /// trimmed now. Returns 0 if none of the pages is stored, or if the layer lacks the ability.
     fn left_valid(&self, pages: &[Lpn]) -> f64 {
-        self.query(Query::LeftValid(pages)).left_share()
+        self.query(Query::LeftValid(pages)).valid_fraction()
     }
 
     /// Returns the state of the zone that contains `page`; `None` for a layer without zones.
@@ -414,16 +416,16 @@ pub trait LayerExt<P: Payload>: Layer<P> {
         self.command(Command::FinishZone { pages: &[page] }).map(|answer| answer == Answer::Done(true))
     }
 
-    /// From now on, attributes the pages that cleaning moves to partitions, if the layer has the ability. Partition
-    /// `k` ends before page `ends[k]`.
-    fn divide(&mut self, ends: &[u32]) {
-        self.tell(Command::Divide { ends });
+    /// From now on, counts the pages that cleaning moves by partition, if the layer has the ability. Partition `k` ends
+    /// before page `ends[k]`.
+    fn set_partitions(&mut self, ends: &[u32]) {
+        self.send(Command::SetPartitions { ends });
     }
 
-    /// Sends a command that no layer rejects.
-    fn tell(&mut self, command: Command<'_, P>) {
-        let told = self.command(command);
-        debug_assert!(told.is_ok(), "{told:?}: only writing and cleaning can fail");
+    /// Sends a command that every layer accepts or ignores.
+    fn send(&mut self, command: Command<'_, P>) {
+        let result = self.command(command);
+        debug_assert!(result.is_ok(), "{result:?}: only writing and cleaning can fail");
     }
 }
 
@@ -435,15 +437,15 @@ mod tests {
 
     #[test]
     fn missing_ability_is_rejected_with_both_names() {
-        let can = Abilities::NONE.with(Ability::LeftValid, true);
-        assert_eq!(can.require(Ability::LeftValid, "`ftl`", "victim"), Ok(()));
-        let refused = can.require(Ability::Deferral, "`ftl`", "free_blocks_deferred").unwrap_err();
-        assert_eq!(refused.key, "free_blocks_deferred");
-        assert!(refused.problem.starts_with("needs deferral, which `ftl` does not have"), "{refused}");
+        let supported = Abilities::NONE.with(Ability::LeftValid, true);
+        assert_eq!(supported.require(Ability::LeftValid, "`ftl`", "victim"), Ok(()));
+        let error = supported.require(Ability::Deferral, "`ftl`", "free_blocks_deferred").unwrap_err();
+        assert_eq!(error.key, "free_blocks_deferred");
+        assert!(error.problem.starts_with("needs deferral, which `ftl` does not have"), "{error}");
     }
 
     #[test]
-    fn abilities_have_numbers_names_and_sets() {
+    fn abilities_have_unique_numbers_and_names() {
         for (number, ability) in Ability::ALL.into_iter().enumerate() {
             assert_eq!(ability as usize, number);
             assert!(!ability.name().is_empty() && !ability.help().is_empty());
@@ -457,6 +459,6 @@ mod tests {
         }
         let all = Abilities::of(&Ability::ALL.map(|ability| (ability, true)));
         assert!(all.iter().eq(Ability::ALL));
-        assert_eq!(all.both(Abilities::NONE.with(Ability::Requests, true)).iter().count(), 1);
+        assert_eq!(all.intersection(Abilities::NONE.with(Ability::WholeRequests, true)).iter().count(), 1);
     }
 }

@@ -8,11 +8,11 @@ pub enum Answer {
     /// Number of pages.
     Pages(u64),
     /// Pages that would stay valid in the blocks that store any of the queried pages.
-    Left {
+    LeftValid {
         /// Number of pages that would stay valid.
         valid_pages: u64,
         /// Number of all pages in these blocks.
-        held_pages: u64,
+        block_pages: u64,
     },
     /// True if the command did something.
     Done(bool),
@@ -31,13 +31,14 @@ pub struct ZoneState {
     pub is_finished: bool,
     /// True if the zone can be read and reset, but not written.
     pub is_offline: bool,
-    /// Limit of open zones, if it prevents the zone from being written: the zone is empty, and this many other zones
-    /// are open.
+    /// Maximum number of open zones if this limit prevents writes to the zone (the zone is empty, and as many other
+    /// zones are open); otherwise `None`.
     pub open_limit: Option<u32>,
 }
 
 impl ZoneState {
-    /// Returns the index in the zone of the page that is written next; the number of pages in a zone if it is full.
+    /// Returns the index within the zone of the page to be written next; the number of pages in a zone if the zone is
+    /// full.
     pub fn write_pointer(&self) -> u32 {
         if self.is_finished { self.pages } else { self.written }
     }
@@ -49,10 +50,11 @@ impl Answer {
         if let Answer::Pages(pages) = self { pages } else { 0 }
     }
 
-    /// Returns the fraction of valid pages; 0 if no block holds any of the pages, or there is no answer.
-    pub fn left_share(self) -> f64 {
+    /// Returns the fraction of pages in [`Answer::LeftValid`] that would stay valid; 0 if no block holds any of the
+    /// queried pages, or for other answers.
+    pub fn valid_fraction(self) -> f64 {
         match self {
-            Answer::Left { valid_pages, held_pages } if held_pages > 0 => {
+            Answer::LeftValid { valid_pages, block_pages: held_pages } if held_pages > 0 => {
                 valid_pages as f64 / held_pages as f64
             }
             _ => 0.0,

@@ -1,5 +1,5 @@
-//! Optional parts of a medium: the listener of its invalidations, the layer that it is built on, and the metadata of
-//! the log above.
+//! Optional parts of a medium: the receiver of invalidations, the layer that the medium is built on, and the metadata
+//! of the log above.
 
 use super::{Abilities, LayerError, MediumError};
 use crate::config::ConfigError;
@@ -18,32 +18,32 @@ pub struct Invalidation {
 
 /// Receiver of notifications about invalidated pages.
 pub trait InvalidationListener {
-    /// Receives pages that are about to be replaced or are no longer needed.
+    /// Receives pages that are about to be invalidated because they are overwritten or trimmed.
     fn on_invalidate(&mut self, invalidations: &[Invalidation]);
 }
 
-/// The layer that a medium is built on, as the log on the medium uses it; flash has none.
+/// Interface to the layer that a medium is built on, for the log on the medium; flash has no such layer.
 pub trait LayerBelow {
     /// Returns the abilities of the layer.
     fn abilities(&self) -> Abilities;
 
-    /// Notifies the layer that the log begins or ends cleaning; see [`crate::layer::LayerExt::cleaning_above`].
+    /// Notifies the layer that the log begins or ends cleaning; see [`crate::layer::LayerExt::notify_cleaning_above`].
     fn notify_cleaning(&mut self, begins: bool);
 
-    /// Uses idle time to clean; see [`crate::layer::LayerExt::clean_ahead`].
+    /// Uses idle time to clean; see [`crate::layer::LayerExt::clean_while_idle`].
     fn clean_ahead(&mut self) -> Result<bool, LayerError>;
 
-    /// Returns the fraction of valid pages in the layer's blocks that store pages of `block`, as it would be if
-    /// `block` were erased now; 0 if unknown.
+    /// Returns the fraction of pages that would stay valid in the layer's blocks that store pages of `block` if `block`
+    /// were erased now; 0 if unknown.
     fn left_valid(&self, block: BlockId) -> f64;
 
     /// Returns the metadata that the log stores on the layer; `None` if the log stores none.
     fn log_metadata(&self) -> Option<&dyn LogMetadata>;
 
-    /// Returns the metadata that the log stores on the layer, for changes.
+    /// Returns the metadata that the log stores on the layer, as a mutable reference.
     fn log_metadata_mut(&mut self) -> Option<&mut dyn LogMetadata>;
 
-    /// Ends a checkpoint of the metadata: writes the pages that are not stored in the log.
+    /// Ends a checkpoint of the metadata: writes its pages that are stored outside the log.
     fn end_checkpoint(&mut self) -> Result<(), MediumError>;
 }
 
@@ -60,15 +60,15 @@ pub trait LogMetadata {
 
     /// Returns the number of pages that the log may write until a checkpoint is due; [`u64::MAX`] without
     /// checkpoints.
-    fn until_checkpoint(&self) -> u64;
+    fn pages_until_checkpoint(&self) -> u64;
 
-    /// True if a checkpoint is due because of cleaned segments and must be written before cleaning continues.
+    /// True if the number of cleaned segments requires a checkpoint before cleaning continues.
     fn is_checkpoint_due_to_cleaning(&self) -> bool;
 
     /// Appends to `pages` the pages that the log must write before the checkpoint ends.
     fn begin_checkpoint(&mut self, pages: &mut Vec<Lpn>);
 
-    /// Appends to `pages` the pages that the log must write before a flush. Returns true if a checkpoint has begun,
-    /// which must be ended.
+    /// Appends to `pages` the pages that the log must write before a flush. Returns true if this began a checkpoint,
+    /// which the caller must end.
     fn begin_flush(&mut self, pages: &mut Vec<Lpn>) -> bool;
 }

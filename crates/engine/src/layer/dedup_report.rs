@@ -21,10 +21,10 @@ pub struct DedupReport {
     pub pre_hashed_pages: u64,
     /// Pages hashed in idle time, which delays no request.
     pub idle_hashed_pages: u64,
-    /// Pages read for comparison with a page of the same fingerprint.
+    /// Pages read to compare their content with a written page of the same fingerprint.
     pub verify_reads: u64,
-    /// Fingerprint matches with different content. With verification, each costs a read; without, the page is
-    /// corrupt.
+    /// Equal fingerprints of different contents. With verification, each costs a read; without verification, the
+    /// written page is corrupted.
     pub collisions: u64,
     /// Pages that cleaning did not move because an equal page was stored.
     pub merged_pages: u64,
@@ -42,7 +42,7 @@ pub struct DedupReport {
     pub index_reads: u64,
     /// Pages of the index written to flash.
     pub index_writes: u64,
-    /// Records of map changes that are not recorded in a spare area; written only if there is a map log.
+    /// Records written to the map log: map changes that no spare area records.
     pub map_log_records: u64,
     /// Pages written with these records.
     pub map_log_pages: u64,
@@ -53,7 +53,8 @@ pub struct DedupReport {
     /// Number of stored contents by reference count: 1, 2, 3, more.
     pub live_by_references: [u64; 4],
     /// Number of contents that are no longer referenced, by their highest reference count: 1, 2, 3, more.
-    pub died_by_references: [u64; 4],
+    #[serde(rename = "died_by_references")]
+    pub invalidated_by_references: [u64; 4],
 }
 
 impl DedupReport {
@@ -95,7 +96,7 @@ impl DedupReport {
             map_checkpoint_pages,
             sharing_ratio: _,
             live_by_references: _,
-            died_by_references,
+            invalidated_by_references: died_by_references,
         } = *earlier;
         let counts = [
             (&mut self.hits, hits),
@@ -116,16 +117,16 @@ impl DedupReport {
             (&mut self.map_checkpoint_pages, map_checkpoint_pages),
         ];
         counts.into_iter().for_each(|(count, more)| *count += more);
-        for (died, more) in self.died_by_references.iter_mut().zip(died_by_references) {
-            *died += more;
+        for (count, more) in self.invalidated_by_references.iter_mut().zip(died_by_references) {
+            *count += more;
         }
     }
 
     /// Returns the counts since `earlier`; values that describe the current state are unchanged.
     pub fn since(&self, earlier: &DedupReport) -> DedupReport {
-        let mut died_by_references = self.died_by_references;
-        for (died, before) in died_by_references.iter_mut().zip(earlier.died_by_references) {
-            *died -= before;
+        let mut died_by_references = self.invalidated_by_references;
+        for (count, before) in died_by_references.iter_mut().zip(earlier.invalidated_by_references) {
+            *count -= before;
         }
         DedupReport {
             hits: self.hits - earlier.hits,
@@ -144,7 +145,7 @@ impl DedupReport {
             map_log_records: self.map_log_records - earlier.map_log_records,
             map_log_pages: self.map_log_pages - earlier.map_log_pages,
             map_checkpoint_pages: self.map_checkpoint_pages - earlier.map_checkpoint_pages,
-            died_by_references,
+            invalidated_by_references: died_by_references,
             ..*self
         }
     }

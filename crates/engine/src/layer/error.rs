@@ -3,7 +3,7 @@
 /// Error of a layer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LayerError {
-    /// A page number past the end.
+    /// A page number beyond the last logical page.
     #[error("logical page {page} is outside the layer's {pages} pages")]
     OutOfRange {
         /// The requested page.
@@ -11,7 +11,7 @@ pub enum LayerError {
         /// Number of pages of the layer.
         pages: u32,
     },
-    /// Too many blocks have worn out: the rest cannot hold the logical pages and still be cleaned.
+    /// Too many blocks have worn out: the remaining ones cannot hold the logical pages and leave space for cleaning.
     #[error("end of life: {usable_blocks} usable blocks are left, {needed_blocks} are needed")]
     EndOfLife {
         /// Blocks that still work.
@@ -19,21 +19,21 @@ pub enum LayerError {
         /// Blocks that cleaning needs.
         needed_blocks: u32,
     },
-    /// Cleaning went through all blocks without gaining a page.
+    /// Cleaning tried all blocks without gaining a free page.
     #[error(
         "cleaning gains nothing: every candidate block is full of valid pages; more spare space is needed"
     )]
     NoSpace,
-    /// Power cuts have torn the pages that cleaning needed to free a block.
+    /// Power cuts have torn the free pages that cleaning needed to free a block.
     #[error(
         "power was lost so often in the middle of cleaning that torn pages have eaten the reserve of erased blocks: the open \
          blocks take {room} more pages, and no block can be emptied without moving {live}; cut less often, raise \
          free_blocks_low, or give more spare space"
     )]
     ReserveTorn {
-        /// Free pages in the open blocks.
+        /// Number of free pages in the open blocks.
         room: u32,
-        /// Live pages of the block with the fewest.
+        /// Number of live pages in the block with the fewest live pages.
         live: u32,
     },
     /// A request was interrupted by one power cut after another, without ever completing.
@@ -45,7 +45,7 @@ pub enum LayerError {
         /// Number of power cuts since a request was completed.
         cuts: u32,
     },
-    /// Too many pages for an atomic write.
+    /// An atomic write contains too many pages.
     #[error("a group of {pages} pages cannot be written atomically; the longest is of {longest}")]
     NotAtomic {
         /// Number of pages in the group.
@@ -55,7 +55,7 @@ pub enum LayerError {
     },
     /// A run of consecutive pages was given, but the layer only accepts lists of pages.
     #[error("this layer takes lists of pages only, and no runs of them")]
-    NotListed,
+    RunsUnsupported,
     /// A write was not at the write pointer of a zone.
     #[error("zone {zone}: page {page} written out of order; the write pointer is at {expected}")]
     NotSequential {
@@ -66,7 +66,7 @@ pub enum LayerError {
         /// Index of the page that must be written next; the number of pages in a zone if it is full.
         expected: u32,
     },
-    /// A write would open another zone than the limit permits.
+    /// A write would open one more zone than the limit permits.
     #[error("zone {zone} cannot be opened: {limit} zones are open, and no more may be")]
     TooManyOpenZones {
         /// The zone.
@@ -88,7 +88,7 @@ pub enum LayerError {
     },
     /// A check after a power cut failed.
     #[error("{}: {}", .0.case, .0.problem)]
-    Violated(Box<Violation>),
+    GuaranteeViolated(Box<Violation>),
     /// Error of the medium.
     #[error(transparent)]
     Medium(#[from] MediumError),
@@ -97,14 +97,14 @@ pub enum LayerError {
 /// Violation of a guarantee after a power cut.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
-    /// The power cuts that led to it; the run can be repeated with them.
+    /// Power cuts that led to the violation, in a form with which the run can be repeated.
     pub case: String,
     /// Description of the violation.
     pub problem: String,
 }
 
 impl LayerError {
-    /// True if the drive, at any depth below, has reached its end of life.
+    /// True if a drive in this layer or in any layer below has reached its end of life.
     pub fn is_end_of_life(&self) -> bool {
         match self {
             LayerError::EndOfLife { .. } | LayerError::ZoneOffline { .. } => true,
@@ -113,7 +113,8 @@ impl LayerError {
         }
     }
 
-    /// True if the drive, at any depth below, accepts no more writes because it lacks blocks, but can still be read.
+    /// True if a drive in this layer or in any layer below accepts no more writes for lack of blocks, but can still be
+    /// read.
     pub fn is_out_of_blocks(&self) -> bool {
         match self {
             LayerError::ReserveTorn { .. } => true,
@@ -177,8 +178,8 @@ pub enum MediumError {
         /// Number of erases in the block's life.
         erases: u32,
     },
-    /// The page could not be programmed; the pages of the run before it were. The block accepts no more programs, but
-    /// can be read.
+    /// The page could not be programmed; the earlier pages of the run were programmed. The block accepts no more
+    /// programs, but can be read.
     #[error("block {block}: page {page} could not be programmed")]
     ProgramFailed {
         /// The block.
@@ -205,12 +206,13 @@ pub enum MediumError {
         /// The block.
         block: u32,
     },
-    /// Endless checkpoints of a log's metadata: each needs cleaning to make room, which requires the next checkpoint.
+    /// Endless checkpoints of a log's metadata: each checkpoint needs space from cleaning, which requires the next
+    /// checkpoint.
     #[error(
         "cleaning gains less than the checkpoints take that it calls for; more spare space is needed, longer segments, or a \
          larger checkpoint_after_cleaned"
     )]
-    Overrun,
+    EndlessCheckpoints,
     /// Error of the layer that this medium is built on.
     #[error("lower layer: {0}")]
     Lower(Box<LayerError>),

@@ -2,7 +2,7 @@
 
 use crate::counters::Cause;
 
-/// RAM of one structure in the device.
+/// RAM that one structure occupies in the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RamPart {
     /// Name of the structure.
@@ -29,7 +29,7 @@ pub struct RecoveryStep {
 /// Work of an FTL to recover from a power cut.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RecoveryReport {
-    /// Its steps, in order.
+    /// Steps of the recovery, in order.
     pub steps: Vec<RecoveryStep>,
 }
 
@@ -38,20 +38,21 @@ pub struct RecoveryReport {
 pub(crate) struct RecoverySteps {
     /// The completed steps.
     pub report: RecoveryReport,
-    before: [u64; 4],
+    previous_totals: [u64; 4],
 }
 
 impl RecoverySteps {
-    /// Continues `report` with totals `done`: spare areas read, pages read, pages programmed, blocks erased.
-    pub fn after(report: RecoveryReport, done: [u64; 4]) -> Self {
-        RecoverySteps { report, before: done }
+    /// Continues `report`; `totals` are the current totals of spare areas read, pages read, pages programmed and blocks
+    /// erased.
+    pub fn resume(report: RecoveryReport, totals: [u64; 4]) -> Self {
+        RecoverySteps { report, previous_totals: totals }
     }
 
-    /// Ends the step `name`, at whose end the totals are `done`.
-    pub fn end(&mut self, name: &'static str, done: [u64; 4]) {
+    /// Ends the step `name`; `totals` are the totals at its end.
+    pub fn end_step(&mut self, name: &'static str, totals: [u64; 4]) {
         let [spare_reads, page_reads, page_writes, erases] =
-            std::array::from_fn(|at| done[at] - self.before[at]);
-        self.before = done;
+            std::array::from_fn(|at| totals[at] - self.previous_totals[at]);
+        self.previous_totals = totals;
         self.report.steps.push(RecoveryStep { name, spare_reads, page_reads, page_writes, erases });
     }
 }

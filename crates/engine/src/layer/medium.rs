@@ -11,7 +11,7 @@ use crate::units::{BlockId, Lpn, StreamId};
 pub enum Pages<'a> {
     /// These page indices within the block.
     Listed(&'a [u32]),
-    /// This many pages of unspecified position (from a store without page identities).
+    /// This many pages at unspecified positions (from a store without page identities).
     Counted(u32),
 }
 
@@ -54,48 +54,48 @@ fn highest(pages: &[u32]) -> Option<u32> {
 /// Consecutive pages to be programmed into one block.
 #[derive(Clone, Copy, Debug)]
 pub struct Run<'a, P> {
-    /// Owner of each page; `None` from a store without page identities.
+    /// Logical page (owner) of each page; `None` for a store without page identities.
     pub owners: Option<&'a [Lpn]>,
     /// Contents, one per page.
     pub data: &'a [P],
-    /// Sequence number of the run's first page among all pages that the store ever appended.
+    /// Sequence number of the run's first page, counted over all pages that the store has ever appended.
     pub sequence: u64,
     /// Cause of the write.
     pub cause: Cause,
-    /// The append stream it belongs to; a medium may pass it on as a hint.
+    /// Append stream of the run; a medium may forward the stream as a hint.
     pub stream: StreamId,
-    /// The run's part in an atomic group.
+    /// Position of the run in an atomic group.
     pub group: Group,
     /// A number that the store attaches to the block, in the spare area of the run's pages; 0 if unused.
     pub note: u64,
 }
 
-/// A run's part in a group of pages that must survive a power cut completely or not at all.
+/// Position of a run in an atomic group: a group of pages of which all or none survive a power cut.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Group {
     /// Not part of a group.
     #[default]
     None,
-    /// All its pages belong to a group that continues in the host's next run.
-    GoesOn,
+    /// All pages of the run belong to a group that continues in the host's next run.
+    Continues,
     /// The group ends with the run's last page.
     Ends,
 }
 
 /// Erase blocks, whose pages are programmed in order, once after each erase. A block is erased as a whole.
 ///
-/// A medium rejects all other operations, so errors of the code above are detected. Methods that only exist for a
-/// medium built on a layer are in [`LayerBelow`].
+/// A medium rejects operations that flash does not allow, so errors of the code above are detected. Methods that only
+/// exist for a medium built on a layer are in [`LayerBelow`].
 pub trait Medium: Send {
     /// Content of a page.
     type Payload: Payload;
 
-    /// True if reads need the exact pages and not only their number. A medium without content can set this to false,
-    /// so that cleaning need not list the pages.
+    /// True if reads need the indices of the pages and not only their number. A medium without content can set this to
+    /// false, so that cleaning need not list the pages.
     const READS_BY_PAGE: bool;
 
     /// True if the medium stores which pages form a group, so that [`Run::group`] has an effect.
-    const KEEPS_GROUPS: bool;
+    const STORES_GROUPS: bool;
 
     /// Returns the number of erase blocks, including bad ones.
     fn blocks(&self) -> u32;
@@ -118,7 +118,7 @@ pub trait Medium: Send {
         out: &mut Vec<Self::Payload>,
     ) -> Result<(), MediumError>;
 
-    /// Counts reads of `pages` programmed pages of unspecified position. Called only if [`Medium::READS_BY_PAGE`] is
+    /// Counts reads of `pages` programmed pages at unspecified positions. Called only if [`Medium::READS_BY_PAGE`] is
     /// false.
     fn count_reads(&mut self, pages: u64);
 
@@ -132,8 +132,8 @@ pub trait Medium: Send {
     /// Marks a failed block as bad. It must not hold any data that is needed.
     fn retire(&mut self, block: BlockId);
 
-    /// Returns a block whose pages should be rewritten because of the number of reads since its erase, if there is
-    /// one. Each block is returned once.
+    /// Returns a block whose pages should be rewritten because of too many reads since its erase (read disturb), if
+    /// there is such a block. Each block is returned once.
     fn take_disturbed(&mut self) -> Option<BlockId>;
 
     /// Reads the erase count from the spare area of the block's first page. Models the cost for wear levelling
@@ -152,18 +152,18 @@ pub trait Medium: Send {
     /// Returns the layer that the medium is built on; always `None` for flash.
     fn layer_below(&self) -> Option<&dyn LayerBelow>;
 
-    /// Returns the layer that the medium is built on, for changes.
+    /// Returns the layer that the medium is built on, as a mutable reference.
     fn layer_below_mut(&mut self) -> Option<&mut dyn LayerBelow>;
 
     /// Appends the reports of the medium and of all layers below.
     fn describe(&self, reports: &mut Reports);
 
-    /// Recomputes all counts and compares them; an error is a bug of the medium.
+    /// Recomputes all counts and compares them with the stored ones; an error is a bug of the medium.
     fn check(&self) -> Result<(), String>;
 }
 
-/// Calls of a log to any medium, with defaults for media without a listener, a layer below, or metadata of the log. For
-/// callers only; implemented only here.
+/// Calls of a log to any medium, with defaults for media that have no listener, no layer below, or no metadata of the
+/// log. Media do not implement this trait; it is implemented for all of them here.
 pub trait MediumExt: Medium {
     /// True if the medium needs to be notified of each invalidated page.
     #[inline(always)]
@@ -193,7 +193,7 @@ pub trait MediumExt: Medium {
     }
 
     /// See [`LayerBelow::clean_ahead`].
-    fn clean_ahead(&mut self) -> Result<bool, LayerError> {
+    fn clean_while_idle(&mut self) -> Result<bool, LayerError> {
         self.layer_below_mut().map_or(Ok(false), LayerBelow::clean_ahead)
     }
 
@@ -221,7 +221,7 @@ pub trait MediumExt: Medium {
 
     /// See [`LogMetadata::has_own_stream`].
     #[inline(always)]
-    fn has_own_stream(&self) -> bool {
+    fn has_metadata_stream(&self) -> bool {
         self.log_metadata().is_some_and(LogMetadata::has_own_stream)
     }
 
@@ -231,10 +231,10 @@ pub trait MediumExt: Medium {
         self.log_metadata().map_or(0, LogMetadata::metadata_pages)
     }
 
-    /// See [`LogMetadata::until_checkpoint`].
+    /// See [`LogMetadata::pages_until_checkpoint`].
     #[inline(always)]
-    fn until_checkpoint(&self) -> u64 {
-        self.log_metadata().map_or(u64::MAX, LogMetadata::until_checkpoint)
+    fn pages_until_checkpoint(&self) -> u64 {
+        self.log_metadata().map_or(u64::MAX, LogMetadata::pages_until_checkpoint)
     }
 
     /// See [`LogMetadata::is_checkpoint_due_to_cleaning`].

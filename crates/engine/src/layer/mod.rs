@@ -8,18 +8,20 @@ mod answer;
 mod below;
 mod dedup_report;
 mod error;
+mod events;
+mod forward;
 mod ftl_report;
 mod medium;
 mod report;
 #[cfg(test)]
 pub(crate) mod tests;
-mod watch;
 
 pub use ability::{Abilities, Ability, Command, LayerExt, Query};
 pub use answer::{Answer, ZoneState};
 pub use below::{Invalidation, InvalidationListener, LayerBelow, LogMetadata};
 pub use dedup_report::DedupReport;
 pub use error::{LayerError, MediumError, Violation};
+pub(crate) use forward::forward_medium;
 pub(crate) use ftl_report::RecoverySteps;
 pub use ftl_report::{FtlReport, RamPart, RecoveryReport, RecoveryStep};
 pub use medium::{Group, Medium, MediumExt, Pages, Run};
@@ -28,9 +30,9 @@ pub use report::{
     Scatter, TrimCounts,
 };
 
-pub use watch::{Seen, Watch, Watcher};
+pub use events::{EventLog, EventRecorder, MediumEvent};
 
-pub use wearwell_base::content::Content;
+pub use wearwell_base::content::ContentId;
 
 use crate::units::Lpn;
 
@@ -58,7 +60,7 @@ impl<const N: usize> std::fmt::Debug for Bytes<N> {
 
 impl<const N: usize> Payload for Bytes<N> {}
 
-impl Payload for Content {}
+impl Payload for ContentId {}
 
 /// Returns `pages` pages without content, for counting runs.
 pub fn no_data(pages: usize) -> &'static [()] {
@@ -95,14 +97,14 @@ pub trait Layer<P: Payload>: Send {
 
     /// Writes `pages`, in order, with their content; `hint` is the caller's stream hint (0: none).
     ///
-    /// The result does not depend on how a sequence of writes is split into calls, except for a layer that wants
-    /// requests ([`Ability::Requests`]). The same is true of reads.
+    /// The result does not depend on how a sequence of writes is split into calls, except for a layer that wants whole
+    /// requests ([`Ability::WholeRequests`]). The same is true of reads.
     fn write(&mut self, pages: &[Lpn], data: &[P], hint: u16) -> Result<(), LayerError>;
 
-    /// Reads `pages` and appends their content to `out`; a page never written reads as the default.
+    /// Reads `pages` and appends their content to `out`; a page that was never written reads as the default payload.
     fn read(&mut self, pages: &[Lpn], out: &mut Vec<P>) -> Result<(), LayerError>;
 
-    /// Discards the contents of `pages`, which read as the default until they are written again.
+    /// Discards the contents of `pages`, which read as the default payload until they are written again.
     fn trim(&mut self, pages: &[Lpn]) -> Result<(), LayerError>;
 
     /// Makes everything written so far survive a power cut.
@@ -114,16 +116,17 @@ pub trait Layer<P: Payload>: Send {
     /// Answers a query of an ability; [`Answer::Nothing`] without the ability.
     fn query(&self, query: Query<'_>) -> Answer;
 
-    /// Performs a command of an ability; [`Command::unable`] without the ability.
+    /// Performs a command of an ability; [`Command::unsupported`] without the ability.
     fn command(&mut self, command: Command<'_, P>) -> Result<Answer, LayerError>;
 
     /// Appends the reports of this layer and of all layers below, from top to bottom.
     fn describe(&self, reports: &mut Reports);
 
-    /// Draws a number from the layer's random generators; ends their use. Equal runs end with equal numbers.
+    /// Draws a last number from the layer's random generators, which are not used afterwards. Equal runs draw equal
+    /// numbers, so tests compare runs by it.
     fn final_draw(&mut self) -> u64;
 
-    /// Recomputes all counts, down to the medium, and compares; an error is a bug.
+    /// Recomputes all counts, down to the medium, and compares them with the stored ones; an error is a bug.
     fn check(&self) -> Result<(), String>;
 }
 

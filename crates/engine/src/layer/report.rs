@@ -26,11 +26,11 @@ pub struct LayerReport {
     pub mapped_pages: u32,
     /// Histogram of victims: `victim_valid_pages[j]` victims had `j` valid pages when selected.
     pub victim_valid_pages: Vec<u64>,
-    /// Pages written to a stream other than their own because no erased block was left.
+    /// Pages that were written to a stream other than the chosen one because no erased block was left.
     pub spilled_pages: u64,
     /// Memory that the simulation uses for this layer, in bytes.
     pub memory_bytes: u64,
-    /// Type of the layer's map: `page`, `block`, or the name of another structure.
+    /// Type of the layer's map: `page`, `block`, or another name.
     pub directory: &'static str,
     /// RAM that the modelled structure needs for its map, in bytes, if it reports this.
     pub map_bytes: Option<u64>,
@@ -41,8 +41,8 @@ pub struct LayerReport {
     /// Partitions of the layer, if any.
     pub partitions: Vec<PartitionReport>,
     /// `[cause][owner]`: pages that cleaning moved, by the partition whose write triggered the cleaning and the
-    /// partition that owns the pages. Pages beyond the last partition count as one more partition. Empty if the layer
-    /// is not shared.
+    /// partition of the moved pages. Pages beyond the last partition count as one more partition. Empty if the layer is
+    /// not shared.
     pub moved_pages: Vec<Vec<u64>>,
     /// Sequentiality of the incoming writes, if it is observed.
     pub arrivals: Option<Arrivals>,
@@ -79,7 +79,8 @@ pub struct LsmReport {
     pub compactions: u64,
     /// Tables that moved down a level without being rewritten.
     pub trivial_moves: u64,
-    /// Number of rewrites of the last level because its tables were too sparsely filled for the remaining space.
+    /// Number of rewrites of the last level that were needed because its tables were too sparsely filled for the
+    /// remaining space.
     pub squeezes: u64,
     /// Extents without a table.
     pub free_extents: u32,
@@ -92,7 +93,7 @@ pub struct LsmLevel {
     pub runs: u32,
     /// Number of tables in all runs.
     pub tables: u32,
-    /// Pages of records and tombstones in them, without their indexes.
+    /// Pages of records and tombstones in these tables, without the indexes.
     pub pages: u64,
 }
 
@@ -115,7 +116,7 @@ pub struct MetadataReport {
     pub checkpoints: u64,
     /// Metadata pages in the log that cleaning moved.
     pub moved_pages: u64,
-    /// Pages of the layer below in the metadata area.
+    /// Size of the metadata area, in pages of the layer below.
     pub area_pages: u32,
     /// Pages of segments used for summaries.
     pub in_segment_pages: u32,
@@ -151,7 +152,7 @@ pub struct PartitionReport {
 pub struct Arrivals {
     /// Pages written.
     pub written_pages: u64,
-    /// Pages whose number is one above that of the page written before.
+    /// Pages whose number is one above that of the previously written page.
     pub sequential_pages: u64,
     /// Pages whose number is one above that of the last page of one of the eight most recent runs.
     pub stream_sequential_pages: u64,
@@ -181,7 +182,7 @@ pub struct TrimCounts {
     pub sent_pages: u64,
     /// Ranges of consecutive pages sent.
     pub sent_ranges: u64,
-    /// Pages of segments that were rewritten before their trim was sent.
+    /// Pages not trimmed because their segment was rewritten before the trim was sent.
     pub overtaken_pages: u64,
     /// Pages not sent because they are outside the aligned part of their range.
     pub unaligned_pages: u64,
@@ -192,7 +193,7 @@ pub struct TrimCounts {
 pub struct Scatter {
     /// Ranges of consecutive trimmed pages that held data.
     pub ranges: u64,
-    /// Blocks that lost pages to these ranges; a block counts once per range.
+    /// Blocks that had pages invalidated by these ranges; a block counts once per range.
     pub blocks: u64,
 }
 

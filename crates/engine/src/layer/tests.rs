@@ -1,12 +1,12 @@
 //! Tests of the layer and medium interfaces themselves.
 
-pub mod seams;
+pub mod interfaces;
 
 use super::*;
 use crate::units::BlockId;
 
 #[test]
-fn pages_beyond_the_end_are_refused() {
+fn pages_beyond_the_end_are_rejected() {
     let check = |pages: &[u32], logical_pages: u32| {
         check_range(&pages.iter().map(|&page| Lpn(page)).collect::<Vec<_>>(), logical_pages)
     };
@@ -39,21 +39,21 @@ fn listed_and_counted_pages_must_be_programmed() {
 
 #[test]
 fn end_of_life_is_detected_at_any_depth() {
-    let below = |error: LayerError| LayerError::Medium(MediumError::Lower(Box::new(error)));
+    let in_medium_error = |error: LayerError| LayerError::Medium(MediumError::Lower(Box::new(error)));
     let end = LayerError::EndOfLife { usable_blocks: 1, needed_blocks: 2 };
     let offline = LayerError::ZoneOffline { zone: 3 };
     let lost = LayerError::Medium(MediumError::PowerLost);
-    for (error, ends, loses) in [
+    for (error, is_end, is_power_lost) in [
         (end.clone(), true, false),
-        (below(end.clone()), true, false),
-        (below(below(offline)), true, false),
+        (in_medium_error(end.clone()), true, false),
+        (in_medium_error(in_medium_error(offline)), true, false),
         (lost.clone(), false, true),
-        (below(below(lost)), false, true),
+        (in_medium_error(in_medium_error(lost)), false, true),
         (LayerError::NoSpace, false, false),
-        (below(LayerError::NoSpace), false, false),
+        (in_medium_error(LayerError::NoSpace), false, false),
         (LayerError::Medium(MediumError::BadBlock { block: 1 }), false, false),
     ] {
-        assert_eq!((error.is_end_of_life(), error.is_power_loss()), (ends, loses), "{error}");
+        assert_eq!((error.is_end_of_life(), error.is_power_loss()), (is_end, is_power_lost), "{error}");
     }
     assert_eq!(end.to_string(), "end of life: 1 usable blocks are left, 2 are needed");
 }
@@ -67,7 +67,7 @@ fn empty_payloads_have_no_size() {
 }
 
 #[test]
-fn metadata_is_the_sum_of_its_kinds() {
+fn written_metadata_sums_all_kinds() {
     let report = MetadataReport {
         summary_pages: 1,
         map_pages: 20,
@@ -109,7 +109,7 @@ fn since_returns_differences_of_counts() {
         map_log_records: 14 * times,
         map_log_pages: 15 * times,
         map_checkpoint_pages: 16 * times,
-        died_by_references: [17 * times, 18 * times, 19 * times, 20 * times],
+        invalidated_by_references: [17 * times, 18 * times, 19 * times, 20 * times],
         // Values that describe the current state.
         index_entries: now,
         index_bytes: 2 * now,

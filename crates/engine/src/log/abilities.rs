@@ -1,4 +1,4 @@
-//! Optional abilities of a store beyond the mandatory layer interface, and its answers to their queries and commands.
+//! Optional abilities of a store beyond the mandatory layer interface, with their queries and commands.
 
 use super::directory::Directory;
 use super::store::LogStore;
@@ -12,16 +12,16 @@ use crate::victim::VictimPolicy;
 impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P> {
     /// Returns the abilities, which depend on the store's parts. Attribution needs a directory with page identities;
     /// deferral and idle cleaning need a pool of erased blocks.
-    pub(super) fn own_abilities(&self) -> Abilities {
+    pub(super) fn supported_abilities(&self) -> Abilities {
         let below = self.pool.medium.abilities_below();
         Abilities::of(&[
-            (Ability::AtomicGroups, self.longest_group() > 0),
+            (Ability::AtomicGroups, self.max_group_pages() > 0),
             (Ability::Attribution, D::PAGE_EXACT),
             (Ability::MoveCounts, D::PAGE_EXACT),
             (Ability::Deferral, self.config.deferred_low.is_some() || below.has(Ability::Deferral)),
             (Ability::IdleCleaning, self.config.idle_high.is_some() || below.has(Ability::IdleCleaning)),
             (Ability::LeftValid, true),
-            (Ability::LookAhead, self.prefetch),
+            (Ability::Prefetch, self.prefetch),
             (Ability::Runs, true),
         ])
     }
@@ -29,23 +29,25 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
     #[inline]
     pub(super) fn answer(&self, query: Query<'_>) -> Answer {
         match query {
-            Query::Foresee { pages, near } => {
+            Query::Prefetch { pages, second_pass } => {
                 if self.prefetch {
-                    pages.iter().for_each(|&page| self.directory.foresee(page, near, &self.pool.blocks));
+                    pages
+                        .iter()
+                        .for_each(|&page| self.directory.prefetch(page, second_pass, &self.pool.blocks));
                 }
                 Answer::Nothing
             }
-            Query::AtomicPages => match self.longest_group() {
+            Query::AtomicPages => match self.max_group_pages() {
                 0 => Answer::Nothing,
                 pages => Answer::Pages(pages.into()),
             },
             Query::MovedPages(pages) => self.pool.moves.answer(pages),
-            Query::LeftValid(pages) => self.left_by_trims(pages),
+            Query::LeftValid(pages) => self.count_left_valid(pages),
             Query::Zone(_) => Answer::Nothing,
         }
     }
 
-    pub(super) fn obey(&mut self, command: Command<'_, M::Payload>) -> Result<Answer, LayerError> {
+    pub(super) fn execute(&mut self, command: Command<'_, M::Payload>) -> Result<Answer, LayerError> {
         match command {
             Command::WriteAtomic { pages, data, hint } => {
                 assert_eq!(pages.len(), data.len(), "content for every page");
@@ -60,9 +62,9 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
             }
             Command::TrimRun { first, pages } => {
                 check_run(first, pages as usize, self.config.logical_pages)?;
-                self.discard_run(first, pages);
+                self.trim_host_run(first, pages);
             }
-            Command::Divide { ends } if D::PAGE_EXACT => self.pool.moves.divide(ends),
+            Command::SetPartitions { ends } if D::PAGE_EXACT => self.pool.moves.set_partitions(ends),
             Command::CountMoves if D::PAGE_EXACT => {
                 self.pool.moves.count(self.config.logical_pages + self.pool.medium.metadata_pages());
             }
@@ -70,24 +72,24 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
                 self.pool.note_cleaning_above(begins);
                 self.pool.medium.notify_cleaning(begins);
             }
-            Command::CleanAhead if self.own_abilities().has(Ability::IdleCleaning) => {
-                return Ok(Answer::Done(self.clean_ahead()? || self.pool.medium.clean_ahead()?));
+            Command::CleanWhileIdle if self.supported_abilities().has(Ability::IdleCleaning) => {
+                return Ok(Answer::Done(self.clean_while_idle()? || self.pool.medium.clean_while_idle()?));
             }
-            other => return other.unable(),
+            other => return other.unsupported(),
         }
         Ok(Answer::Nothing)
     }
 
-    fn left_by_trims(&self, pages: &[Lpn]) -> Answer {
-        let mut holders: Vec<BlockId> =
+    fn count_left_valid(&self, pages: &[Lpn]) -> Answer {
+        let mut blocks: Vec<BlockId> =
             pages.iter().filter_map(|&page| self.directory.block_of(page)).collect();
-        let trimmed = holders.len() as u64;
-        holders.sort_unstable();
-        holders.dedup();
+        let trimmed = blocks.len() as u64;
+        blocks.sort_unstable();
+        blocks.dedup();
         let size = self.pool.pages_per_block();
-        // The block table counts unwritten pages of an open block as valid, but they hold no data.
+        // The block table counts unwritten pages of an open block as valid, but these pages hold no data.
         let valid = |&block: &BlockId| self.pool.blocks.valid_pages(block) - (size - self.written(block));
-        let valid: u64 = holders.iter().map(|block| u64::from(valid(block))).sum();
-        Answer::Left { valid_pages: valid - trimmed, held_pages: holders.len() as u64 * u64::from(size) }
+        let valid: u64 = blocks.iter().map(|block| u64::from(valid(block))).sum();
+        Answer::LeftValid { valid_pages: valid - trimmed, block_pages: blocks.len() as u64 * u64::from(size) }
     }
 }

@@ -1,4 +1,4 @@
-//! Appending: host writes go to the open block of their stream, in runs as long as the block has room.
+//! Appending: host writes go to the open block of their stream, in runs that end at the end of the block.
 
 use super::directory::{Directory, Writes};
 use super::store::LogStore;
@@ -21,7 +21,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         data: &[M::Payload],
         hint: u16,
     ) -> Result<(), LayerError> {
-        self.resume_if_cut_short()?;
+        self.resume_if_interrupted()?;
         if pages.is_empty() {
             return Ok(());
         }
@@ -43,32 +43,32 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         Ok(())
     }
 
-    /// Appends host writes of consecutive pages starting at `first`. Pages that are not yet stored anywhere take a
-    /// fast path: their numbers are listed once, directly in the directory's owner table.
+    /// Appends host writes of consecutive pages starting at `first`. Runs without stored pages take a fast path: their
+    /// page numbers are listed once, directly in the directory's owner table.
     pub(super) fn append_host_run(
         &mut self,
         mut first: Lpn,
         mut data: &[M::Payload],
         hint: u16,
     ) -> Result<(), LayerError> {
-        self.resume_if_cut_short()?;
+        self.resume_if_interrupted()?;
         while !data.is_empty() {
-            let taken = match self.placement.host_stream() {
-                Some(stream) if D::PAGE_EXACT => self.append_fresh(stream, first, data)?,
+            let accepted = match self.placement.host_stream() {
+                Some(stream) if D::PAGE_EXACT => self.append_unstored(stream, first, data)?,
                 _ => 0,
             };
-            if taken == 0 {
+            if accepted == 0 {
                 let pages: Vec<Lpn> = (first.0..).map(Lpn).take(data.len()).collect();
                 return self.write(&pages, data, hint);
             }
-            (first, data) = (Lpn(first.0 + taken as u32), &data[taken..]);
+            (first, data) = (Lpn(first.0 + accepted as u32), &data[accepted..]);
         }
         Ok(())
     }
 
-    /// Appends as many pages as fit in the open block of `stream`, if none of them is stored yet. Returns their
-    /// number; 0 if some page is stored.
-    fn append_fresh(
+    /// Appends as many pages as fit in the open block of `stream`, if none of them is stored yet. Returns the number of
+    /// appended pages; 0 if one of the pages is stored.
+    fn append_unstored(
         &mut self,
         stream: StreamId,
         first: Lpn,
@@ -79,22 +79,28 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         }
         let frontier = self.pool.frontiers[stream.index()].ok_or(LayerError::NoSpace)?;
         let room = self.pool.room(frontier) as usize;
-        let mut length = self.until_checkpoint(Cause::Host, room.min(data.len()));
-        if !self.directory.is_fresh(first, length) {
+        let mut length = self.limit_to_checkpoint(Cause::Host, room.min(data.len()));
+        if !self.directory.are_unstored(first, length) {
             return Ok(0);
         }
-        let owners = self.directory.own_run(frontier.block, frontier.page, first, length);
-        match self.pool.send(stream, frontier, Some(owners), &data[..length], Cause::Host.into()) {
+        let owners = self.directory.enter_owners(frontier.block, frontier.page, first, length);
+        match self.pool.program_unrecorded(
+            stream,
+            frontier,
+            Some(owners),
+            &data[..length],
+            Cause::Host.into(),
+        ) {
             Ok(()) => {
                 self.pool.counters.add_incoming(Operation::Write, length as u64);
                 self.pool.moves.run_written(first, length);
-                self.directory.place_run(frontier.block, frontier.page, first, length);
+                self.directory.record_run(frontier.block, frontier.page, first, length);
                 self.pool.blocks.advance(length as u64);
                 self.advance(stream, frontier, length as u32);
             }
             Err(error) => {
                 let pages = owners.to_vec();
-                length = self.place_before(stream, frontier, &pages, Cause::Host, error)?;
+                length = self.handle_failed_run(stream, frontier, &pages, Cause::Host, error)?;
             }
         }
         self.checkpoint_if_due()?;
@@ -104,8 +110,8 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
     /// Appends pages of the host or of the log itself. With an empty list of pages, only opens a block for the stream
     /// if none is open.
     ///
-    /// Opening is not a function of its own: with a single caller, the code that opens a block is inlined here, which
-    /// makes in-place reclaim about 10 % faster.
+    /// Opening a block is no separate function: the code has a single caller and is inlined here, which makes in-place
+    /// reclaim about 10 % faster.
     pub(super) fn append_run(
         &mut self,
         stream: StreamId,
@@ -119,16 +125,16 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
                 return Ok(());
             }
             let room = self.pool.room(frontier) as usize;
-            let length = self.until_checkpoint(cause, room.min(pages.len()));
+            let length = self.limit_to_checkpoint(cause, room.min(pages.len()));
             let owners = D::PAGE_EXACT.then_some(&pages[..length]);
             self.notify_invalidations(&pages[..length]);
             let length = match self.pool.program(stream, frontier, owners, &data[..length], cause) {
                 Ok(()) => {
-                    self.place(frontier, pages, length, cause);
+                    self.record_writes(frontier, pages, length, cause);
                     self.advance(stream, frontier, length as u32);
                     length
                 }
-                Err(error) => self.place_before(stream, frontier, &pages[..length], cause, error)?,
+                Err(error) => self.handle_failed_run(stream, frontier, &pages[..length], cause, error)?,
             };
             (pages, data) = (&pages[length..], &data[length..]);
             if cause == Cause::Host {
@@ -142,15 +148,15 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
 
     /// Records that the first `length` of `pages` are now on flash, starting at `frontier`.
     #[inline(always)]
-    fn place(&mut self, frontier: Frontier, pages: &[Lpn], length: usize, cause: Cause) {
-        // Counted here and not at the call, so that writes which a failing drive rejected are not counted.
+    fn record_writes(&mut self, frontier: Frontier, pages: &[Lpn], length: usize, cause: Cause) {
+        // Writes are counted here and not on arrival, so that writes rejected by a failing drive are not counted.
         if cause == Cause::Host {
             self.pool.counters.add_incoming(Operation::Write, length as u64);
         }
         let writes = Writes { pages, length, prefetch: self.prefetch };
         let Pool { blocks, victim, .. } = &mut self.pool;
-        let died = |block, score, blocks: &_| victim.invalidated(block, score, blocks);
-        self.directory.place(frontier.block, frontier.page, writes, blocks, died);
+        let on_invalidate = |block, score, blocks: &_| victim.invalidated(block, score, blocks);
+        self.directory.record_writes(frontier.block, frontier.page, writes, blocks, on_invalidate);
         if cause == Cause::Host {
             self.pool.blocks.advance(length as u64);
         }
@@ -159,9 +165,9 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
     /// Handles a run whose program failed with `error`: records the pages that the medium accepted before the
     /// failure, and sets the block aside. Returns the number of those pages.
     ///
-    /// Separate from the path of successful runs, which would otherwise have to handle two lengths.
+    /// This path is separate from that of successful runs, which would otherwise have to handle two lengths.
     #[cold]
-    fn place_before(
+    fn handle_failed_run(
         &mut self,
         stream: StreamId,
         frontier: Frontier,
@@ -170,14 +176,14 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         error: LayerError,
     ) -> Result<usize, LayerError> {
         let owners = D::PAGE_EXACT.then_some(pages);
-        let taken = self.pool.taken_before(frontier, (owners, pages.len()), cause, error)?;
-        self.place(frontier, pages, taken, cause);
-        self.pool.set_aside_failed(stream, frontier, taken as u32);
-        Ok(taken)
+        let accepted = self.pool.programmed_before_failure(frontier, (owners, pages.len()), cause, error)?;
+        self.record_writes(frontier, pages, accepted, cause);
+        self.pool.close_failed_block(stream, frontier, accepted as u32);
+        Ok(accepted)
     }
 
-    /// Notifies the medium, if it wants invalidations, that the current physical pages of `pages` are about to become
-    /// invalid.
+    /// Notifies the medium that the current physical pages of `pages` are about to become invalid, if the medium needs
+    /// such notifications.
     #[inline(always)]
     pub(super) fn notify_invalidations(&mut self, pages: &[Lpn]) {
         if !self.pool.medium.wants_invalidations() {
@@ -186,11 +192,11 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         self.invalidations.clear();
         for (at, &page) in pages.iter().enumerate() {
             if self.prefetch
-                && let Some(&far) = pages.get(at + INVALIDATIONS_AHEAD)
+                && let Some(&later_page) = pages.get(at + INVALIDATIONS_AHEAD)
             {
-                self.directory.foresee(far, false, &self.pool.blocks);
+                self.directory.prefetch(later_page, false, &self.pool.blocks);
             }
-            if let Some((block, index)) = self.directory.place_of(page) {
+            if let Some((block, index)) = self.directory.location_of(page) {
                 self.invalidations.push(Invalidation { owner: page, block, page: index });
             }
         }
@@ -200,7 +206,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
     /// Advances the stream's write pointer by `pages`; closes the block when it is full.
     #[inline]
     pub(super) fn advance(&mut self, stream: StreamId, frontier: Frontier, pages: u32) {
-        if self.pool.move_frontier(stream, frontier, pages) {
+        if self.pool.advance_frontier(stream, frontier, pages) {
             self.pool.close(frontier.block);
         }
     }
@@ -215,9 +221,9 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
     }
 
     fn new_frontier_for_host(&mut self, stream: StreamId) -> Result<Frontier, LayerError> {
-        if !self.spares_block_amid_cleaning() {
+        if !self.can_spare_block_during_checkpoint() {
             self.clean_if_due(stream)?;
-            self.tend(stream)?;
+            self.maintain(stream)?;
         }
         // Cleaning may have opened a block for the same stream.
         if let Some(frontier) = self.pool.frontiers[stream.index()] {
@@ -227,7 +233,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         Ok(self.open(stream, block))
     }
 
-    /// Cleans if erased blocks run low.
+    /// Cleans if the number of erased blocks is at most the low watermark.
     pub(super) fn clean_if_due(&mut self, stream: StreamId) -> Result<(), LayerError> {
         if !self.pool.must_clean() {
             self.pool.count_deferral();
@@ -242,13 +248,13 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         clean: impl FnOnce(&mut Self) -> Result<(), LayerError>,
     ) -> Result<(), LayerError> {
         self.pool.medium.notify_cleaning(true);
-        let done = clean(self);
+        let result = clean(self);
         self.pool.medium.notify_cleaning(false);
-        done
+        result
     }
 
     fn clean_for(&mut self, stream: StreamId) -> Result<(), LayerError> {
-        match self.pool.marks_now() {
+        match self.pool.current_watermarks() {
             Some((low, high)) => self.refill_pool(stream, low, high),
             None => self.reclaim_in_place(),
         }
@@ -259,7 +265,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
     pub(super) fn open(&mut self, stream: StreamId, block: BlockId) -> Frontier {
         let frontier = self.pool.open(stream, block);
         self.directory.open(block);
-        if let Some(history) = self.history.get_mut(block.index()) {
+        if let Some(history) = self.block_history.get_mut(block.index()) {
             *history = (stream, self.pool.blocks.now());
         }
         frontier

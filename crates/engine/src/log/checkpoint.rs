@@ -8,7 +8,7 @@ use crate::placement::Placement;
 use crate::units::{Lpn, StreamId};
 use crate::victim::VictimPolicy;
 
-/// Pages of the checkpoint being written. Kept between checkpoints to reuse the allocations.
+/// Pages of the checkpoint being written. The buffers are reused by all checkpoints.
 #[derive(Debug)]
 pub(super) struct Checkpoint<P> {
     pages: Vec<Lpn>,
@@ -25,54 +25,58 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
     /// Returns the smaller of `length` and the number of pages that the host may write before the next checkpoint.
     /// The position of a checkpoint must not depend on how writes are split into batches.
     #[inline(always)]
-    pub(super) fn until_checkpoint(&self, cause: Cause, length: usize) -> usize {
+    pub(super) fn limit_to_checkpoint(&self, cause: Cause, length: usize) -> usize {
         if cause == Cause::Host {
-            let until = self.pool.medium.until_checkpoint().max(1);
+            let until = self.pool.medium.pages_until_checkpoint().max(1);
             length.min(usize::try_from(until).unwrap_or(usize::MAX))
         } else {
             length
         }
     }
 
-    /// Returns the stream of metadata pages: the separate metadata stream if there is one; else the placement's fixed
-    /// host stream; else stream 0.
+    /// Returns the stream of metadata pages: the separate metadata stream, if there is one; otherwise the placement's
+    /// fixed host stream, if there is one; otherwise stream 0.
     pub(super) fn metadata_stream(&self) -> StreamId {
-        let own = StreamId(self.placement.streams());
-        if self.has_own_stream() { own } else { self.placement.host_stream().unwrap_or(StreamId(0)) }
+        let metadata_stream = StreamId(self.placement.streams());
+        if self.has_metadata_stream() {
+            metadata_stream
+        } else {
+            self.placement.host_stream().unwrap_or(StreamId(0))
+        }
     }
 
     /// True if metadata pages have a separate stream, numbered after the placement's streams.
-    pub(super) fn has_own_stream(&self) -> bool {
+    pub(super) fn has_metadata_stream(&self) -> bool {
         self.pool.medium.layer_below().is_some() && self.streams() > self.placement.streams()
     }
 
-    /// Writes a checkpoint if one is due: appends the metadata pages that the medium names, then lets the medium
-    /// write the rest.
+    /// Writes a checkpoint if one is due: appends the metadata pages that the medium lists, and then lets the medium
+    /// write the other pages.
     #[inline(always)]
     pub(super) fn checkpoint_if_due(&mut self) -> Result<(), LayerError> {
-        if self.pool.medium.until_checkpoint() > 0 { Ok(()) } else { self.checkpoint() }
+        if self.pool.medium.pages_until_checkpoint() > 0 { Ok(()) } else { self.checkpoint() }
     }
 
-    /// Writes a checkpoint between two victims, if the medium wants one during cleaning.
+    /// Writes a checkpoint between two victims, if one is due because of the number of cleaned segments.
     #[inline(always)]
-    pub(super) fn checkpoint_amid_cleaning(&mut self) -> Result<(), LayerError> {
-        if self.checkpoints_amid_cleaning || !self.pool.medium.is_checkpoint_due_to_cleaning() {
+    pub(super) fn checkpoint_during_cleaning(&mut self) -> Result<(), LayerError> {
+        if self.is_checkpoint_during_cleaning || !self.pool.medium.is_checkpoint_due_to_cleaning() {
             return Ok(());
         }
-        self.checkpoints_amid_cleaning = true;
-        let done = self.checkpoint();
-        self.checkpoints_amid_cleaning = false;
-        done
+        self.is_checkpoint_during_cleaning = true;
+        let result = self.checkpoint();
+        self.is_checkpoint_during_cleaning = false;
+        result
     }
 
-    /// True during a checkpoint between two victims if an erased block can be spared, so that the checkpoint itself
-    /// does not need to clean.
-    pub(super) fn spares_block_amid_cleaning(&self) -> bool {
-        self.checkpoints_amid_cleaning && self.pool.erased.len() > 1
+    /// True during a checkpoint between two victims if the reserve has an erased block left, so that the checkpoint
+    /// itself does not need to clean.
+    pub(super) fn can_spare_block_during_checkpoint(&self) -> bool {
+        self.is_checkpoint_during_cleaning && self.pool.erased.len() > 1
     }
 
     fn checkpoint(&mut self) -> Result<(), LayerError> {
-        self.write_own(|medium, pages| {
+        self.write_metadata(|medium, pages| {
             medium.begin_checkpoint(pages);
             true
         })
@@ -83,11 +87,14 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         if self.pool.medium.layer_below().is_none() {
             return Ok(());
         }
-        self.write_own(M::begin_flush)
+        self.write_metadata(M::begin_flush)
     }
 
     /// Appends the pages that `begin` lists. Ends the checkpoint if `begin` returns true.
-    fn write_own(&mut self, begin: impl FnOnce(&mut M, &mut Vec<Lpn>) -> bool) -> Result<(), LayerError> {
+    fn write_metadata(
+        &mut self,
+        begin: impl FnOnce(&mut M, &mut Vec<Lpn>) -> bool,
+    ) -> Result<(), LayerError> {
         let Checkpoint { mut pages, mut data } = std::mem::take(&mut self.checkpoint);
         pages.clear();
         let is_checkpoint = begin(&mut self.pool.medium, &mut pages);
@@ -104,7 +111,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
     /// Returns the number of metadata pages stored in the log.
     pub(super) fn mapped_metadata(&self) -> u32 {
         let first = self.config.logical_pages;
-        let own = first..first + self.pool.medium.metadata_pages();
-        own.filter(|&page| self.directory.block_of(Lpn(page)).is_some()).count() as u32
+        let metadata_pages = first..first + self.pool.medium.metadata_pages();
+        metadata_pages.filter(|&page| self.directory.block_of(Lpn(page)).is_some()).count() as u32
     }
 }

@@ -6,58 +6,60 @@ use super::store::LogStore;
 use crate::counters::{Cause, Operation};
 use crate::layer::{LayerError, Medium, MediumError, Pages};
 use crate::placement::{PageContext, Placement};
-use crate::pool::{Frontier, SetAside};
-use crate::seed::below;
+use crate::pool::{Frontier, PendingBlock};
+use crate::seed::random_below;
 use crate::units::{BlockId, Lpn, StreamId};
 use crate::victim::VictimPolicy;
 
-/// Live pages that were read from a victim and are not yet written to a frontier. Kept between cleanings to reuse the
-/// allocations.
+/// Live pages that were read from a victim and are not yet written to a frontier. The buffers are reused by all
+/// cleanings.
 #[derive(Debug)]
-pub(super) struct Staged<P> {
-    /// Owners of the pages, if the directory has page identities; followed by room for those of another victim.
+pub(super) struct StagedPages<P> {
+    /// Owners of the pages, if the directory has page identities; followed by unused entries for the owners of another
+    /// victim.
     pub(super) owners: Vec<Lpn>,
     /// Contents of the pages.
     pub(super) data: Vec<P>,
-    /// Number of leading pages that are back on flash.
+    /// Number of pages, from the first, that are back on flash.
     pub(super) written: usize,
     /// Stream of the victim, if the placement needs it.
     pub(super) from: Option<StreamId>,
-    /// Indices of the pages just read, if the medium needs them; followed by room for those of another victim.
+    /// Indices of the pages just read, if the medium needs them; followed by unused entries for the indices of another
+    /// victim.
     indices: Vec<u32>,
 }
 
-impl<P> Default for Staged<P> {
+impl<P> Default for StagedPages<P> {
     fn default() -> Self {
-        Staged { owners: Vec::new(), data: Vec::new(), written: 0, from: None, indices: Vec::new() }
+        StagedPages { owners: Vec::new(), data: Vec::new(), written: 0, from: None, indices: Vec::new() }
     }
 }
 
-impl<P: Copy> Staged<P> {
+impl<P: Copy> StagedPages<P> {
     /// Returns the number of pages that are not yet back on flash.
     pub(super) fn len(&self) -> usize {
         self.data.len() - self.written
     }
 
-    /// Returns room for the owners of `pages` more pages.
-    fn owners_room(&mut self, pages: u32) -> &mut [Lpn] {
-        let (end, wanted) = (self.data.len(), self.data.len() + pages as usize);
-        if self.owners.len() < wanted {
-            self.owners.resize(wanted, Lpn(0));
+    /// Returns the entries of `owners` for `pages` more pages; enlarges the buffer if necessary.
+    fn owners_buffer(&mut self, pages: u32) -> &mut [Lpn] {
+        let (end, needed) = (self.data.len(), self.data.len() + pages as usize);
+        if self.owners.len() < needed {
+            self.owners.resize(needed, Lpn(0));
         }
-        &mut self.owners[end..wanted]
+        &mut self.owners[end..needed]
     }
 
-    /// Returns room for the owners and the indices of `pages` more pages.
-    fn listed_room(&mut self, pages: u32) -> (&mut [Lpn], &mut [u32]) {
-        self.owners_room(pages);
+    /// Returns the entries of `owners` and `indices` for `pages` more pages; enlarges the buffers if necessary.
+    fn listed_buffers(&mut self, pages: u32) -> (&mut [Lpn], &mut [u32]) {
+        self.owners_buffer(pages);
         if self.indices.len() < pages as usize {
             self.indices.resize(pages as usize, 0);
         }
         (&mut self.owners[self.data.len()..], &mut self.indices)
     }
 
-    /// Drops the first `pages` pages, which are back on flash.
+    /// Removes the first `pages` pages, which are back on flash.
     pub(super) fn drop_front(&mut self, pages: usize) {
         self.written += pages;
         if self.len() == 0 {
@@ -74,14 +76,14 @@ impl<P: Copy> Staged<P> {
 }
 
 impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P> {
-    /// Frees a frontier for the host without any erased block: Van Houdt (2013), sec. 2.3.
+    /// Frees a block for the host without a pool of erased blocks, as in Van Houdt (2013), sec. 2.3.
     ///
-    /// With a single frontier, the victim is erased and its live pages are written back into it; the remaining room
-    /// is for the host. A victim without free room is closed at once, and the next victim is taken.
+    /// With a single frontier, the victim is erased and its live pages are written back into it; the remaining pages
+    /// are free for the host. A victim without invalid pages is closed at once, and the next victim is taken.
     ///
-    /// With two frontiers, live pages go to the cleaning frontier as long as it has room. If all of them fit, the
-    /// erased victim becomes the host's frontier. Otherwise the remaining pages are written into the erased victim,
-    /// which becomes the cleaning frontier, and the next victim is taken.
+    /// With two frontiers, live pages go to the cleaning frontier until it is full. If all live pages fit, the erased
+    /// victim becomes the host's frontier. Otherwise the remaining pages are written into the erased victim, which
+    /// becomes the cleaning frontier, and the next victim is taken.
     pub(super) fn reclaim_in_place(&mut self) -> Result<(), LayerError> {
         let host = StreamId(0);
         let cleaning = self.placement.cleaning_stream().expect("checked when the store was built");
@@ -92,11 +94,11 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
             if cleaning != host
                 && let Some(frontier) = self.pool.frontiers[cleaning.index()]
             {
-                self.choose_copied(self.pool.room(frontier) as usize);
+                self.select_copied(self.pool.room(frontier) as usize);
                 self.append_staged(cleaning, frontier)?;
             }
             if !self.erase(victim)? {
-                // The block is worn out. Its remaining pages stay in RAM until the next victim is erased.
+                // The block has worn out. Its remaining live pages stay in RAM until the next victim is erased.
                 continue;
             }
             let stream = if self.staged.len() == 0 { host } else { cleaning };
@@ -106,19 +108,19 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         Ok(())
     }
 
-    /// Cleans until the pool has `high` erased blocks. If `high` is not above `low`, cleans only until the host has
-    /// room in `stream`: in a frontier that cleaning opened, or in a block that the pool can spare.
+    /// Cleans until the pool has `high` erased blocks. If `high` is not above `low`, cleans only until the host can
+    /// write to `stream`: to a frontier that cleaning opened, or to an erased block beyond the reserve.
     pub(super) fn refill_pool(&mut self, stream: StreamId, low: u32, high: u32) -> Result<(), LayerError> {
         let mut fruitless = 0;
         let enough = high.max(low + 1) as usize;
         while self.pool.erased.len() < enough
             && !(high == low && self.pool.frontiers[stream.index()].is_some())
         {
-            if self.pool.blocks.candidates() == 0 && self.can_empty_set_aside() {
-                self.empty_set_aside(0)?;
+            if self.pool.blocks.candidates() == 0 && self.can_empty_set_aside_block() {
+                self.empty_set_aside_block(0)?;
             } else {
                 self.clean_victim(&mut fruitless)?;
-                self.checkpoint_amid_cleaning()?;
+                self.checkpoint_during_cleaning()?;
             }
         }
         Ok(())
@@ -126,9 +128,9 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
 
     /// Cleans one victim in idle time, unless the pool has enough erased blocks. Returns true if cleaning gained
     /// space.
-    pub(super) fn clean_ahead(&mut self) -> Result<bool, LayerError> {
-        self.resume_if_cut_short()?;
-        if !self.pool.wants_idle_cleaning() {
+    pub(super) fn clean_while_idle(&mut self) -> Result<bool, LayerError> {
+        self.resume_if_interrupted()?;
+        if !self.pool.needs_idle_cleaning() {
             return Ok(false);
         }
         let mut fruitless = 0;
@@ -140,36 +142,36 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
     fn clean_victim(&mut self, fruitless: &mut u64) -> Result<(), LayerError> {
         let victim = self.take_victim(fruitless)?;
         if self.pool.erased.is_empty() && self.pool.blocks.valid_pages(victim) > self.pool.open_room() {
-            // The reserve is used up, by blocks that wore out during cleaning or by pages torn in power cuts. The
+            // The reserve has been used up by blocks that wore out during cleaning or by pages torn in power cuts. The
             // victim is left unchanged so that its pages stay readable.
             let live = self.pool.blocks.valid_pages(victim);
             self.pool.close(victim);
             return Err(self.pool.no_room_for(live));
         }
-        if self.config.evict {
+        if self.config.evicts {
             self.evict(victim);
-            return self.give_back(victim);
+            return self.erase_or_retire(victim);
         }
-        self.empty_full(victim)
+        self.empty_full_block(victim)
     }
 
     /// Moves the live pages of a full block and erases the block into the pool.
-    pub(super) fn empty_full(&mut self, block: BlockId) -> Result<(), LayerError> {
+    pub(super) fn empty_full_block(&mut self, block: BlockId) -> Result<(), LayerError> {
         let written = self.pool.pages_per_block();
         self.stage(block, written)?;
-        let moved = match self.judge.take() {
+        let moved = match self.migration.take() {
             None => self.redistribute(),
-            Some(judge) => self.redistribute_judged(block, judge),
+            Some(judge) => self.redistribute_by_policy(block, judge),
         };
         if let Err(error) = moved {
-            let error = self.give_up_moving(block, written, error);
-            self.pool.set_aside.push(SetAside { block, written, failed: false });
+            let error = self.abort_moving(block, written, error);
+            self.pool.pending_blocks.push(PendingBlock { block, written, is_failed: false });
             return Err(error);
         }
-        self.give_back(block)
+        self.erase_or_retire(block)
     }
 
-    /// Drops the live pages of `victim`.
+    /// Removes the live pages of `victim` from the map instead of moving them.
     fn evict(&mut self, victim: BlockId) {
         let (valid, written) = (self.pool.blocks.valid_pages(victim), self.pool.pages_per_block());
         let mut owners = std::mem::take(&mut self.staged.owners);
@@ -182,22 +184,22 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
             self.pool.blocks.invalidate(victim);
             self.placement.trimmed(page);
         }
-        self.tally.evicted_pages += u64::from(valid);
+        self.stats.evicted_pages += u64::from(valid);
         self.staged.owners = owners;
     }
 
     /// Returns the next victim and removes it from the candidates.
     #[inline]
     fn take_victim(&mut self, fruitless: &mut u64) -> Result<BlockId, LayerError> {
-        self.pool.blocks.want(self.placement.wanted_blocks());
+        self.pool.blocks.set_target_blocks(self.placement.target_blocks());
         let mut victim = self.pool.take_victim(fruitless).ok_or_else(|| self.pool.no_space())?;
         while self.risks_reserve(victim) {
             self.pool.close(victim);
             victim = self.pool.take_victim(fruitless).ok_or_else(|| self.pool.no_space())?;
         }
-        self.pool.note_victim(victim);
-        if let Some(&(stream, opened_at)) = self.history.get(victim.index()) {
-            // The placement does not know the metadata stream.
+        self.pool.count_victim(victim);
+        if let Some(&(stream, opened_at)) = self.block_history.get(victim.index()) {
+            // The metadata stream is no stream of the placement.
             let placed = stream.0 < self.placement.streams();
             if placed {
                 let valid = self.pool.blocks.valid_pages(victim);
@@ -208,20 +210,20 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         Ok(victim)
     }
 
-    /// True if cleaning `victim` gains nothing and a page torn during the move would use up the last erased block.
-    /// Matters only after a power cut.
+    /// True if cleaning `victim` gains no page and a page torn during the move would use up the last erased block. This
+    /// can happen only after a power cut.
     #[inline]
     fn risks_reserve(&self, victim: BlockId) -> bool {
         self.pool.is_recovered
-            && self.pool.marks.is_some()
+            && self.pool.watermarks.is_some()
             && self.pool.erased.len() <= 1
             && self.pool.blocks.valid_pages(victim) == self.pool.pages_per_block()
     }
 
-    /// Prefetches the tables of the next victim, if the policy can predict it.
+    /// Prefetches the table entries of the next victim, if the policy can predict that victim.
     #[inline(always)]
-    fn foresee_victim(&self) {
-        if let Some(victim) = self.pool.victim.upcoming(&self.pool.blocks) {
+    fn prefetch_next_victim(&self) {
+        if let Some(victim) = self.pool.victim.likely_victim(&self.pool.blocks) {
             self.directory.prefetch_block(victim);
             self.pool.medium.prefetch_block(victim);
         }
@@ -236,27 +238,27 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         let staged = &mut self.staged;
         // Torn pages may lie between the live ones, so the live pages must be listed.
         let pages = if D::PAGE_EXACT && (M::READS_BY_PAGE || self.pool.is_recovered) {
-            let (owners, indices) = staged.listed_room(written);
+            let (owners, indices) = staged.listed_buffers(written);
             let found = self.directory.gather_listed(victim, written, owners, indices);
             Pages::Listed(&staged.indices[..found])
         } else {
             if D::PAGE_EXACT {
-                self.directory.gather(victim, written, staged.owners_room(written), self.prefetch_cleaning);
+                self.directory.gather(victim, written, staged.owners_buffer(written), self.prefetch_cleaning);
             }
             Pages::Counted(valid)
         };
-        self.pool.medium.read(victim, pages, self.moving_for, &mut staged.data)?;
-        self.pool.counters.add_outgoing(self.moving_for, Operation::Read, u64::from(valid));
-        // Done after the read: this work overlaps with the fetch of the map entries that `gather` requested.
+        self.pool.medium.read(victim, pages, self.move_cause, &mut staged.data)?;
+        self.pool.counters.add_outgoing(self.move_cause, Operation::Read, u64::from(valid));
+        // This follows the read so that it overlaps with the prefetch of map entries started by `gather`.
         if self.prefetch_cleaning {
-            self.foresee_victim();
+            self.prefetch_next_victim();
         }
         Ok(())
     }
 
-    /// Moves the `room` staged pages that will be written first to the front, if not all of them fit.
+    /// Moves the `room` staged pages that will fill the frontier to the front, if not all staged pages fit.
     #[inline(always)]
-    fn choose_copied(&mut self, room: usize) {
+    fn select_copied(&mut self, room: usize) {
         if self.config.copy_order == CopyOrder::Random && room < self.staged.len() {
             self.shuffle_staged(room);
         }
@@ -266,7 +268,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
     fn shuffle_staged(&mut self, room: usize) {
         for at in 0..room {
             let rest = (self.staged.len() - at) as u64;
-            let other = at + below(&mut self.random, rest) as usize;
+            let other = at + random_below(&mut self.random, rest) as usize;
             self.staged.swap(at, other);
         }
     }
@@ -281,13 +283,13 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         }
         let range = self.staged.written..self.staged.written + length;
         let owners = D::PAGE_EXACT.then(|| &self.staged.owners[range.clone()]);
-        match self.pool.program(stream, frontier, owners, &self.staged.data[range], self.moving_for) {
+        match self.pool.program(stream, frontier, owners, &self.staged.data[range], self.move_cause) {
             Ok(()) => {
                 self.relocate_staged(frontier, length);
                 self.advance(stream, frontier, length as u32);
                 Ok(())
             }
-            Err(error) => self.relocate_before(stream, frontier, length, error),
+            Err(error) => self.handle_failed_relocation(stream, frontier, length, error),
         }
     }
 
@@ -304,28 +306,29 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
     /// Handles a run of staged pages whose program failed with `error`: records the pages that the medium accepted
     /// before the failure, and sets the block aside.
     #[cold]
-    fn relocate_before(
+    fn handle_failed_relocation(
         &mut self,
         stream: StreamId,
         frontier: Frontier,
-        wanted: usize,
+        length: usize,
         error: LayerError,
     ) -> Result<(), LayerError> {
-        let range = self.staged.written..self.staged.written + wanted;
+        let range = self.staged.written..self.staged.written + length;
         let owners = D::PAGE_EXACT.then(|| &self.staged.owners[range]);
-        let taken = self.pool.taken_before(frontier, (owners, wanted), self.moving_for, error)?;
-        self.relocate_staged(frontier, taken);
-        self.pool.set_aside_failed(stream, frontier, taken as u32);
+        let accepted =
+            self.pool.programmed_before_failure(frontier, (owners, length), self.move_cause, error)?;
+        self.relocate_staged(frontier, accepted);
+        self.pool.close_failed_block(stream, frontier, accepted as u32);
         Ok(())
     }
 
     /// Appends all staged pages to the streams that the placement chooses; opens erased blocks as needed.
     pub(super) fn redistribute(&mut self) -> Result<(), LayerError> {
-        let fixed = self.placement.cleaning_stream().filter(|_| !self.has_own_stream());
+        let fixed = self.placement.cleaning_stream().filter(|_| !self.has_metadata_stream());
         if let Some(stream) = fixed {
             while self.staged.len() > 0 {
                 let (stream, frontier) = self.frontier_for_cleaning(stream, self.staged.len())?;
-                self.choose_copied(self.pool.room(frontier) as usize);
+                self.select_copied(self.pool.room(frontier) as usize);
                 self.append_staged(stream, frontier)?;
             }
             return Ok(());
@@ -370,19 +373,19 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         loop {
             let (stream, frontier) = self.frontier_for_cleaning(stream, 1)?;
             let content = std::slice::from_ref(data);
-            let Err(error) = self.pool.program(stream, frontier, Some(&[page]), content, self.moving_for)
+            let Err(error) = self.pool.program(stream, frontier, Some(&[page]), content, self.move_cause)
             else {
                 return Ok((stream, frontier));
             };
-            self.pool.taken_before(frontier, (None, 1), self.moving_for, error)?;
-            self.pool.set_aside_failed(stream, frontier, 0);
+            self.pool.programmed_before_failure(frontier, (None, 1), self.move_cause, error)?;
+            self.pool.close_failed_block(stream, frontier, 0);
         }
     }
 
-    /// Returns an open block for pages moved by cleaning, preferably of `stream`; never cleans.
+    /// Returns an open block for pages moved by cleaning, preferably that of `stream`; never starts cleaning.
     ///
-    /// If the pool is empty, the pages go to another stream with room. There is always room: cleaning started with an
-    /// erased block, and a victim's live pages fill at most one.
+    /// If the pool is empty, the pages go to another stream whose open block has free pages. There always are enough:
+    /// cleaning started with an erased block, and a victim's live pages fill at most one block.
     fn frontier_for_cleaning(
         &mut self,
         stream: StreamId,
@@ -391,36 +394,37 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         if let Some(frontier) = self.pool.frontiers[stream.index()] {
             return Ok((stream, frontier));
         }
-        if let Some(block) = self.pool.take_erased(self.moving_for) {
+        if let Some(block) = self.pool.take_erased(self.move_cause) {
             return Ok((stream, self.open(stream, block)));
         }
         let open = self.pool.frontiers.iter().position(Option::is_some).ok_or(LayerError::NoSpace)?;
         let frontier = self.pool.frontiers[open].expect("found open");
         let room = self.pool.room(frontier) as usize;
-        self.tally.spilled_pages += room.min(pages) as u64;
+        self.stats.spilled_pages += room.min(pages) as u64;
         Ok((StreamId(open as u8), frontier))
     }
 
     /// Erases the block. Returns false if it wore out.
     #[inline]
     pub(super) fn erase(&mut self, block: BlockId) -> Result<bool, LayerError> {
-        let erased = self.pool.erase(block, self.moving_for)?;
-        self.survive_erase(block, erased)
+        let erased = self.pool.erase(block, self.move_cause)?;
+        self.check_after_erase(block, erased)
     }
 
     /// Erases a block without live pages into the pool; retires the block if it has failed.
-    pub(super) fn give_back(&mut self, block: BlockId) -> Result<(), LayerError> {
+    pub(super) fn erase_or_retire(&mut self, block: BlockId) -> Result<(), LayerError> {
         if self.pool.has_failed(block) {
-            self.pool.give_back(block, self.moving_for)?;
-            return self.pool.check_life();
+            self.pool.reclaim(block, self.move_cause)?;
+            return self.pool.check_end_of_life();
         }
-        let erased = self.pool.give_back(block, self.moving_for)?;
-        self.survive_erase(block, erased).map(drop)
+        let erased = self.pool.reclaim(block, self.move_cause)?;
+        self.check_after_erase(block, erased).map(drop)
     }
 
-    /// Checks if the store can go on after an erase. A worn-out block ends its life if too few blocks remain, or if
-    /// the directory has no page identities and so cannot record where the block's pages moved.
-    fn survive_erase(&self, block: BlockId, erased: bool) -> Result<bool, LayerError> {
+    /// Checks if the store can continue after an erase. A worn-out block ends the store's life if too few blocks
+    /// remain. So does any worn-out block if the directory has no page identities and cannot record new locations of
+    /// the block's pages.
+    fn check_after_erase(&self, block: BlockId, erased: bool) -> Result<bool, LayerError> {
         if erased {
             return Ok(true);
         }
@@ -428,6 +432,6 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
             let erases = self.pool.medium.erases(block);
             return Err(MediumError::WornOut { block: block.0, erases }.into());
         }
-        self.pool.check_life().map(|()| false)
+        self.pool.check_end_of_life().map(|()| false)
     }
 }

@@ -1,6 +1,6 @@
 //! Configuration of a store.
 
-use crate::pool::Marks;
+use crate::pool::Watermarks;
 use crate::seed::Seed;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -63,7 +63,7 @@ pub struct StoreConfig {
     /// Order in which live pages fill a frontier.
     pub copy_order: CopyOrder,
     /// True if cleaning drops the live pages of a victim instead of moving them, as a cache may.
-    pub evict: bool,
+    pub evicts: bool,
     /// Prefetching of table entries for the later writes of a batch. Changes no result; pays off if the tables exceed
     /// the CPU caches. `None`: decided by the size of the tables.
     pub prefetch: Option<bool>,
@@ -85,7 +85,7 @@ impl StoreConfig {
             logical_pages,
             reclaim,
             copy_order: CopyOrder::Oldest,
-            evict: false,
+            evicts: false,
             prefetch: None,
             deferred_low: None,
             idle_high: None,
@@ -94,12 +94,12 @@ impl StoreConfig {
     }
 
     /// Returns the watermarks of the pool; `None` with in-place reclaim, which keeps no erased blocks.
-    pub(super) fn marks(&self) -> Option<Marks> {
+    pub(super) fn watermarks(&self) -> Option<Watermarks> {
         match self.reclaim {
             Reclaim::InPlace => None,
             Reclaim::FreePool { low, high } => {
                 let (deferred_low, idle_high) = (self.deferred_low, self.idle_high);
-                Some(Marks { low, high, deferred_low, idle_high })
+                Some(Watermarks { low, high, deferred_low, idle_high })
             }
         }
     }

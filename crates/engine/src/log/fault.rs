@@ -8,61 +8,62 @@ use super::store::LogStore;
 use crate::counters::{Cause, Operation};
 use crate::layer::{LayerError, Medium, Pages};
 use crate::placement::{PageContext, Placement};
-use crate::pool::SetAside;
+use crate::pool::PendingBlock;
 use crate::units::{BlockId, Lpn, StreamId};
 use crate::victim::{Blocks, VictimPolicy};
 
 impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P> {
-    /// Empties blocks that were set aside and rewrites blocks with too many reads, as far as there is room.
-    pub(super) fn tend(&mut self, stream: StreamId) -> Result<(), LayerError> {
+    /// Empties blocks that were set aside and rewrites blocks with too many reads, as far as free space permits.
+    pub(super) fn maintain(&mut self, stream: StreamId) -> Result<(), LayerError> {
         loop {
-            if self.can_empty_set_aside() {
-                self.while_cleaning(|store| store.empty_set_aside(0))?;
+            if self.can_empty_set_aside_block() {
+                self.while_cleaning(|store| store.empty_set_aside_block(0))?;
             } else if !self.refresh_one()? {
                 break;
             }
             self.clean_if_due(stream)?;
         }
-        // Called only once: the pages it moves are writes too, which could trigger wear levelling again without end.
+        // Wear levelling runs only once per call: the pages that it moves are writes, too, and could trigger it
+        // endlessly.
         if self.level_wear()? { self.clean_if_due(stream) } else { Ok(()) }
     }
 
     /// True if a block was set aside and an erased block is available for its pages.
-    pub(super) fn can_empty_set_aside(&self) -> bool {
-        !self.pool.set_aside.is_empty() && !self.pool.erased.is_empty()
+    pub(super) fn can_empty_set_aside_block(&self) -> bool {
+        !self.pool.pending_blocks.is_empty() && !self.pool.erased.is_empty()
     }
 
     /// Moves the live pages of the `at`-th block set aside, then erases or retires the block.
-    pub(super) fn empty_set_aside(&mut self, at: usize) -> Result<(), LayerError> {
-        let SetAside { block, written, .. } = self.pool.set_aside[at];
+    pub(super) fn empty_set_aside_block(&mut self, at: usize) -> Result<(), LayerError> {
+        let PendingBlock { block, written, .. } = self.pool.pending_blocks[at];
         self.stage(block, written)?;
         self.staged.from = None;
         if let Err(error) = self.redistribute() {
-            return Err(self.give_up_moving(block, written, error));
+            return Err(self.abort_moving(block, written, error));
         }
-        // A block to be retired is removed from the list by `give_back`.
-        self.pool.set_aside.retain(|aside| aside.block != block || aside.failed);
-        self.give_back(block)
+        // A block to be retired is removed from the list by `Pool::reclaim`.
+        self.pool.pending_blocks.retain(|aside| aside.block != block || aside.is_failed);
+        self.erase_or_retire(block)
     }
 
-    /// Ends an attempt to empty `block` that found no room: pages that were not moved stay in it. Returns the error
-    /// to report.
-    pub(super) fn give_up_moving(&mut self, block: BlockId, written: u32, error: LayerError) -> LayerError {
+    /// Ends an attempt to empty `block` that failed for lack of space: pages that were not moved stay in the block.
+    /// Returns the error to report.
+    pub(super) fn abort_moving(&mut self, block: BlockId, written: u32, error: LayerError) -> LayerError {
         let rest = self.staged.len();
         self.staged.drop_front(rest);
-        let moved = self.directory.forget_moved(block, written);
+        let moved = self.directory.invalidate_moved(block, written);
         self.pool.blocks.invalidate_many(block, moved);
         if error == LayerError::NoSpace { self.pool.no_space() } else { error }
     }
 
-    /// Empties and erases the block that wear levelling chooses. Returns false if it chose none.
+    /// Empties and erases the block that wear levelling chooses. Returns false if wear levelling chose no block.
     fn level_wear(&mut self) -> Result<bool, LayerError> {
         let Some(block) = self.pool.next_wear_move(Blocks::is_candidate) else { return Ok(false) };
         self.pool.take_candidate(block);
         self.staged.from = None;
-        self.moving_for = Cause::WearLevelling;
-        let emptied = self.while_cleaning(|store| store.empty_full(block));
-        self.moving_for = Cause::Cleaning;
+        self.move_cause = Cause::WearLevelling;
+        let emptied = self.while_cleaning(|store| store.empty_full_block(block));
+        self.move_cause = Cause::Cleaning;
         emptied.map(|()| true)
     }
 
@@ -76,15 +77,15 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
     /// block is cleaned later like any other. An open block is skipped, because its pages might be appended to it
     /// again.
     fn refresh_one(&mut self) -> Result<bool, LayerError> {
-        if self.refreshing || !D::PAGE_EXACT {
+        if self.is_refreshing || !D::PAGE_EXACT {
             return Ok(false);
         }
         let Some(block) = self.pool.medium.take_disturbed() else { return Ok(false) };
-        self.resume_if_cut_short()?;
+        self.resume_if_interrupted()?;
         if self.pool.blocks.is_candidate(block) {
-            self.refreshing = true;
+            self.is_refreshing = true;
             let refreshed = self.refresh(block);
-            self.refreshing = false;
+            self.is_refreshing = false;
             refreshed?;
         }
         Ok(true)
@@ -102,7 +103,9 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         self.pool.counters.add_outgoing(cause, Operation::Read, pages.len() as u64);
         for (page, data) in owners.iter().zip(&data) {
             let stream = match self.placement.cleaning_stream() {
-                Some(fixed) if self.pool.marks.is_some() || self.pool.frontiers[fixed.index()].is_some() => {
+                Some(fixed)
+                    if self.pool.watermarks.is_some() || self.pool.frontiers[fixed.index()].is_some() =>
+                {
                     fixed
                 }
                 // With in-place reclaim, cleaning may have no open block, and a block can only be opened for the host

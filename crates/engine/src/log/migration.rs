@@ -1,18 +1,18 @@
 //! Cleaning with a migration policy: the store executes the policy's decisions on live pages.
 
-use super::clean::Staged;
+use super::clean::StagedPages;
 use super::config::Reclaim;
 use super::directory::{Directory, Writes};
 use super::store::LogStore;
 use crate::config::ConfigError;
 use crate::layer::{LayerError, Medium};
 use crate::placement::Placement;
-use crate::pool::{Judge, Migration, Mover, Pool};
+use crate::pool::{MigrationExecutor, MigrationPolicy, PageMover, Pool};
 use crate::units::{BlockId, Lpn, StreamId};
 use crate::victim::VictimPolicy;
 
-/// A store while it moves the live pages of `victim`.
-struct Staging<'a, M: Medium, D, V, P> {
+/// A store that is moving the live pages of `victim`.
+struct VictimMover<'a, M: Medium, D, V, P> {
     store: &'a mut LogStore<M, D, V, P>,
     victim: BlockId,
     owners: &'a [Lpn],
@@ -22,12 +22,18 @@ struct Staging<'a, M: Medium, D, V, P> {
 
 impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P> {
     /// Returns the store with `migration` as its migration policy. Fails if a setting is incompatible with it.
-    pub fn with_migration(mut self, migration: Box<dyn Migration<M::Payload>>) -> Result<Self, ConfigError> {
-        self.ask(migration).map(|()| self)
+    pub fn with_migration_policy(
+        mut self,
+        migration: Box<dyn MigrationPolicy<M::Payload>>,
+    ) -> Result<Self, ConfigError> {
+        self.set_migration_policy(migration).map(|()| self)
     }
 
     /// Sets the migration policy. Fails if a setting is incompatible with it; the error names its key.
-    pub fn ask(&mut self, migration: Box<dyn Migration<M::Payload>>) -> Result<(), ConfigError> {
+    pub fn set_migration_policy(
+        &mut self,
+        migration: Box<dyn MigrationPolicy<M::Payload>>,
+    ) -> Result<(), ConfigError> {
         if self.config.reclaim == Reclaim::InPlace {
             let problem = "is in_place, where live pages go back into the victim; deduplication while cleaning needs \
                            \"free_pool\"";
@@ -37,47 +43,49 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
             let problem = "is block, which does not know whose pages a block holds; deduplication needs page";
             return Err(ConfigError::new("directory", problem));
         }
-        if self.config.evict {
+        if self.config.evicts {
             let problem = "drops live pages, which deduplication while cleaning would have to find again";
             return Err(ConfigError::new("evict", problem));
         }
-        self.judge = Some(Box::new(Judge::new(migration)));
+        self.migration = Some(Box::new(MigrationExecutor::new(migration)));
         Ok(())
     }
 
-    /// Executes the decisions of the migration policy `judge` on all staged pages, which come from `victim`.
-    pub(super) fn redistribute_judged(
+    /// Executes the decisions of the migration policy `executor` on all staged pages, which come from `victim`.
+    pub(super) fn redistribute_by_policy(
         &mut self,
         victim: BlockId,
-        mut judge: Box<Judge<M::Payload>>,
+        mut executor: Box<MigrationExecutor<M::Payload>>,
     ) -> Result<(), LayerError> {
         let mut staged = std::mem::take(&mut self.staged);
-        let done = self.execute(victim, &mut judge, &staged);
+        let result = self.execute_decisions(victim, &mut executor, &staged);
         staged.drop_front(staged.len());
         self.staged = staged;
-        self.judge = Some(judge);
-        done
+        self.migration = Some(executor);
+        result
     }
 
-    fn execute(
+    fn execute_decisions(
         &mut self,
         victim: BlockId,
-        judge: &mut Judge<M::Payload>,
-        staged: &Staged<M::Payload>,
+        executor: &mut MigrationExecutor<M::Payload>,
+        staged: &StagedPages<M::Payload>,
     ) -> Result<(), LayerError> {
         let (from, range) = (staged.from, staged.written..staged.data.len());
-        let (owners, data, cause) = (&staged.owners[range.clone()], &staged.data[range], self.moving_for);
-        let mut staging = Staging { store: self, victim, owners, data, from };
-        judge.execute(owners, data, cause, &mut staging)
+        let (owners, data, cause) = (&staged.owners[range.clone()], &staged.data[range], self.move_cause);
+        let mut mover = VictimMover { store: self, victim, owners, data, from };
+        executor.execute(owners, data, cause, &mut mover)
     }
 }
 
-impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> Mover<M::Payload> for Staging<'_, M, D, V, P> {
-    fn carry(&mut self, at: usize, references: u32) -> Result<(), LayerError> {
+impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> PageMover<M::Payload>
+    for VictimMover<'_, M, D, V, P>
+{
+    fn move_page(&mut self, at: usize, references: u32) -> Result<(), LayerError> {
         self.store.append_cleaned(self.owners[at], &self.data[at], self.from, references)
     }
 
-    fn forget(&mut self, at: usize) {
+    fn drop_page(&mut self, at: usize) {
         let (store, page) = (&mut *self.store, self.owners[at]);
         store.notify_invalidations(&[page]);
         store.directory.remove(page);
@@ -85,14 +93,14 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> Mover<M::Payload> f
         store.placement.trimmed(page);
     }
 
-    fn write_instead(&mut self, page: Lpn, data: &M::Payload, references: u32) -> Result<(), LayerError> {
+    fn write_replacement(&mut self, page: Lpn, data: &M::Payload, references: u32) -> Result<(), LayerError> {
         let store = &mut *self.store;
         store.notify_invalidations(&[page]);
         let (stream, frontier) = store.program_cleaned(page, data, None, references)?;
         let LogStore { directory, pool, .. } = store;
         let Pool { blocks, victim, .. } = pool;
         let writes = Writes { pages: &[page], length: 1, prefetch: false };
-        directory.place(frontier.block, frontier.page, writes, blocks, |block, score, blocks| {
+        directory.record_writes(frontier.block, frontier.page, writes, blocks, |block, score, blocks| {
             victim.invalidated(block, score, blocks);
         });
         self.store.advance(stream, frontier, 1);

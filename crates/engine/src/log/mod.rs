@@ -2,14 +2,15 @@
 //!
 //! A [`LogStore`] keeps its logical pages on erase blocks. It appends to open blocks, one for each stream. When few
 //! erased blocks are left, it cleans (garbage collection): it moves a victim's live pages and erases the victim.
-//! Below it is a [`crate::layer::Medium`]: flash or, through [`Segments`], another layer. [`Shared`] divides one
+//! Below it is a [`crate::layer::Medium`]: flash or, through [`Segments`], another layer. [`SharedLayer`] divides one
 //! layer among several users.
 //!
-//! [`LsmTree`] is another log-structured layer, whose compaction plays the role of cleaning. [`Zones`] is a zoned
+//! [`LsmTree`] is another log-structured layer, whose compaction plays the role of cleaning. [`ZonedDrive`] is a zoned
 //! drive, which leaves cleaning to its user.
 
 mod abilities;
 mod append;
+mod arrival_observer;
 mod atomic;
 mod checkpoint;
 mod clean;
@@ -21,7 +22,6 @@ mod lsm;
 mod metadata;
 mod migration;
 mod objects;
-mod observed;
 mod partition;
 mod pass_through;
 mod radix;
@@ -36,18 +36,18 @@ mod trim;
 mod validate;
 mod zones;
 
+pub use arrival_observer::ArrivalObserver;
 pub use config::{CopyOrder, Reclaim, StoreConfig};
 pub use directory::{BlockTable, Directory, PageTable, Writes};
 pub use lsm::{LevelSizes, LsmConfig, LsmTree, Shape};
 pub use metadata::{MetadataLayout, MetadataPlan, OnFlush, SummaryPlace, TablePlace};
-pub use objects::{ObjectLayout, Objects};
-pub use observed::Observed;
-pub use partition::{Partition, Shared};
+pub use objects::{ObjectLayer, ObjectLayout};
+pub use partition::{Partition, SharedLayer};
 pub use pass_through::PassThrough;
 pub use segments::{BoxedLayer, Segments};
-pub use sparse::{Sparse, TrimLog};
+pub use sparse::{SparseLayer, TrimLogConfig};
 pub use store::LogStore;
 pub use trim::{TrimRule, TrimUnit};
-pub use zones::{Zones, ZonesConfig};
+pub use zones::{ZonedDrive, ZonedDriveConfig};
 
-pub use crate::pool::{Migration, Verdict};
+pub use crate::pool::{Decision, MigrationPolicy};

@@ -11,7 +11,7 @@ use crate::config::ConfigError;
 use crate::layer::{Abilities, Answer, Command, Layer, LayerError, Payload, Query, Reports, check_range};
 use crate::units::Lpn;
 
-/// RAM per object: its name, its first extent, its attributes and its write counter.
+/// RAM per object, in bytes: for its name, its first extent, its attributes and its write counter.
 const OBJECT_BYTES: u64 = 32;
 
 /// Settings of the object layer.
@@ -19,24 +19,24 @@ const OBJECT_BYTES: u64 = 32;
 pub struct ObjectLayout {
     /// Pages per object; the last object may have fewer. At least 1.
     pub object_pages: u32,
-    /// Number of heat classes, each a stream hint for the layer below, from cold to hot; at least 1.
+    /// Number of temperature classes, from cold to hot; each class is a stream hint for the layer below. At least 1.
     pub classes: u8,
     /// Interval, in multiples of the logical pages written, after which all write counts are halved; above 0.
     pub decay_drive_writes: f64,
 }
 
 /// A layer with an object interface; see the module's documentation.
-pub struct Objects<P> {
+pub struct ObjectLayer<P> {
     below: PassThrough<P>,
     layout: ObjectLayout,
     /// Pages written to each object, halved at regular intervals.
-    written: Vec<u32>,
-    total: u64,
+    write_counts: Vec<u32>,
+    total_count: u64,
     decay_pages: u64,
-    until_decay: u64,
+    pages_until_decay: u64,
 }
 
-impl<P: Payload> Objects<P> {
+impl<P: Payload> ObjectLayer<P> {
     /// Creates objects stored one after the other on the pages of `lower`.
     pub fn new(lower: BoxedLayer<P>, layout: ObjectLayout) -> Result<Self, ConfigError> {
         let wrong = |key: &str, problem: String| Err(ConfigError::new(format!("structure.{key}"), problem));
@@ -53,42 +53,42 @@ impl<P: Payload> Objects<P> {
             let problem = format!("is {}; it must be above 0", layout.decay_drive_writes);
             return wrong("decay_drive_writes", problem);
         }
-        Ok(Objects {
+        Ok(ObjectLayer {
             below: PassThrough::new(lower, pages),
             layout,
-            written: vec![0; pages.div_ceil(layout.object_pages) as usize],
-            total: 0,
+            write_counts: vec![0; pages.div_ceil(layout.object_pages) as usize],
+            total_count: 0,
             decay_pages,
-            until_decay: decay_pages,
+            pages_until_decay: decay_pages,
         })
     }
 
-    fn object(&self, page: Lpn) -> usize {
+    fn object_of(&self, page: Lpn) -> usize {
         (page.0 / self.layout.object_pages) as usize
     }
 
-    /// Returns the class of an object: 0 if its count is below the mean, then one more for each doubling, up to the
-    /// number of classes.
-    fn class(&self, object: usize) -> u16 {
-        let mean = self.total as f64 / self.written.len() as f64;
-        let doublings = f64::from(self.written[object]) / mean.max(f64::MIN_POSITIVE);
+    /// Returns the class of an object: 0 if its count is below the mean count, 1 from the mean on, and one more for
+    /// each doubling, up to the highest class.
+    fn class_of(&self, object: usize) -> u16 {
+        let mean = self.total_count as f64 / self.write_counts.len() as f64;
+        let doublings = f64::from(self.write_counts[object]) / mean.max(f64::MIN_POSITIVE);
         let class = if doublings < 1.0 { 0 } else { 1 + libm::log2(doublings) as u16 };
         class.min(u16::from(self.layout.classes) - 1)
     }
 
-    fn count(&mut self, object: usize) {
-        self.written[object] += 1;
-        self.total += 1;
-        self.until_decay -= 1;
-        if self.until_decay == 0 {
-            self.written.iter_mut().for_each(|written| *written /= 2);
-            self.total = self.written.iter().map(|&written| u64::from(written)).sum();
-            self.until_decay = self.decay_pages;
+    fn count_write(&mut self, object: usize) {
+        self.write_counts[object] += 1;
+        self.total_count += 1;
+        self.pages_until_decay -= 1;
+        if self.pages_until_decay == 0 {
+            self.write_counts.iter_mut().for_each(|written| *written /= 2);
+            self.total_count = self.write_counts.iter().map(|&written| u64::from(written)).sum();
+            self.pages_until_decay = self.decay_pages;
         }
     }
 }
 
-impl<P: Payload> Layer<P> for Objects<P> {
+impl<P: Payload> Layer<P> for ObjectLayer<P> {
     fn logical_pages(&self) -> u32 {
         self.below.logical_pages()
     }
@@ -96,11 +96,15 @@ impl<P: Payload> Layer<P> for Objects<P> {
     /// Writes pages with the class of their object as hint; ignores the user's hint.
     fn write(&mut self, pages: &[Lpn], data: &[P], _hint: u16) -> Result<(), LayerError> {
         check_range(pages, self.below.logical_pages())?;
-        // Page by page, because the class must not depend on how writes are split into calls.
+        // Pages are written one by one, because the class must not depend on how writes are split into calls.
         for (page, data) in pages.iter().zip(data) {
-            let object = self.object(*page);
-            self.below.write(std::slice::from_ref(page), std::slice::from_ref(data), self.class(object))?;
-            self.count(object);
+            let object = self.object_of(*page);
+            self.below.write(
+                std::slice::from_ref(page),
+                std::slice::from_ref(data),
+                self.class_of(object),
+            )?;
+            self.count_write(object);
         }
         Ok(())
     }
@@ -130,19 +134,19 @@ impl<P: Payload> Layer<P> for Objects<P> {
     fn command(&mut self, command: Command<'_, P>) -> Result<Answer, LayerError> {
         let Command::WriteAtomic { pages, data, .. } = command else { return self.below.command(command) };
         check_range(pages, self.below.logical_pages())?;
-        let hint = pages.first().map_or(0, |&page| self.class(self.object(page)));
+        let hint = pages.first().map_or(0, |&page| self.class_of(self.object_of(page)));
         let answer = self.below.command(Command::WriteAtomic { pages, data, hint })?;
-        pages.iter().for_each(|&page| self.count(self.object(page)));
+        pages.iter().for_each(|&page| self.count_write(self.object_of(page)));
         Ok(answer)
     }
 
     fn describe(&self, reports: &mut Reports) {
         let at = reports.layers.len();
         self.below.describe(reports);
-        let own = &mut reports.layers[at];
-        own.directory = "objects";
-        own.memory_bytes += 4 * self.written.len() as u64;
-        own.map_bytes = Some(OBJECT_BYTES * self.written.len() as u64);
+        let report = &mut reports.layers[at];
+        report.directory = "objects";
+        report.memory_bytes += 4 * self.write_counts.len() as u64;
+        report.map_bytes = Some(OBJECT_BYTES * self.write_counts.len() as u64);
     }
 
     fn final_draw(&mut self) -> u64 {
@@ -150,9 +154,9 @@ impl<P: Payload> Layer<P> for Objects<P> {
     }
 
     fn check(&self) -> Result<(), String> {
-        let total: u64 = self.written.iter().map(|&written| u64::from(written)).sum();
-        if total != self.total {
-            return Err(format!("objects took {total} pages, {} are counted", self.total));
+        let total: u64 = self.write_counts.iter().map(|&written| u64::from(written)).sum();
+        if total != self.total_count {
+            return Err(format!("objects took {total} pages, {} are counted", self.total_count));
         }
         self.below.check()
     }
@@ -161,48 +165,54 @@ impl<P: Payload> Layer<P> for Objects<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::layer::Content;
+    use crate::layer::ContentId;
     use crate::log::Reclaim;
     use crate::log::tests::drive::{Drive, SINGLE, config};
 
-    /// Three objects: two of 4 pages, and the last of 2.
-    fn objects(classes: u8, decay_drive_writes: f64) -> Objects<Content> {
+    /// Creates a layer of three objects: two of 4 pages, and the last of 2.
+    fn objects(classes: u8, decay_drive_writes: f64) -> ObjectLayer<ContentId> {
         let store = Drive::new(20, config(10, Reclaim::FreePool { low: 1, high: 1 }), SINGLE()).store;
         let layout = ObjectLayout { object_pages: 4, classes, decay_drive_writes };
-        Objects::new(Box::new(store), layout).unwrap()
+        ObjectLayer::new(Box::new(store), layout).unwrap()
     }
 
     #[test]
     fn consecutive_pages_belong_to_the_same_object() {
         let layer = objects(3, 1.0);
-        let found: Vec<usize> = (0..10).map(|page| layer.object(Lpn(page))).collect();
+        let found: Vec<usize> = (0..10).map(|page| layer.object_of(Lpn(page))).collect();
         assert_eq!(found, [0, 0, 0, 0, 1, 1, 1, 1, 2, 2]);
     }
 
     #[test]
-    fn each_doubling_of_writes_above_the_mean_raises_the_class() {
+    fn each_doubling_above_mean_raises_class() {
         let mut layer = objects(3, 100.0);
-        assert_eq!(layer.class(0), 0, "nothing was written yet");
-        // 24 pages in three objects: the mean is 8.
-        layer.written = vec![7, 8, 9];
-        layer.total = 24;
-        assert_eq!([0, 1, 2].map(|object| layer.class(object)), [0, 1, 1]);
-        layer.written = vec![1, 3, 20];
-        assert_eq!([0, 1, 2].map(|object| layer.class(object)), [0, 0, 2]);
-        layer.written = vec![0, 0, 24];
+        assert_eq!(layer.class_of(0), 0, "nothing was written yet");
+        // Three objects received 24 page writes, so the mean is 8.
+        layer.write_counts = vec![7, 8, 9];
+        layer.total_count = 24;
+        assert_eq!([0, 1, 2].map(|object| layer.class_of(object)), [0, 1, 1]);
+        layer.write_counts = vec![1, 3, 20];
+        assert_eq!([0, 1, 2].map(|object| layer.class_of(object)), [0, 0, 2]);
+        layer.write_counts = vec![0, 0, 24];
         layer.layout.classes = 2;
-        assert_eq!(layer.class(2), 1, "there are no more classes");
+        assert_eq!(layer.class_of(2), 1, "there are no more classes");
     }
 
     #[test]
     fn counts_are_halved_after_the_decay_interval() {
         let mut layer = objects(3, 0.5);
         for object in [0, 0, 0, 1] {
-            layer.count(object);
+            layer.count_write(object);
         }
-        assert_eq!((layer.written.clone(), layer.total, layer.until_decay), (vec![3, 1, 0], 4, 1));
-        layer.count(2);
-        assert_eq!((layer.written.clone(), layer.total, layer.until_decay), (vec![1, 0, 0], 1, 5));
+        assert_eq!(
+            (layer.write_counts.clone(), layer.total_count, layer.pages_until_decay),
+            (vec![3, 1, 0], 4, 1)
+        );
+        layer.count_write(2);
+        assert_eq!(
+            (layer.write_counts.clone(), layer.total_count, layer.pages_until_decay),
+            (vec![1, 0, 0], 1, 5)
+        );
         layer.check().unwrap();
     }
 }

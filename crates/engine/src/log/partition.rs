@@ -11,12 +11,12 @@ use crate::units::Lpn;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// A layer divided into partitions. It is described once, through this handle, and not by each of its users.
-pub struct Shared<P> {
-    common: Common<P>,
+/// A layer divided into partitions. Its report comes from this handle, once, and not from each partition.
+pub struct SharedLayer<P> {
+    common: SharedInner<P>,
 }
 
-type Common<P> = Arc<Mutex<Inner<P>>>;
+type SharedInner<P> = Arc<Mutex<Inner<P>>>;
 
 struct Inner<P> {
     lower: BoxedLayer<P>,
@@ -27,13 +27,13 @@ struct Inner<P> {
 
 /// A range of a shared layer's pages, numbered from the beginning of the range.
 pub struct Partition<P> {
-    common: Common<P>,
+    common: SharedInner<P>,
     index: usize,
     first: u32,
     pages: u32,
 }
 
-impl<P: Payload> Shared<P> {
+impl<P: Payload> SharedLayer<P> {
     /// Divides `lower` into consecutive partitions of these sizes; the remaining pages stay unused.
     pub fn new(mut lower: BoxedLayer<P>, sizes: &[u32]) -> (Self, Vec<Partition<P>>) {
         let mut first = 0u32;
@@ -43,7 +43,7 @@ impl<P: Payload> Shared<P> {
             first = first.checked_add(pages).expect("partitions within the layer");
         }
         assert!(first <= lower.logical_pages(), "partitions of {first} pages, the layer has fewer");
-        lower.divide(&partitions.iter().map(|part| part.first + part.pages).collect::<Vec<_>>());
+        lower.set_partitions(&partitions.iter().map(|part| part.first + part.pages).collect::<Vec<_>>());
         let inner = Inner { lower, partitions: partitions.clone(), pages: Vec::new() };
         let common = Arc::new(Mutex::new(inner));
         let users = (0..).zip(&partitions).map(|(index, part)| Partition {
@@ -53,25 +53,25 @@ impl<P: Payload> Shared<P> {
             pages: part.pages,
         });
         let users = users.collect();
-        (Shared { common }, users)
+        (SharedLayer { common }, users)
     }
 
     /// Appends the reports of the layer, with its partitions, and of all layers below.
     pub fn describe(&self, reports: &mut Reports) {
         let inner = lock(&self.common);
-        let own = reports.layers.len();
+        let at = reports.layers.len();
         inner.lower.describe(reports);
-        if let Some(own) = reports.layers.get_mut(own) {
-            own.partitions.clone_from(&inner.partitions);
+        if let Some(report) = reports.layers.get_mut(at) {
+            report.partitions.clone_from(&inner.partitions);
         }
     }
 
-    /// Draws a number from the layer's random generators; ends their use.
+    /// Draws a last number from the layer's random generators.
     pub fn final_draw(&mut self) -> u64 {
         lock(&self.common).lower.final_draw()
     }
 
-    /// Checks the consistency of the layer and all layers below, and that all writes came in through a partition.
+    /// Checks the consistency of the layer and all layers below, and that all writes came through a partition.
     pub fn check(&self) -> Result<(), String> {
         let inner = lock(&self.common);
         let (sent, received) = (inner.written(), inner.received());
@@ -84,7 +84,7 @@ impl<P: Payload> Shared<P> {
 
 /// Locks the layer. Ignores poisoning: between two calls a layer is consistent, even if a thread that used it
 /// panicked.
-fn lock<P>(common: &Common<P>) -> MutexGuard<'_, Inner<P>> {
+fn lock<P>(common: &SharedInner<P>) -> MutexGuard<'_, Inner<P>> {
     common.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -98,15 +98,15 @@ impl<P: Payload> Inner<P> {
     fn received(&self) -> u64 {
         let mut reports = Reports::default();
         self.lower.describe(&mut reports);
-        let own = reports.layers.first();
-        own.map_or_else(|| self.written(), |own| own.counters.incoming(Operation::Write))
+        let report = reports.layers.first();
+        report.map_or_else(|| self.written(), |report| report.counters.incoming(Operation::Write))
     }
 
-    /// Counts a write of `pages` pages. Of a failed write, as on a failing drive, counts the pages that the layer
-    /// accepted.
+    /// Counts a write of `pages` pages. After a failed write, as on a failing drive, counts only the pages that the
+    /// layer accepted.
     fn count_written(&mut self, index: usize, pages: usize, is_done: bool) {
-        let taken = if is_done { pages as u64 } else { self.received() - self.written() };
-        self.count(index, Operation::Write, taken);
+        let accepted = if is_done { pages as u64 } else { self.received() - self.written() };
+        self.count(index, Operation::Write, accepted);
     }
 
     fn count(&mut self, index: usize, operation: Operation, amount: u64) {
@@ -115,24 +115,24 @@ impl<P: Payload> Inner<P> {
 }
 
 impl<P> Partition<P> {
-    /// Translates `pages` to pages of the layer and calls `work` with the layer and the translated list.
-    fn with<T>(
+    /// Translates `pages` to pages of the layer and calls `operation` with the layer and the translated list.
+    fn with_lower<T>(
         &self,
         pages: &[Lpn],
-        work: impl FnOnce(&mut Inner<P>, &[Lpn]) -> Result<T, LayerError>,
+        operation: impl FnOnce(&mut Inner<P>, &[Lpn]) -> Result<T, LayerError>,
     ) -> Result<T, LayerError> {
         check_range(pages, self.pages)?;
         let mut inner = lock(&self.common);
-        let mut below = std::mem::take(&mut inner.pages);
-        below.clear();
-        below.extend(pages.iter().map(|page| Lpn(self.first + page.0)));
-        let done = work(&mut inner, &below);
-        inner.pages = below;
-        done
+        let mut translated = std::mem::take(&mut inner.pages);
+        translated.clear();
+        translated.extend(pages.iter().map(|page| Lpn(self.first + page.0)));
+        let result = operation(&mut inner, &translated);
+        inner.pages = translated;
+        result
     }
 
     /// Translates the pages, performs a write with `write`, and counts the pages that the layer accepted.
-    fn write_by<T>(
+    fn write_with<T>(
         &mut self,
         pages: &[Lpn],
         write: impl FnOnce(&mut dyn Layer<P>, &[Lpn]) -> Result<T, LayerError>,
@@ -140,14 +140,14 @@ impl<P> Partition<P> {
     where
         P: Payload,
     {
-        self.with(pages, |inner, below| {
-            let done = write(&mut *inner.lower, below);
-            inner.count_written(self.index, below.len(), done.is_ok());
-            done
+        self.with_lower(pages, |inner, below| {
+            let result = write(&mut *inner.lower, below);
+            inner.count_written(self.index, below.len(), result.is_ok());
+            result
         })
     }
 
-    /// Sends a command on consecutive pages to the layer, with the translated first page, and counts it.
+    /// Sends a command for consecutive pages to the layer, with the translated first page, and counts the operation.
     fn command_run<'a>(
         &mut self,
         (first, pages): (Lpn, usize),
@@ -159,13 +159,13 @@ impl<P> Partition<P> {
     {
         check_run(first, pages, self.pages)?;
         let mut inner = lock(&self.common);
-        let done = inner.lower.command(command(Lpn(self.first + first.0)));
+        let result = inner.lower.command(command(Lpn(self.first + first.0)));
         match operation {
-            Operation::Write => inner.count_written(self.index, pages, done.is_ok()),
-            other if done.is_ok() => inner.count(self.index, other, pages as u64),
+            Operation::Write => inner.count_written(self.index, pages, result.is_ok()),
+            other if result.is_ok() => inner.count(self.index, other, pages as u64),
             _ => {}
         }
-        done
+        result
     }
 
     /// Returns the range of the layer's pages that the partition covers.
@@ -180,43 +180,44 @@ impl<P: Payload> Layer<P> for Partition<P> {
     }
 
     fn write(&mut self, pages: &[Lpn], data: &[P], hint: u16) -> Result<(), LayerError> {
-        self.write_by(pages, |lower, below| lower.write(below, data, hint))
+        self.write_with(pages, |lower, below| lower.write(below, data, hint))
     }
 
     fn read(&mut self, pages: &[Lpn], out: &mut Vec<P>) -> Result<(), LayerError> {
-        self.with(pages, |inner, below| {
+        self.with_lower(pages, |inner, below| {
             inner.count(self.index, Operation::Read, below.len() as u64);
             inner.lower.read(below, out)
         })
     }
 
     fn trim(&mut self, pages: &[Lpn]) -> Result<(), LayerError> {
-        self.with(pages, |inner, below| {
+        self.with_lower(pages, |inner, below| {
             inner.count(self.index, Operation::Trim, below.len() as u64);
             inner.lower.trim(below)
         })
     }
 
     fn flush(&mut self) -> Result<(), LayerError> {
-        self.with(&[], |inner, _| {
+        self.with_lower(&[], |inner, _| {
             inner.count(self.index, Operation::Flush, 1);
             inner.lower.flush()
         })
     }
 
-    /// No attribution: the layer attributes moves to its partitions, and a partition is attributed only as a whole.
+    /// Attribution is missing: the shared layer attributes moves to its partitions and cannot subdivide a partition
+    /// further.
     fn abilities(&self) -> Abilities {
         lock(&self.common).lower.abilities().without(Ability::Attribution)
     }
 
     fn query(&self, query: Query<'_>) -> Answer {
         let pages: Vec<Lpn> = query.pages().iter().map(|page| Lpn(self.first + page.0)).collect();
-        lock(&self.common).lower.query(query.about(&pages))
+        lock(&self.common).lower.query(query.with_pages(&pages))
     }
 
     fn command(&mut self, command: Command<'_, P>) -> Result<Answer, LayerError> {
         match command {
-            Command::Divide { .. } => command.unable(),
+            Command::SetPartitions { .. } => command.unsupported(),
             Command::WriteRun { first, data, hint } => {
                 let below = |first| Command::WriteRun { first, data, hint };
                 self.command_run((first, data.len()), Operation::Write, below)
@@ -225,14 +226,15 @@ impl<P: Payload> Layer<P> for Partition<P> {
                 let below = |first| Command::TrimRun { first, pages };
                 self.command_run((first, pages as usize), Operation::Trim, below)
             }
-            _ => self.write_by(command.written(), |lower, below| lower.command(command.about(below))),
+            _ => self
+                .write_with(command.written_pages(), |lower, below| lower.command(command.with_pages(below))),
         }
     }
 
-    /// Does nothing: [`Shared::describe`] describes all partitions once.
+    /// Does nothing: [`SharedLayer::describe`] describes all partitions once.
     fn describe(&self, _reports: &mut Reports) {}
 
-    /// Returns 0: the draw of the shared layer comes from [`Shared::final_draw`].
+    /// Returns 0: [`SharedLayer::final_draw`] draws for all partitions.
     fn final_draw(&mut self) -> u64 {
         0
     }

@@ -1,4 +1,4 @@
-//! A layer without a map and without cleaning, which forwards its operations to the layer below.
+//! A layer that has no map and does no cleaning, and forwards its operations to the layer below.
 
 use super::segments::BoxedLayer;
 use crate::counters::{Cause, Counters, Operation};
@@ -8,7 +8,7 @@ use crate::layer::{
 };
 use crate::units::Lpn;
 
-/// Forwards and counts all operations. Basis of the layers that have no log of their own.
+/// A layer that forwards and counts all operations; the basis of the layers that have no log of their own.
 pub struct PassThrough<P> {
     lower: BoxedLayer<P>,
     logical_pages: u32,
@@ -33,22 +33,22 @@ impl<P: Payload> PassThrough<P> {
     }
 
     /// Records that `pages` of the user were written to the layer below.
-    pub(super) fn wrote(&mut self, pages: &[Lpn]) {
+    pub(super) fn record_write(&mut self, pages: &[Lpn]) {
         self.counters.add_incoming(Operation::Write, pages.len() as u64);
         self.counters.add_outgoing(Cause::Host, Operation::Write, pages.len() as u64);
         for &page in pages {
-            self.note(page, true);
+            self.set_mapped(page, true);
         }
     }
 
     /// Writes pages beyond the exposed ones, for the layer's own use.
-    pub(super) fn write_own(&mut self, pages: &[Lpn], data: &[P], hint: u16) -> Result<(), LayerError> {
+    pub(super) fn write_hidden(&mut self, pages: &[Lpn], data: &[P], hint: u16) -> Result<(), LayerError> {
         self.lower.write(pages, data, hint)?;
         self.counters.add_outgoing(Cause::LogMetadata, Operation::Write, pages.len() as u64);
         Ok(())
     }
 
-    fn note(&mut self, page: Lpn, mapped: bool) {
+    fn set_mapped(&mut self, page: Lpn, mapped: bool) {
         let (word, bit) = (&mut self.mapped[page.index() / 64], 1u64 << (page.0 % 64));
         if mapped && *word & bit == 0 {
             self.mapped_pages += 1;
@@ -85,7 +85,7 @@ impl<P: Payload> Layer<P> for PassThrough<P> {
     fn write(&mut self, pages: &[Lpn], data: &[P], hint: u16) -> Result<(), LayerError> {
         check_range(pages, self.logical_pages)?;
         self.lower.write(pages, data, hint)?;
-        self.wrote(pages);
+        self.record_write(pages);
         Ok(())
     }
 
@@ -101,7 +101,7 @@ impl<P: Payload> Layer<P> for PassThrough<P> {
         self.lower.trim(pages)?;
         self.counters.add_incoming(Operation::Trim, pages.len() as u64);
         for &page in pages {
-            self.note(page, false);
+            self.set_mapped(page, false);
         }
         Ok(())
     }
@@ -111,7 +111,7 @@ impl<P: Payload> Layer<P> for PassThrough<P> {
         self.lower.flush()
     }
 
-    /// No runs: each page is recorded separately.
+    /// [`Ability::Runs`] is missing because each page is recorded separately.
     fn abilities(&self) -> Abilities {
         self.lower.abilities().without(Ability::Runs)
     }
@@ -122,12 +122,12 @@ impl<P: Payload> Layer<P> for PassThrough<P> {
 
     fn command(&mut self, command: Command<'_, P>) -> Result<Answer, LayerError> {
         if command.ability() == Ability::Runs {
-            return command.unable();
+            return command.unsupported();
         }
-        let written = command.written();
+        let written = command.written_pages();
         check_range(written, self.logical_pages)?;
         let answer = self.lower.command(command)?;
-        self.wrote(written);
+        self.record_write(written);
         Ok(answer)
     }
 

@@ -1,34 +1,34 @@
 //! An adapter that presents any layer as erase blocks, so that a log can run on it.
 
 use super::metadata::{Metadata, MetadataPlan};
-use super::trim::{TrimRule, TrimUnit, Trims};
+use super::trim::{TrimQueue, TrimRule, TrimUnit};
 use crate::counters::{Cause, Operation};
 use crate::layer::{
-    Abilities, Ability, Command, Invalidation, InvalidationListener, Layer, LayerBelow, LayerError, LayerExt,
-    LogMetadata, Medium, MediumError, Pages, Payload, Query, Reports, Run, Seen, Watcher,
+    Abilities, Ability, Command, EventRecorder, Invalidation, InvalidationListener, Layer, LayerBelow,
+    LayerError, LayerExt, LogMetadata, Medium, MediumError, MediumEvent, Pages, Payload, Query, Reports, Run,
 };
 use crate::units::{BlockId, Lpn, StreamId};
 
-/// Maximum number of pages of a victim that are announced to the layer below for prefetching, and the number of its
-/// map entries per cache line.
-const FORESEEN: usize = 64;
+/// Maximum number of a victim's pages that are announced to the layer below for prefetching; and number of map entries
+/// per cache line.
+const MAX_PREFETCHED_PAGES: usize = 64;
 const ENTRIES_PER_LINE: u32 = 16;
 
-/// A layer of any type. Calls are made once per batch, so the cost of dynamic dispatch is negligible.
+/// A layer of any type. Each call handles a batch of pages, so the cost of dynamic dispatch is negligible.
 pub type BoxedLayer<P> = Box<dyn Layer<P>>;
 
 /// The logical pages of a lower layer, divided into segments of equal size.
 ///
-/// Erasing a segment trims its pages below, according to the trim rule. Without TRIM it does nothing: the lower layer
-/// then preserves useless pages until they are overwritten.
+/// Erasing a segment trims its pages in the layer below, according to the trim rule. Without TRIM, an erase has no
+/// effect below: the lower layer then preserves useless pages until they are overwritten.
 pub struct Segments<P> {
     lower: BoxedLayer<P>,
     segment_pages: u32,
     segments: u32,
     /// True if `lower` accepts consecutive pages without a list of them.
-    takes_runs: bool,
+    accepts_runs: bool,
     /// `None` if TRIM is off.
-    trims: Option<Trims>,
+    trims: Option<TrimQueue>,
     erases: Vec<u32>,
     next_page: Vec<u32>,
     /// Page numbers of the current operation; kept to reuse the allocation.
@@ -40,8 +40,8 @@ pub struct Segments<P> {
     metadata: Option<Box<Metadata>>,
     /// Payloads of metadata pages, whose content is not modelled.
     blank: Vec<P>,
-    /// Observer of every page operation.
-    watcher: Option<Watcher>,
+    /// Recorder of every page operation.
+    recorder: Option<EventRecorder>,
 }
 
 impl<P: Payload> Segments<P> {
@@ -51,11 +51,11 @@ impl<P: Payload> Segments<P> {
         lower.count_moves();
         let segments = lower.logical_pages() / segment_pages;
         Segments {
-            takes_runs: lower.abilities().has(Ability::Runs),
+            accepts_runs: lower.abilities().has(Ability::Runs),
             lower,
             segment_pages,
             segments,
-            trims: trim.map(|rule| Trims::new(rule, segments)),
+            trims: trim.map(|rule| TrimQueue::new(rule, segments)),
             erases: vec![0; segments as usize],
             next_page: vec![0; segments as usize],
             pages: Vec::new(),
@@ -63,7 +63,7 @@ impl<P: Payload> Segments<P> {
             first_hint: 0,
             metadata: None,
             blank: Vec::new(),
-            watcher: None,
+            recorder: None,
         }
     }
 
@@ -81,15 +81,16 @@ impl<P: Payload> Segments<P> {
         segments
     }
 
-    /// Returns the segments with the hint `first + s` on the writes of stream `s` to the layer below.
+    /// Returns the segments with `first` as the stream hint of the first stream: writes of stream `s` reach the layer
+    /// below with the hint `first + s`.
     pub fn with_first_hint(mut self, first: u16) -> Self {
         self.first_hint = first;
         self
     }
 
-    /// Returns the segments with an observer of every page operation.
-    pub fn watched(self, watcher: Option<Watcher>) -> Self {
-        Segments { watcher, ..self }
+    /// Returns the segments with a recorder of every page operation.
+    pub fn with_recorder(self, recorder: Option<EventRecorder>) -> Self {
+        Segments { recorder, ..self }
     }
 
     fn hint(&self, stream: StreamId) -> u16 {
@@ -106,21 +107,24 @@ impl<P: Payload> Segments<P> {
         self.metadata.as_ref().map_or(0, |metadata| metadata.plan.area_pages) + block.0 * self.segment_pages
     }
 
-    /// Returns the page within a segment of its data page number `page`.
-    fn place(&self, page: u32) -> u32 {
-        self.metadata.as_ref().map_or(page, |metadata| metadata.place(page))
+    /// Returns the index within a segment of its data page number `page`, which is larger if summaries precede the
+    /// data.
+    fn page_in_segment(&self, page: u32) -> u32 {
+        self.metadata.as_ref().map_or(page, |metadata| metadata.page_in_segment(page))
     }
 
-    fn name_pages(&mut self, block: BlockId, pages: impl Iterator<Item = u32>) {
+    fn list_pages(&mut self, block: BlockId, pages: impl Iterator<Item = u32>) {
         let first = self.first_page(block);
         self.pages.clear();
         match &self.metadata {
             None => self.pages.extend(pages.map(|page| Lpn(first + page))),
-            Some(metadata) => self.pages.extend(pages.map(|page| Lpn(first + metadata.place(page)))),
+            Some(metadata) => {
+                self.pages.extend(pages.map(|page| Lpn(first + metadata.page_in_segment(page))))
+            }
         }
     }
 
-    /// Writes a run of data; writes the summary in front of each part of the segment.
+    /// Writes a run of data, and the summary in front of each part of the segment that the run begins.
     fn write_parts(&mut self, block: BlockId, page: u32, data: &[P], hint: u16) -> Result<(), MediumError> {
         let (part, summary) = match &self.metadata {
             Some(metadata) => (metadata.plan.part_data, metadata.plan.part_summary),
@@ -133,17 +137,17 @@ impl<P: Payload> Segments<P> {
                 let first = self.first_page(block) + at / part * (part + summary);
                 self.write_summary(first..first + summary, hint)?;
             }
-            let upto = end.min((at / part + 1) * part);
-            let first = self.first_page(block) + self.place(at);
-            self.write_run(Lpn(first), &data[(at - page) as usize..(upto - page) as usize], hint)?;
-            at = upto;
+            let part_end = end.min((at / part + 1) * part);
+            let first = self.first_page(block) + self.page_in_segment(at);
+            self.write_run(Lpn(first), &data[(at - page) as usize..(part_end - page) as usize], hint)?;
+            at = part_end;
         }
         Ok(())
     }
 
     /// Writes consecutive pages to the layer below.
     fn write_run(&mut self, first: Lpn, data: &[P], hint: u16) -> Result<(), MediumError> {
-        if self.takes_runs {
+        if self.accepts_runs {
             return from_lower(self.lower.command(Command::WriteRun { first, data, hint })).map(drop);
         }
         self.pages.clear();
@@ -154,7 +158,7 @@ impl<P: Payload> Segments<P> {
     fn write_summary(&mut self, pages: std::ops::Range<u32>, hint: u16) -> Result<(), MediumError> {
         self.pages.clear();
         self.pages.extend(pages.map(Lpn));
-        self.write_own(hint)?;
+        self.write_metadata(hint)?;
         let written = self.pages.len() as u64;
         if let Some(metadata) = &mut self.metadata {
             metadata.count_summary(written);
@@ -163,26 +167,26 @@ impl<P: Payload> Segments<P> {
     }
 
     /// Writes the metadata pages listed in `pages`.
-    fn write_own(&mut self, hint: u16) -> Result<(), MediumError> {
+    fn write_metadata(&mut self, hint: u16) -> Result<(), MediumError> {
         if self.pages.is_empty() {
             return Ok(());
         }
         self.blank.resize(self.pages.len(), P::default());
         from_lower(self.lower.write(&self.pages, &self.blank, hint))?;
         if let Some(trims) = &mut self.trims {
-            trims.wrote(self.pages.len() as u64);
+            trims.count_written(self.pages.len() as u64);
         }
         Ok(())
     }
 
-    /// Records a run that was written. If the segment is now full and its summary belongs in the area, writes the
-    /// summary.
-    fn note_run(&mut self, block: BlockId, end: u32, run: &Run<'_, P>) -> Result<(), MediumError> {
+    /// Records a run that was written. If the segment is now full and its summary is stored in the metadata area,
+    /// writes the summary.
+    fn record_run(&mut self, block: BlockId, end: u32, run: &Run<'_, P>) -> Result<(), MediumError> {
         let hint = self.hint(run.stream);
         let Some(metadata) = &mut self.metadata else { return Ok(()) };
         let pages = run.data.len() as u32;
-        metadata.wrote(block, end - pages, run.owners, pages, run.cause);
-        metadata.opened(run.stream, end);
+        metadata.record_write(block, end - pages, run.owners, pages, run.cause);
+        metadata.record_open_pages(run.stream, end);
         let summary = metadata.area_summary(block);
         if end == metadata.plan.data_pages() && !summary.is_empty() {
             self.write_summary(summary, hint)?;
@@ -196,9 +200,9 @@ impl<P: Payload> Segments<P> {
     /// below, so that a power cut cannot lose both.
     fn send_trims(&mut self) -> Result<(), MediumError> {
         let Some(trims) = &mut self.trims else { return Ok(()) };
-        trims.take_dead(&mut self.pages);
+        trims.take_invalidated(&mut self.pages);
         let ranges = trims.take_ranges();
-        if self.takes_runs {
+        if self.accepts_runs {
             for range in ranges {
                 let run = Command::TrimRun { first: Lpn(range.start), pages: range.end - range.start };
                 from_lower(self.lower.command(run))?;
@@ -220,10 +224,10 @@ fn from_lower<T>(result: Result<T, crate::layer::LayerError>) -> Result<T, Mediu
 impl<P: Payload> Medium for Segments<P> {
     type Payload = P;
 
-    /// The layer below may store content, so the pages to read must be exact.
+    /// The layer below may store content, so reads need the exact pages.
     const READS_BY_PAGE: bool = true;
 
-    const KEEPS_GROUPS: bool = false;
+    const STORES_GROUPS: bool = false;
 
     fn blocks(&self) -> u32 {
         self.segments
@@ -243,20 +247,20 @@ impl<P: Payload> Medium for Segments<P> {
             return Err(MediumError::OutOfOrder { block: block.0, page, expected });
         }
         self.next_page[block.index()] = end;
-        if let Some(watcher) = &self.watcher {
-            watcher.see_run(block, page, &run);
+        if let Some(recorder) = &self.recorder {
+            recorder.record_run(block, page, &run);
         }
         if page == 0 {
             let first = self.first_page(block);
             if let Some(trims) = &mut self.trims {
-                trims.reopened(block, first, self.segment_pages);
+                trims.on_reopen(block, first, self.segment_pages);
             }
         }
         self.write_parts(block, page, run.data, self.hint(run.stream))?;
         if let Some(trims) = &mut self.trims {
-            trims.wrote(u64::from(end - page));
+            trims.count_written(u64::from(end - page));
         }
-        self.note_run(block, end, &run)?;
+        self.record_run(block, end, &run)?;
         self.send_trims()
     }
 
@@ -264,17 +268,17 @@ impl<P: Payload> Medium for Segments<P> {
         if block.0 >= self.segments {
             return Err(MediumError::OutsideGeometry { block: block.0, page: 0, end: 0 });
         }
-        if let Some(watcher) = &self.watcher {
-            watcher.see(Seen::Erased { block, cause });
+        if let Some(recorder) = &self.recorder {
+            recorder.record(MediumEvent::Erased { block, cause });
         }
         self.erases[block.index()] += 1;
         self.next_page[block.index()] = 0;
         let first = self.first_page(block);
         if let Some(metadata) = &mut self.metadata {
-            metadata.erased(block, cause);
+            metadata.record_erase(block, cause);
         }
         if let Some(trims) = &mut self.trims {
-            trims.discard(block, first, self.segment_pages);
+            trims.queue_range(block, first, self.segment_pages);
         }
         self.send_trims()
     }
@@ -287,13 +291,13 @@ impl<P: Payload> Medium for Segments<P> {
         out: &mut Vec<P>,
     ) -> Result<(), MediumError> {
         pages.check_programmed(block, self.next_page.get(block.index()).copied())?;
-        if let Some(watcher) = &self.watcher {
-            watcher.see(Seen::Read { block, pages: pages.len(), cause });
+        if let Some(recorder) = &self.recorder {
+            recorder.record(MediumEvent::Read { block, pages: pages.len(), cause });
         }
         match pages {
-            Pages::Listed(list) => self.name_pages(block, list.iter().copied()),
-            // The caller does not care about the identity of the pages, so any pages will do.
-            Pages::Counted(count) => self.name_pages(block, 0..count),
+            Pages::Listed(list) => self.list_pages(block, list.iter().copied()),
+            // The caller does not need particular pages, so the first ones are read.
+            Pages::Counted(count) => self.list_pages(block, 0..count),
         }
         if cause == Cause::Cleaning {
             self.moved_below_first_pages += self.lower.moved_pages(&self.pages);
@@ -308,15 +312,15 @@ impl<P: Payload> Medium for Segments<P> {
     /// Announces some of the segment's pages to the layer below, one per cache line of its map.
     fn prefetch_block(&self, block: BlockId) {
         let first = self.first_page(block);
-        let mut pages = [Lpn(first); FORESEEN];
-        let step = self.segment_pages.div_ceil(FORESEEN as u32).max(ENTRIES_PER_LINE);
+        let mut pages = [Lpn(first); MAX_PREFETCHED_PAGES];
+        let step = self.segment_pages.div_ceil(MAX_PREFETCHED_PAGES as u32).max(ENTRIES_PER_LINE);
         let mut count = 0;
-        for (place, page) in pages.iter_mut().zip((first..first + self.segment_pages).step_by(step as usize))
+        for (target, page) in pages.iter_mut().zip((first..first + self.segment_pages).step_by(step as usize))
         {
-            *place = Lpn(page);
+            *target = Lpn(page);
             count += 1;
         }
-        self.lower.query(Query::Foresee { pages: &pages[..count], near: false });
+        self.lower.query(Query::Prefetch { pages: &pages[..count], second_pass: false });
     }
 
     fn flush(&mut self) -> Result<(), MediumError> {
@@ -345,7 +349,7 @@ impl<P: Payload> Medium for Segments<P> {
     #[inline(always)]
     fn invalidation_listener(&mut self) -> Option<&mut dyn InvalidationListener> {
         let trims_pages = self.trims.as_ref().is_some_and(|trims| trims.unit() == TrimUnit::Page);
-        let listens = self.watcher.is_some() || self.metadata.is_some() || trims_pages;
+        let listens = self.recorder.is_some() || self.metadata.is_some() || trims_pages;
         listens.then_some(self as &mut dyn InvalidationListener)
     }
 
@@ -360,12 +364,12 @@ impl<P: Payload> Medium for Segments<P> {
     }
 
     fn describe(&self, reports: &mut Reports) {
-        // The layer above has just appended its own report.
+        // The log on these segments has just appended its own report.
         if let Some(above) = reports.layers.last_mut() {
             above.trims = self.trims.as_ref().map(|trims| trims.counts).unwrap_or_default();
             above.moved_below_first_pages = self.moved_below_first_pages;
             if let Some(metadata) = &self.metadata {
-                above.counters.add_outgoing(Cause::LogMetadata, Operation::Write, metadata.beside_log);
+                above.counters.add_outgoing(Cause::LogMetadata, Operation::Write, metadata.outside_log_pages);
                 above.metadata = Some(metadata.counts);
             }
         }
@@ -379,8 +383,8 @@ impl<P: Payload> Medium for Segments<P> {
 
 impl<P: Payload> InvalidationListener for Segments<P> {
     fn on_invalidate(&mut self, invalidations: &[Invalidation]) {
-        if let Some(watcher) = &self.watcher {
-            watcher.record_invalidations(invalidations);
+        if let Some(recorder) = &self.recorder {
+            recorder.record_invalidations(invalidations);
         }
         if let Some(metadata) = &mut self.metadata {
             invalidations
@@ -390,12 +394,12 @@ impl<P: Payload> InvalidationListener for Segments<P> {
         let (metadata, segment_pages) = (self.metadata.as_deref(), self.segment_pages);
         let Some(trims) = self.trims.as_mut().filter(|trims| trims.unit() == TrimUnit::Page) else { return };
         match metadata {
-            None => trims.discard_pages(invalidations, |invalidation| {
+            None => trims.queue_pages(invalidations, |invalidation| {
                 invalidation.block.0 * segment_pages + invalidation.page
             }),
-            Some(metadata) => trims.discard_pages(invalidations, |invalidation| {
+            Some(metadata) => trims.queue_pages(invalidations, |invalidation| {
                 let first = metadata.plan.area_pages + invalidation.block.0 * segment_pages;
-                first + metadata.place(invalidation.page)
+                first + metadata.page_in_segment(invalidation.page)
             }),
         }
     }
@@ -407,11 +411,11 @@ impl<P: Payload> LayerBelow for Segments<P> {
     }
 
     fn notify_cleaning(&mut self, begins: bool) {
-        self.lower.cleaning_above(begins);
+        self.lower.notify_cleaning_above(begins);
     }
 
     fn clean_ahead(&mut self) -> Result<bool, LayerError> {
-        self.lower.clean_ahead()
+        self.lower.clean_while_idle()
     }
 
     fn left_valid(&self, block: BlockId) -> f64 {
@@ -430,13 +434,13 @@ impl<P: Payload> LayerBelow for Segments<P> {
 
     fn end_checkpoint(&mut self) -> Result<(), MediumError> {
         let Some(metadata) = &mut self.metadata else { return Ok(()) };
-        if metadata.is_overrun() {
-            return Err(MediumError::Overrun);
+        if metadata.has_endless_checkpoints() {
+            return Err(MediumError::EndlessCheckpoints);
         }
         let written = metadata.end_checkpoint(&mut self.pages);
-        self.write_own(self.first_hint)?;
+        self.write_metadata(self.first_hint)?;
         if let Some(metadata) = &mut self.metadata {
-            metadata.ended_checkpoint(written);
+            metadata.record_checkpoint(written);
         }
         self.send_trims()
     }

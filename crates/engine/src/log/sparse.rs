@@ -1,9 +1,9 @@
 //! A sparse address space on the drive's own log: the layer above has no map, no log and no journal.
 //!
-//! The drive maps any address, writes groups of pages atomically, and makes trims persistent. Its user (DFS and
-//! NVMFS: Josephson, Bongo, Flynn and Li, FAST 2010; Yang et al., INFLOW 2014, sec. 6) then needs neither a block map
-//! nor a journal. A page of the user represents the address that a file system would choose for it. The choice of
-//! address has no effect on the layers below, so pages keep their numbers here.
+//! The drive maps any address, writes groups of pages atomically, and makes trims persistent. Its user (DFS and NVMFS:
+//! Josephson, Bongo, Flynn and Li, FAST 2010; Yang et al., INFLOW 2014, sec. 6) then needs neither a block map nor a
+//! journal. Here, a page number of the user stands for the address that a file system would choose. The choice of
+//! address has no effect on the layers below, so pages keep their numbers.
 
 use super::pass_through::PassThrough;
 use super::segments::BoxedLayer;
@@ -14,12 +14,12 @@ use crate::layer::{
 };
 use crate::units::{Lpn, runs};
 
-/// Bytes of the key of a sparse address in the drive's map, in addition to the location that any map stores.
+/// Bytes per map entry for the key of a sparse address, in addition to the location that every map stores.
 const KEY_BYTES: u64 = 8;
 
 /// Writes of persistent TRIM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TrimLog {
+pub struct TrimLogConfig {
     /// Records of trimmed ranges per page; at least 1.
     pub records_per_page: u32,
     /// Number of trims whose records are written together; with 1, each trim is durable when it returns. At least 1.
@@ -30,22 +30,22 @@ pub struct TrimLog {
 }
 
 /// A layer with a sparse address space; see the module's documentation.
-pub struct Sparse<P> {
+pub struct SparseLayer<P> {
     below: PassThrough<P>,
-    log: TrimLog,
-    /// Current page of the trim log, and the number of records in it.
+    log: TrimLogConfig,
+    /// Index of the current page of the trim log, which holds `records` records.
     page: u32,
     records: u32,
-    /// Trims since records were last written.
-    unwritten: u32,
+    /// Number of trims since records were last written.
+    unwritten_trims: u32,
     record_pages: u64,
-    longest_group: u32,
+    max_group_pages: u32,
 }
 
-impl<P: Payload> Sparse<P> {
+impl<P: Payload> SparseLayer<P> {
     /// Creates a sparse address space on `lower`, which must support atomic writes; the trim log takes its last
     /// pages.
-    pub fn new(lower: BoxedLayer<P>, log: TrimLog) -> Result<Self, ConfigError> {
+    pub fn new(lower: BoxedLayer<P>, log: TrimLogConfig) -> Result<Self, ConfigError> {
         lower.abilities().require(Ability::AtomicGroups, "the layer below", "structure")?;
         let longest_group = lower.atomic_pages();
         for (key, value) in [("trims_per_write", log.trims_per_write), ("trim_log_pages", log.pages)] {
@@ -59,11 +59,19 @@ impl<P: Payload> Sparse<P> {
             return Err(ConfigError::new("structure.trim_log_pages", problem));
         }
         let below = PassThrough::new(lower, pages - log.pages);
-        Ok(Sparse { below, log, page: 0, records: 0, unwritten: 0, record_pages: 0, longest_group })
+        Ok(SparseLayer {
+            below,
+            log,
+            page: 0,
+            records: 0,
+            unwritten_trims: 0,
+            record_pages: 0,
+            max_group_pages: longest_group,
+        })
     }
 
     /// Adds a record to the current page; writes the page when it is full.
-    fn record(&mut self) -> Result<(), LayerError> {
+    fn add_record(&mut self) -> Result<(), LayerError> {
         self.records += 1;
         if self.records == self.log.records_per_page {
             self.write_records()?;
@@ -76,23 +84,23 @@ impl<P: Payload> Sparse<P> {
     /// Makes the records of the current page durable.
     fn write_records(&mut self) -> Result<(), LayerError> {
         let page = Lpn(self.below.logical_pages() + self.page);
-        self.below.write_own(&[page], &[P::default()], 0)?;
+        self.below.write_hidden(&[page], &[P::default()], 0)?;
         self.record_pages += 1;
-        self.unwritten = 0;
+        self.unwritten_trims = 0;
         Ok(())
     }
 }
 
-impl<P: Payload> Layer<P> for Sparse<P> {
+impl<P: Payload> Layer<P> for SparseLayer<P> {
     fn logical_pages(&self) -> u32 {
         self.below.logical_pages()
     }
 
-    /// Writes the pages of a call as one group that survives a power cut completely or not at all, if it fits the
-    /// layer below; a longer call is split into several groups.
+    /// Writes the pages of a call as one atomic group, if the layer below accepts a group of this length; a longer call
+    /// is split into several groups.
     fn write(&mut self, pages: &[Lpn], data: &[P], hint: u16) -> Result<(), LayerError> {
         check_range(pages, self.below.logical_pages())?;
-        let group = self.longest_group as usize;
+        let group = self.max_group_pages as usize;
         for (pages, data) in pages.chunks(group).zip(data.chunks(group)) {
             self.below.write_atomic(pages, data, hint)?;
         }
@@ -106,24 +114,24 @@ impl<P: Payload> Layer<P> for Sparse<P> {
     fn trim(&mut self, pages: &[Lpn]) -> Result<(), LayerError> {
         self.below.trim(pages)?;
         for _ in runs(pages) {
-            self.unwritten += 1;
-            self.record()?;
+            self.unwritten_trims += 1;
+            self.add_record()?;
         }
-        if self.unwritten >= self.log.trims_per_write {
+        if self.unwritten_trims >= self.log.trims_per_write {
             self.write_records()?;
         }
         Ok(())
     }
 
     fn flush(&mut self) -> Result<(), LayerError> {
-        if self.unwritten > 0 {
+        if self.unwritten_trims > 0 {
             self.write_records()?;
         }
         self.below.flush()
     }
 
     fn abilities(&self) -> Abilities {
-        self.below.abilities().with(Ability::Requests, true)
+        self.below.abilities().with(Ability::WholeRequests, true)
     }
 
     fn query(&self, query: Query<'_>) -> Answer {
@@ -137,10 +145,10 @@ impl<P: Payload> Layer<P> for Sparse<P> {
     fn describe(&self, reports: &mut Reports) {
         let at = reports.layers.len();
         self.below.describe(reports);
-        let own = &mut reports.layers[at];
-        own.directory = "below";
-        own.map_bytes = Some(KEY_BYTES * u64::from(own.mapped_pages));
-        own.metadata = Some(MetadataReport {
+        let report = &mut reports.layers[at];
+        report.directory = "below";
+        report.map_bytes = Some(KEY_BYTES * u64::from(report.mapped_pages));
+        report.metadata = Some(MetadataReport {
             trim_record_pages: self.record_pages,
             area_pages: self.log.pages,
             ..MetadataReport::default()

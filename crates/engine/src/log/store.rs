@@ -1,7 +1,7 @@
 //! The store: its state and its operations.
 
 use super::checkpoint::Checkpoint;
-use super::clean::Staged;
+use super::clean::StagedPages;
 use super::config::{Reclaim, StoreConfig};
 use super::directory::Directory;
 use crate::config::ConfigError;
@@ -11,28 +11,28 @@ use crate::layer::{
     Query, Reports, Scatter, check_range,
 };
 use crate::placement::Placement;
-use crate::pool::{Judge, Pool, PoolConfig};
+use crate::pool::{MigrationExecutor, Pool, PoolConfig};
 use crate::seed::Random;
 use crate::units::{BlockId, Lpn, StreamId};
 use crate::victim::{Blocks, VictimPolicy};
 use crate::wear::WearLevelling;
 use rand::RngCore;
 
-/// RAM per page in a page map.
+/// RAM per page of a page map, in bytes.
 const MAP_ENTRY_BYTES: u64 = 4;
 
-/// Size of a store's tables from which writes prefetch: the size of a core's own cache. With smaller tables, the
-/// look-ahead costs 5 to 10 % of the time without benefit; with tables of 2 MB, it gains as much, and more with
-/// larger ones.
-const PREFETCH_FROM_BYTES: usize = 512 << 10;
+/// Minimum size of a store's tables for prefetching by writes: the size of a core's own cache. With smaller tables,
+/// prefetching costs 5 to 10 % of the time without benefit. With tables of 2 MB, it saves as much, and with larger
+/// tables more.
+const MIN_PREFETCH_BYTES: usize = 512 << 10;
 
-/// Size of a store's tables from which cleaning prefetches: a few times the size of a core's L1 cache.
-const PREFETCH_CLEANING_FROM_BYTES: usize = 192 << 10;
+/// Minimum size of a store's tables for prefetching by cleaning: a few times the size of a core's L1 cache.
+const MIN_CLEANING_PREFETCH_BYTES: usize = 192 << 10;
 
 /// A log-structured store over the medium `M`, with a directory `D`, a victim policy `V` and a placement `P`.
 pub struct LogStore<M: Medium, D, V, P> {
     pub(super) config: StoreConfig,
-    /// True if writes look ahead and prefetch.
+    /// True if writes prefetch table entries of later pages.
     pub(super) prefetch: bool,
     /// True if cleaning prefetches the next victim's tables and the map entries of the pages that it moves.
     pub(super) prefetch_cleaning: bool,
@@ -41,35 +41,35 @@ pub struct LogStore<M: Medium, D, V, P> {
     pub(super) directory: D,
     pub(super) placement: P,
     /// Reason for the current moves: cleaning, or wear levelling.
-    pub(super) moving_for: Cause,
+    pub(super) move_cause: Cause,
     /// True if a power cut interrupted cleaning after it had taken an erased block of the reserve.
-    pub(super) is_cut_short: bool,
+    pub(super) is_cleaning_interrupted: bool,
     /// True while pages of a block that was read too often are rewritten.
-    pub(super) refreshing: bool,
+    pub(super) is_refreshing: bool,
     /// Stream and opening time of each block, if the placement needs them.
-    pub(super) history: Vec<(StreamId, u64)>,
-    pub(super) staged: Staged<M::Payload>,
-    pub(super) tally: Tally,
+    pub(super) block_history: Vec<(StreamId, u64)>,
+    pub(super) staged: StagedPages<M::Payload>,
+    pub(super) stats: StoreStats,
     pub(super) random: Random,
-    /// Blocks that lost pages to the current range of trims.
-    pub(super) touched: Vec<BlockId>,
+    /// Blocks in which the current range of trims invalidated pages.
+    pub(super) affected_blocks: Vec<BlockId>,
     /// Indices of the pages being read; kept to reuse the allocation.
     indices: Vec<u32>,
-    /// Invalidated pages that are reported to the medium; kept to reuse the allocation.
+    /// Invalidated pages to report to the medium; kept to reuse the allocation.
     pub(super) invalidations: Vec<Invalidation>,
     pub(super) checkpoint: Checkpoint<M::Payload>,
     /// True while a checkpoint is written during cleaning.
-    pub(super) checkpoints_amid_cleaning: bool,
-    /// Migration policy, which decides about each of a victim's live pages; without it, all are moved.
-    pub(super) judge: Option<Box<Judge<M::Payload>>>,
+    pub(super) is_checkpoint_during_cleaning: bool,
+    /// Migration policy, which decides about each live page of a victim; without a policy, all live pages are moved.
+    pub(super) migration: Option<Box<MigrationExecutor<M::Payload>>>,
 }
 
 /// Statistics of a store in addition to those of the pool.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Tally {
-    /// Pages that cleaning put into a stream other than the chosen one, for lack of room.
+pub(super) struct StoreStats {
+    /// Pages that cleaning wrote to a stream other than the chosen one, for lack of erased blocks.
     pub spilled_pages: u64,
-    /// Live pages that cleaning dropped.
+    /// Live pages that cleaning evicted instead of moving them.
     pub evicted_pages: u64,
     pub scatter: Scatter,
 }
@@ -96,53 +96,53 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
                            directory = \"page\"";
             return Err(ConfigError::new("wear", problem));
         }
-        self.pool.level_with(policy, Vec::new());
+        self.pool.set_wear_levelling(policy, Vec::new());
         Ok(self)
     }
 
     /// Creates a store without validating its settings.
     pub(super) fn assemble(config: StoreConfig, medium: M, directory: D, victim: V, placement: P) -> Self {
         let all_pages = config.logical_pages + medium.metadata_pages();
-        let streams = placement.streams() + u8::from(medium.has_own_stream());
-        let history = if placement.wants_block_history() { medium.blocks() as usize } else { 0 };
+        let streams = placement.streams() + u8::from(medium.has_metadata_stream());
+        let history = if placement.needs_block_history() { medium.blocks() as usize } else { 0 };
         let pool_config = PoolConfig {
             pages: all_pages,
             streams: usize::from(streams),
             first_sequence: 0,
-            marks: config.marks(),
+            watermarks: config.watermarks(),
             survives_failed_programs: D::PAGE_EXACT && config.reclaim != Reclaim::InPlace,
         };
         let mut pool = Pool::new(medium, victim, pool_config);
-        // Blocks filled by the logical pages, open blocks, erased blocks of the reserve, and one block of invalid
-        // pages as the gain of cleaning.
+        // Cleaning needs the blocks filled by the logical pages, the open blocks, the erased blocks of the reserve, and
+        // one block of invalid pages as its gain.
         pool.needed_blocks = all_pages
             .div_ceil(pool.pages_per_block())
             .saturating_add(config.reclaim.reserved_blocks(streams));
         let tables = directory.memory_bytes() + pool.blocks.memory_bytes();
         LogStore {
-            prefetch: config.prefetch.unwrap_or(tables > PREFETCH_FROM_BYTES),
-            prefetch_cleaning: config.prefetch.unwrap_or(tables > PREFETCH_CLEANING_FROM_BYTES),
+            prefetch: config.prefetch.unwrap_or(tables > MIN_PREFETCH_BYTES),
+            prefetch_cleaning: config.prefetch.unwrap_or(tables > MIN_CLEANING_PREFETCH_BYTES),
             pool,
-            history: vec![(StreamId(0), 0); history],
-            staged: Staged::default(),
-            tally: Tally::default(),
-            random: config.seed.of("copy order").random(),
-            touched: Vec::new(),
+            block_history: vec![(StreamId(0), 0); history],
+            staged: StagedPages::default(),
+            stats: StoreStats::default(),
+            random: config.seed.derive("copy order").random(),
+            affected_blocks: Vec::new(),
             indices: Vec::new(),
             invalidations: Vec::new(),
             checkpoint: Checkpoint::default(),
-            checkpoints_amid_cleaning: false,
-            judge: None,
+            is_checkpoint_during_cleaning: false,
+            migration: None,
             config,
             directory,
             placement,
-            moving_for: Cause::Cleaning,
-            is_cut_short: false,
-            refreshing: false,
+            move_cause: Cause::Cleaning,
+            is_cleaning_interrupted: false,
+            is_refreshing: false,
         }
     }
 
-    /// Returns the number of streams: the placement's and, if there is one, the metadata stream.
+    /// Returns the number of streams: those of the placement and, if there is one, the metadata stream.
     pub(super) fn streams(&self) -> u8 {
         self.pool.frontiers.len() as u8
     }
@@ -152,7 +152,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         &self.pool.medium
     }
 
-    /// Returns the medium below for changes from outside, such as injected faults.
+    /// Returns the medium below as a mutable reference, for example to inject faults.
     pub fn medium_mut(&mut self) -> &mut M {
         &mut self.pool.medium
     }
@@ -172,7 +172,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         self.pool.written(block)
     }
 
-    /// Reads `count` pages of `block`, at the first `count` of the current indices.
+    /// Reads the `count` pages of `block` at the first `count` entries of `indices`.
     fn read_group(
         &mut self,
         block: BlockId,
@@ -202,7 +202,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> Layer<M::Payload> f
         check_range(pages, self.config.logical_pages)?;
         self.pool.counters.add_incoming(Operation::Read, pages.len() as u64);
         if !M::READS_BY_PAGE && D::PAGE_EXACT {
-            let stored = self.directory.stored(pages) as u64;
+            let stored = self.directory.count_stored(pages) as u64;
             self.pool.counters.add_outgoing(Cause::Host, Operation::Read, stored);
             self.pool.medium.count_reads(stored);
             out.resize(out.len() + pages.len(), M::Payload::default());
@@ -213,7 +213,9 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> Layer<M::Payload> f
         }
         let mut rest = pages;
         while !rest.is_empty() {
-            let Some((block, count)) = self.directory.together(rest, &mut self.indices[..rest.len()]) else {
+            let Some((block, count)) =
+                self.directory.leading_in_same_block(rest, &mut self.indices[..rest.len()])
+            else {
                 out.push(M::Payload::default());
                 rest = &rest[1..];
                 continue;
@@ -246,21 +248,21 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> Layer<M::Payload> f
     fn describe(&self, reports: &mut Reports) {
         let tables =
             self.directory.memory_bytes() + self.pool.blocks.memory_bytes() + self.pool.victim.memory_bytes();
-        let history = self.history.len() * size_of::<(StreamId, u64)>();
+        let history = self.block_history.len() * size_of::<(StreamId, u64)>();
         reports.layers.push(LayerReport {
             counters: self.pool.counters,
             logical_pages: self.config.logical_pages,
             physical_pages: u64::from(self.pool.medium.blocks()) * u64::from(self.pool.pages_per_block()),
             mapped_pages: self.directory.mapped_pages() - self.mapped_metadata(),
             victim_valid_pages: self.pool.victim_valid_pages.clone(),
-            spilled_pages: self.tally.spilled_pages,
+            spilled_pages: self.stats.spilled_pages,
             memory_bytes: (tables + history + self.placement.memory_bytes() + 4 * self.pool.erased.capacity())
                 as u64,
             directory: D::NAME,
             moved_pages: self.pool.moves.matrix(),
-            scatter: self.tally.scatter,
-            moved_again_pages: self.pool.moves.again_pages(),
-            evicted_pages: self.config.evict.then_some(self.tally.evicted_pages),
+            scatter: self.stats.scatter,
+            moved_again_pages: self.pool.moves.repeated_moves(),
+            evicted_pages: self.config.evicts.then_some(self.stats.evicted_pages),
             deferrals: self.config.deferred_low.map(|_| self.pool.deferrals),
             map_bytes: Some(MAP_ENTRY_BYTES * u64::from(self.config.logical_pages)),
             cleanings: Some(self.pool.victim_valid_pages.iter().sum()),
@@ -271,7 +273,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> Layer<M::Payload> f
     }
 
     fn abilities(&self) -> Abilities {
-        self.own_abilities()
+        self.supported_abilities()
     }
 
     #[inline]
@@ -280,7 +282,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> Layer<M::Payload> f
     }
 
     fn command(&mut self, command: Command<'_, M::Payload>) -> Result<Answer, LayerError> {
-        self.obey(command)
+        self.execute(command)
     }
 
     fn final_draw(&mut self) -> u64 {

@@ -1,4 +1,4 @@
-//! TRIM: rules for telling the layer below which pages are no longer needed.
+//! TRIM: rules for notifying the layer below of pages that are no longer needed.
 
 use super::radix::sort;
 use crate::layer::{Invalidation, TrimCounts};
@@ -39,10 +39,10 @@ impl Default for TrimRule {
 
 /// A trim that is not yet sent.
 #[derive(Clone, Copy, Debug)]
-struct Pending {
+struct PendingTrim {
     block: BlockId,
     /// Number of times the segment had been opened: a trim must not affect data written after it was queued.
-    life: u32,
+    generation: u32,
     first: u32,
     pages: u32,
     /// Number of pages written below at which the trim may be sent.
@@ -51,31 +51,31 @@ struct Pending {
 
 /// Trims queued for the layer below.
 #[derive(Debug)]
-pub(super) struct Trims {
+pub(super) struct TrimQueue {
     rule: TrimRule,
     /// True if an invalidated page is trimmed individually, as soon as its replacement is written.
-    page_at_once: bool,
+    trims_pages_immediately: bool,
     /// Invalidated pages of the layer below that are to be trimmed individually.
-    dead: Vec<Lpn>,
-    /// Scratch space for sorting `dead`.
-    spare: Vec<Lpn>,
-    pending: VecDeque<Pending>,
+    invalidated: Vec<Lpn>,
+    /// Scratch space for sorting `invalidated`.
+    scratch: Vec<Lpn>,
+    pending: VecDeque<PendingTrim>,
     /// Number of times each segment was opened.
-    lives: Vec<u32>,
+    generations: Vec<u32>,
     /// Pages written to the layer below.
     written: u64,
     pub counts: TrimCounts,
 }
 
-impl Trims {
+impl TrimQueue {
     pub fn new(rule: TrimRule, segments: u32) -> Self {
-        Trims {
+        TrimQueue {
             rule,
-            page_at_once: rule.delay_pages == 0 && rule.batch <= 1 && rule.align_pages == 1,
-            dead: Vec::new(),
-            spare: Vec::new(),
+            trims_pages_immediately: rule.delay_pages == 0 && rule.batch <= 1 && rule.align_pages == 1,
+            invalidated: Vec::new(),
+            scratch: Vec::new(),
             pending: VecDeque::new(),
-            lives: vec![0; segments as usize],
+            generations: vec![0; segments as usize],
             written: 0,
             counts: TrimCounts::default(),
         }
@@ -87,48 +87,48 @@ impl Trims {
 
     /// Cancels the queued trims of a segment that accepts new pages from now on. Its `pages` pages below begin at
     /// `first`.
-    pub fn reopened(&mut self, block: BlockId, first: u32, pages: u32) {
-        self.lives[block.index()] += 1;
-        if !self.dead.is_empty() {
-            let waiting = self.dead.len();
-            self.dead.retain(|page| page.0.wrapping_sub(first) >= pages);
-            self.counts.overtaken_pages += (waiting - self.dead.len()) as u64;
+    pub fn on_reopen(&mut self, block: BlockId, first: u32, pages: u32) {
+        self.generations[block.index()] += 1;
+        if !self.invalidated.is_empty() {
+            let queued = self.invalidated.len();
+            self.invalidated.retain(|page| page.0.wrapping_sub(first) >= pages);
+            self.counts.overtaken_pages += (queued - self.invalidated.len()) as u64;
         }
     }
 
     /// Adds `pages` to the count of pages written to the layer below.
-    pub fn wrote(&mut self, pages: u64) {
+    pub fn count_written(&mut self, pages: u64) {
         self.written += pages;
     }
 
-    /// Queues trims of invalidated pages; `below` returns the page of the layer below for each.
+    /// Queues trims of invalidated pages; `page_below` returns the page of the layer below for each.
     #[inline]
-    pub fn discard_pages(&mut self, invalidations: &[Invalidation], below: impl Fn(&Invalidation) -> u32) {
-        if self.page_at_once {
-            self.dead.extend(invalidations.iter().map(|invalidation| Lpn(below(invalidation))));
+    pub fn queue_pages(&mut self, invalidations: &[Invalidation], page_below: impl Fn(&Invalidation) -> u32) {
+        if self.trims_pages_immediately {
+            self.invalidated.extend(invalidations.iter().map(|invalidation| Lpn(page_below(invalidation))));
         } else {
             invalidations
                 .iter()
-                .for_each(|invalidation| self.discard(invalidation.block, below(invalidation), 1));
+                .for_each(|invalidation| self.queue_range(invalidation.block, page_below(invalidation), 1));
         }
     }
 
     /// Queues a trim of the `pages` pages of the layer below from `first` on, which are in segment `block`.
-    pub fn discard(&mut self, block: BlockId, first: u32, pages: u32) {
-        let (life, due) = (self.lives[block.index()], self.written + self.rule.delay_pages);
-        self.pending.push_back(Pending { block, life, first, pages, due });
+    pub fn queue_range(&mut self, block: BlockId, first: u32, pages: u32) {
+        let (generation, due) = (self.generations[block.index()], self.written + self.rule.delay_pages);
+        self.pending.push_back(PendingTrim { block, generation, first, pages, due });
     }
 
-    /// Sets `pages` to the invalidated pages if no other trims are queued. Equivalent to [`Trims::take_ranges`], but
-    /// without building ranges.
+    /// Sets `pages` to the invalidated pages if no other trims are queued. Equivalent to [`TrimQueue::take_ranges`],
+    /// but without building ranges.
     #[inline]
-    pub fn take_dead(&mut self, pages: &mut Vec<Lpn>) {
+    pub fn take_invalidated(&mut self, pages: &mut Vec<Lpn>) {
         pages.clear();
-        if self.dead.is_empty() || !self.page_at_once || !self.pending.is_empty() {
+        if self.invalidated.is_empty() || !self.trims_pages_immediately || !self.pending.is_empty() {
             return;
         }
-        std::mem::swap(pages, &mut self.dead);
-        sort(pages, &mut self.spare);
+        std::mem::swap(pages, &mut self.invalidated);
+        sort(pages, &mut self.scratch);
         // A page that occurs twice in one run was reported twice.
         pages.dedup();
         self.counts.sent_pages += pages.len() as u64;
@@ -147,17 +147,17 @@ impl Trims {
 
     fn take_pending(&mut self) -> Vec<Range<u32>> {
         let due = self.pending.partition_point(|trim| trim.due <= self.written);
-        let mut ranges: Vec<(u32, u32)> = Vec::with_capacity(due + self.dead.len());
-        ranges.extend(self.dead.drain(..).map(|page| (page.0, page.0 + 1)));
+        let mut ranges: Vec<(u32, u32)> = Vec::with_capacity(due + self.invalidated.len());
+        ranges.extend(self.invalidated.drain(..).map(|page| (page.0, page.0 + 1)));
         for trim in self.pending.drain(..due) {
-            if self.lives[trim.block.index()] == trim.life {
+            if self.generations[trim.block.index()] == trim.generation {
                 ranges.push((trim.first, trim.first + trim.pages));
             } else {
                 self.counts.overtaken_pages += u64::from(trim.pages);
             }
         }
         ranges.sort_unstable();
-        let mut due = merged(&ranges);
+        let mut due = merge_ranges(&ranges);
         due.retain_mut(|range| {
             let align = self.rule.align_pages;
             let (from, to) = (range.start.next_multiple_of(align), range.end / align * align);
@@ -173,7 +173,7 @@ impl Trims {
 }
 
 /// Merges sorted ranges that touch or overlap.
-fn merged(ranges: &[(u32, u32)]) -> Vec<Range<u32>> {
+fn merge_ranges(ranges: &[(u32, u32)]) -> Vec<Range<u32>> {
     let mut merged: Vec<Range<u32>> = Vec::with_capacity(ranges.len());
     for &(first, end) in ranges {
         match merged.last_mut() {
@@ -188,57 +188,57 @@ fn merged(ranges: &[(u32, u32)]) -> Vec<Range<u32>> {
 mod tests {
     use super::*;
 
-    fn due(trims: &mut Trims) -> Vec<u32> {
+    fn take_due(trims: &mut TrimQueue) -> Vec<u32> {
         let mut pages = Vec::new();
-        trims.take_dead(&mut pages);
+        trims.take_invalidated(&mut pages);
         let ranges = trims.take_ranges().into_iter().flatten();
         pages.iter().map(|page| page.0).chain(ranges).collect()
     }
 
-    fn trims(rule: TrimRule) -> Trims {
-        Trims::new(rule, 8)
+    fn trims(rule: TrimRule) -> TrimQueue {
+        TrimQueue::new(rule, 8)
     }
 
     #[test]
     fn default_rule_sends_trim_immediately() {
         let mut trims = trims(TrimRule::default());
-        trims.discard(BlockId(1), 4, 4);
-        assert_eq!(due(&mut trims), [4, 5, 6, 7]);
-        assert!(due(&mut trims).is_empty());
+        trims.queue_range(BlockId(1), 4, 4);
+        assert_eq!(take_due(&mut trims), [4, 5, 6, 7]);
+        assert!(take_due(&mut trims).is_empty());
     }
 
     #[test]
     fn invalidated_pages_are_sent_sorted_once_and_merged_with_segments() {
         let mut trims = trims(TrimRule { unit: TrimUnit::Page, ..TrimRule::default() });
-        let invalidate = |trims: &mut Trims, pages: &[u32]| {
+        let invalidate = |trims: &mut TrimQueue, pages: &[u32]| {
             let invalidation =
                 |&page: &u32| Invalidation { owner: Lpn(0), block: BlockId(page / 8), page: page % 8 };
             let invalidations: Vec<Invalidation> = pages.iter().map(invalidation).collect();
-            trims.discard_pages(&invalidations, |invalidation| 8 * invalidation.block.0 + invalidation.page);
+            trims.queue_pages(&invalidations, |invalidation| 8 * invalidation.block.0 + invalidation.page);
         };
         invalidate(&mut trims, &[9, 4, 5, 4, 30]);
-        assert_eq!(due(&mut trims), [4, 5, 9, 30]);
+        assert_eq!(take_due(&mut trims), [4, 5, 9, 30]);
         assert_eq!((trims.counts.sent_pages, trims.counts.sent_ranges), (4, 3));
         invalidate(&mut trims, &[2, 7, 16]);
-        trims.discard(BlockId(1), 8, 4);
-        assert_eq!(due(&mut trims), [2, 7, 8, 9, 10, 11, 16]);
+        trims.queue_range(BlockId(1), 8, 4);
+        assert_eq!(take_due(&mut trims), [2, 7, 8, 9, 10, 11, 16]);
         assert_eq!((trims.counts.sent_pages, trims.counts.sent_ranges), (11, 6));
         invalidate(&mut trims, &[2, 9]);
-        trims.reopened(BlockId(1), 8, 8);
-        assert_eq!(due(&mut trims), [2]);
+        trims.on_reopen(BlockId(1), 8, 8);
+        assert_eq!(take_due(&mut trims), [2]);
         assert_eq!(trims.counts.overtaken_pages, 1);
     }
 
     #[test]
     fn delayed_trim_is_dropped_when_segment_is_reused() {
         let mut trims = trims(TrimRule { delay_pages: 10, ..TrimRule::default() });
-        trims.discard(BlockId(0), 0, 4);
-        trims.discard(BlockId(1), 4, 4);
-        trims.wrote(9);
-        assert!(due(&mut trims).is_empty());
-        trims.reopened(BlockId(0), 0, 4);
-        trims.wrote(1);
-        assert_eq!(due(&mut trims), [4, 5, 6, 7]);
+        trims.queue_range(BlockId(0), 0, 4);
+        trims.queue_range(BlockId(1), 4, 4);
+        trims.count_written(9);
+        assert!(take_due(&mut trims).is_empty());
+        trims.on_reopen(BlockId(0), 0, 4);
+        trims.count_written(1);
+        assert_eq!(take_due(&mut trims), [4, 5, 6, 7]);
         assert_eq!(trims.counts.overtaken_pages, 4);
     }
 
@@ -246,20 +246,20 @@ mod tests {
     fn batch_merges_adjacent_segments_into_one_range() {
         let mut trims = trims(TrimRule { batch: 3, ..TrimRule::default() });
         for block in [2, 0] {
-            trims.discard(BlockId(block), 4 * block, 4);
-            assert!(due(&mut trims).is_empty());
+            trims.queue_range(BlockId(block), 4 * block, 4);
+            assert!(take_due(&mut trims).is_empty());
         }
-        trims.discard(BlockId(1), 4, 4);
-        assert_eq!(due(&mut trims).len(), 12);
+        trims.queue_range(BlockId(1), 4, 4);
+        assert_eq!(take_due(&mut trims).len(), 12);
         assert_eq!((trims.counts.sent_pages, trims.counts.sent_ranges), (12, 1));
     }
 
     #[test]
     fn trim_sends_only_aligned_part_of_range() {
         let mut trims = trims(TrimRule { align_pages: 8, batch: 2, ..TrimRule::default() });
-        trims.discard(BlockId(1), 6, 6);
-        trims.discard(BlockId(2), 12, 6);
-        assert_eq!(due(&mut trims), [8, 9, 10, 11, 12, 13, 14, 15]);
+        trims.queue_range(BlockId(1), 6, 6);
+        trims.queue_range(BlockId(2), 12, 6);
+        assert_eq!(take_due(&mut trims), [8, 9, 10, 11, 12, 13, 14, 15]);
         assert_eq!(trims.counts.unaligned_pages, 4);
     }
 }

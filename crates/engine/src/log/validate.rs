@@ -30,8 +30,8 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         }
         self.check_deferral()?;
         self.check_idle()?;
-        let keeps_own = self.pool.medium.metadata_pages() > 0;
-        if self.config.evict && (!D::PAGE_EXACT || keeps_own || self.config.reclaim == Reclaim::InPlace) {
+        let has_metadata = self.pool.medium.metadata_pages() > 0;
+        if self.config.evicts && (!D::PAGE_EXACT || has_metadata || self.config.reclaim == Reclaim::InPlace) {
             let problem = "needs reclaim = \"free_pool\", a directory of pages, and no metadata in the log, which must not be lost";
             return Err(ConfigError::new("evict", problem));
         }
@@ -41,7 +41,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
                 "block counts are exact only for a single frontier reclaimed in place; use page",
             ));
         }
-        if !D::PAGE_EXACT && self.pool.medium.until_checkpoint() != u64::MAX {
+        if !D::PAGE_EXACT && self.pool.medium.pages_until_checkpoint() != u64::MAX {
             return Err(ConfigError::new(
                 "directory",
                 "block counts do not tell which map pages change; use page",
@@ -67,13 +67,13 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
     }
 
     fn check_deferral(&self) -> Result<(), ConfigError> {
-        let wrong = |problem: String| Err(ConfigError::new("free_blocks_deferred", problem));
+        let error = |problem: String| Err(ConfigError::new("free_blocks_deferred", problem));
         match (self.config.deferred_low, self.config.reclaim) {
             (None, _) => Ok(()),
             (Some(_), Reclaim::InPlace) => {
-                wrong("means nothing with in_place, which keeps no erased blocks to live on meanwhile".into())
+                error("means nothing with in_place, which keeps no erased blocks to live on meanwhile".into())
             }
-            (Some(deferred), Reclaim::FreePool { low, .. }) if deferred == 0 || deferred >= low => wrong(
+            (Some(deferred), Reclaim::FreePool { low, .. }) if deferred == 0 || deferred >= low => error(
                 format!("is {deferred}; it must be at least 1 and below free_blocks_low, which is {low}"),
             ),
             _ => Ok(()),
@@ -82,15 +82,15 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
 
     fn check_idle(&self) -> Result<(), ConfigError> {
         let Some(idle) = self.config.idle_high else { return Ok(()) };
-        let wrong = |problem: String| Err(ConfigError::new("free_blocks_idle", problem));
+        let error = |problem: String| Err(ConfigError::new("free_blocks_idle", problem));
         let Reclaim::FreePool { low, high } = self.config.reclaim else {
-            return wrong("means nothing with in_place, which keeps no erased blocks".into());
+            return error("means nothing with in_place, which keeps no erased blocks".into());
         };
-        let most = self.pool.usable_blocks - self.pool.needed_blocks.min(self.pool.usable_blocks)
+        let max_erased = self.pool.usable_blocks - self.pool.needed_blocks.min(self.pool.usable_blocks)
             + high.max(low + 1);
-        if !(high.max(low + 1)..=most).contains(&idle) {
-            return wrong(format!(
-                "is {idle}; it must be from {} to {most}, or it would never be reached",
+        if !(high.max(low + 1)..=max_erased).contains(&idle) {
+            return error(format!(
+                "is {idle}; it must be from {} to {max_erased}, or it would never be reached",
                 high.max(low + 1)
             ));
         }

@@ -1,4 +1,4 @@
-//! A zoned drive: it has no map and does no cleaning; its user must write sequentially and reset whole zones.
+//! A zoned drive, which has no map and does no cleaning; its user must write sequentially and reset whole zones.
 
 use crate::config::ConfigError;
 use crate::counters::{Cause, Counters, Operation};
@@ -10,12 +10,12 @@ use crate::pool::Moves;
 use crate::units::{BlockId, Lpn, StreamId, run_length, runs};
 use std::collections::BTreeSet;
 
-/// RAM per zone: its blocks, its state and its write pointer.
+/// RAM per zone, in bytes: for its blocks, its state and its write pointer.
 const ZONE_BYTES: u64 = 16;
 
 /// Settings of a zoned drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ZonesConfig {
+pub struct ZonedDriveConfig {
     /// Number of consecutive erase blocks per zone; at least 1. Blocks beyond the last whole zone stay unused.
     pub zone_blocks: u32,
     /// Maximum number of open (partly written) zones; at least 1.
@@ -27,20 +27,20 @@ struct Zone {
     /// Pages written since the last reset.
     written: u32,
     /// True if the zone was finished before it was full: it accepts no more writes.
-    finished: bool,
+    is_finished: bool,
     /// True if the zone has a bad block or a block with a failed program.
-    offline: bool,
+    is_offline: bool,
 }
 
 impl Zone {
     /// True if the zone is partly written and accepts writes.
     fn is_open(&self, zone_pages: u32) -> bool {
-        self.written > 0 && self.written < zone_pages && !self.finished && !self.offline
+        self.written > 0 && self.written < zone_pages && !self.is_finished && !self.is_offline
     }
 
     /// Returns the write pointer.
-    fn pointer(&self, zone_pages: u32) -> u32 {
-        if self.finished { zone_pages } else { self.written }
+    fn write_pointer(&self, zone_pages: u32) -> u32 {
+        if self.is_finished { zone_pages } else { self.written }
     }
 }
 
@@ -50,20 +50,19 @@ impl Zone {
 /// first write opens a zone; filling, finishing or resetting it closes it. The number of open zones is limited. There
 /// is no command that closes a partly written zone, so open and active zones are the same.
 ///
-/// A finished zone accepts no writes until it is reset; its unwritten pages are not programmed, as in drives that
-/// keep track of them. Trimming all pages of a zone resets it: its written blocks are erased, which counts as erases
-/// by the host. Trimming less than a zone is rejected. Unwritten pages read as the default payload and cost no flash
-/// read.
+/// A finished zone accepts no writes until it is reset; its unwritten pages are not programmed, as in drives that keep
+/// track of them. Trimming all pages of a zone resets the zone: its written blocks are erased, with the host as cause.
+/// Trimming a part of a zone is rejected. Unwritten pages read as the default payload and cost no flash read.
 ///
 /// A zone with a bad block (from the factory, or worn out by a reset) goes offline: its data is lost, it rejects
 /// writes, and a reset does nothing. A zone with a failed program also goes offline, but its data stays readable
 /// until it is reset.
-pub struct Zones<M> {
+pub struct ZonedDrive<M> {
     medium: M,
-    config: ZonesConfig,
+    config: ZonedDriveConfig,
     zones: Vec<Zone>,
     /// Number of partly written zones.
-    open: u32,
+    open_zones: u32,
     /// Number of pages programmed so far.
     sequence: u64,
     counters: Counters,
@@ -71,9 +70,9 @@ pub struct Zones<M> {
     moves: Moves,
 }
 
-impl<M: Medium> Zones<M> {
+impl<M: Medium> ZonedDrive<M> {
     /// Creates a drive of empty zones on an erased medium. Fails if a setting cannot work; the error names its key.
-    pub fn new(medium: M, config: ZonesConfig) -> Result<Self, ConfigError> {
+    pub fn new(medium: M, config: ZonedDriveConfig) -> Result<Self, ConfigError> {
         let blocks = medium.blocks();
         if config.zone_blocks == 0 || config.zone_blocks > blocks {
             let problem = format!("is {}; from 1 to the {blocks} blocks of the flash", config.zone_blocks);
@@ -84,14 +83,14 @@ impl<M: Medium> Zones<M> {
         }
         let zone = |zone: u32| {
             let mut blocks = zone * config.zone_blocks..(zone + 1) * config.zone_blocks;
-            Zone { offline: blocks.any(|block| medium.is_bad(BlockId(block))), ..Zone::default() }
+            Zone { is_offline: blocks.any(|block| medium.is_bad(BlockId(block))), ..Zone::default() }
         };
         let zones = (0..blocks / config.zone_blocks).map(zone).collect();
-        Ok(Zones {
+        Ok(ZonedDrive {
             medium,
             config,
             zones,
-            open: 0,
+            open_zones: 0,
             sequence: 0,
             counters: Counters::default(),
             moves: Moves::default(),
@@ -110,21 +109,21 @@ impl<M: Medium> Zones<M> {
 
     /// Returns the number of offline zones.
     pub fn offline_zones(&self) -> u32 {
-        self.zones.iter().filter(|zone| zone.offline).count() as u32
+        self.zones.iter().filter(|zone| zone.is_offline).count() as u32
     }
 
     /// Returns the write pointer of a zone: the index of the page that is written next. Zones are numbered from 0.
     pub fn write_pointer(&self, zone: u32) -> u32 {
-        self.zones[zone as usize].pointer(self.zone_pages())
+        self.zones[zone as usize].write_pointer(self.zone_pages())
     }
 
-    fn logical_pages_now(&self) -> u32 {
+    fn total_pages(&self) -> u32 {
         self.zones.len() as u32 * self.zone_pages()
     }
 
     /// Returns the block of a page, and the page's index in it.
-    fn place(&self, page: Lpn) -> (BlockId, u32) {
-        // Zones are consecutive, and so are their blocks.
+    fn locate(&self, page: Lpn) -> (BlockId, u32) {
+        // Zone `z` occupies `zone_blocks` consecutive blocks from block `z * zone_blocks` on.
         let pages_per_block = self.medium.pages_per_block();
         (BlockId(page.0 / pages_per_block), page.0 % pages_per_block)
     }
@@ -132,7 +131,7 @@ impl<M: Medium> Zones<M> {
     /// Rejects a write that is not at the write pointer of a writable zone.
     fn check_write(&self, page: Lpn) -> Result<(), LayerError> {
         let (zone, at) = (page.0 / self.zone_pages(), page.0 % self.zone_pages());
-        let Zone { written, offline, .. } = self.zones[zone as usize];
+        let Zone { written, is_offline: offline, .. } = self.zones[zone as usize];
         if offline {
             return Err(LayerError::ZoneOffline { zone });
         }
@@ -140,7 +139,7 @@ impl<M: Medium> Zones<M> {
         if at != expected {
             return Err(LayerError::NotSequential { zone, page: at, expected });
         }
-        if written == 0 && self.open == self.config.max_open_zones {
+        if written == 0 && self.open_zones == self.config.max_open_zones {
             return Err(LayerError::TooManyOpenZones { zone, limit: self.config.max_open_zones });
         }
         Ok(())
@@ -149,7 +148,7 @@ impl<M: Medium> Zones<M> {
     /// Programs consecutive pages of one block.
     fn program(&mut self, pages: &[Lpn], data: &[M::Payload], hint: u16) -> Result<(), LayerError> {
         self.check_write(pages[0])?;
-        let (block, page) = self.place(pages[0]);
+        let (block, page) = self.locate(pages[0]);
         let run = Run {
             owners: Some(pages),
             data,
@@ -159,28 +158,29 @@ impl<M: Medium> Zones<M> {
             group: Group::None,
             note: 0,
         };
-        let taken = match self.medium.program(block, page, run) {
+        let accepted = match self.medium.program(block, page, run) {
             Ok(()) => pages.len() as u32,
             Err(MediumError::ProgramFailed { page: failed, .. }) => failed - page,
             Err(error) => return Err(error.into()),
         };
         self.sequence += pages.len() as u64;
-        self.counters.add_incoming(Operation::Write, taken.into());
-        self.counters.add_outgoing(Cause::Host, Operation::Write, taken.into());
+        self.counters.add_incoming(Operation::Write, accepted.into());
+        self.counters.add_outgoing(Cause::Host, Operation::Write, accepted.into());
         let (number, zone_pages) = (pages[0].0 / self.zone_pages(), self.zone_pages());
         let zone = &mut self.zones[number as usize];
         let was_open = zone.is_open(zone_pages);
-        zone.written += taken;
-        zone.offline = (taken as usize) < pages.len();
-        self.open = self.open + u32::from(zone.is_open(zone_pages)) - u32::from(was_open);
-        if zone.offline { Err(LayerError::ZoneOffline { zone: number }) } else { Ok(()) }
+        zone.written += accepted;
+        zone.is_offline = (accepted as usize) < pages.len();
+        self.open_zones = self.open_zones + u32::from(zone.is_open(zone_pages)) - u32::from(was_open);
+        if zone.is_offline { Err(LayerError::ZoneOffline { zone: number }) } else { Ok(()) }
     }
 
     /// Returns the state of the zone that contains `page`.
     fn state(&self, page: Lpn) -> ZoneState {
-        let Zone { written, finished, offline } = self.zones[(page.0 / self.zone_pages()) as usize];
-        let waits = written == 0 && !finished && self.open == self.config.max_open_zones;
-        let open_limit = waits.then_some(self.config.max_open_zones);
+        let Zone { written, is_finished: finished, is_offline: offline } =
+            self.zones[(page.0 / self.zone_pages()) as usize];
+        let is_blocked = written == 0 && !finished && self.open_zones == self.config.max_open_zones;
+        let open_limit = is_blocked.then_some(self.config.max_open_zones);
         let pages = self.zone_pages();
         ZoneState { pages, written, is_finished: finished, is_offline: offline, open_limit }
     }
@@ -189,11 +189,11 @@ impl<M: Medium> Zones<M> {
     fn finish(&mut self, page: Lpn) -> Result<(), LayerError> {
         let (zone, zone_pages) = (page.0 / self.zone_pages(), self.zone_pages());
         let state = &mut self.zones[zone as usize];
-        if state.offline {
+        if state.is_offline {
             return Err(LayerError::ZoneOffline { zone });
         }
-        self.open -= u32::from(state.is_open(zone_pages));
-        state.finished = state.written < zone_pages;
+        self.open_zones -= u32::from(state.is_open(zone_pages));
+        state.is_finished = state.written < zone_pages;
         Ok(())
     }
 
@@ -201,29 +201,29 @@ impl<M: Medium> Zones<M> {
     fn left_valid(&self, pages: &[Lpn]) -> Answer {
         let (zone_pages, size) = (self.zone_pages(), self.medium.pages_per_block());
         let written = |page: u32| self.zones[(page / zone_pages) as usize].written;
-        let held = pages.iter().filter(|page| page.0 % zone_pages < written(page.0));
-        let trimmed = held.clone().count() as u64;
-        let holders: BTreeSet<u32> = held.map(|page| page.0 / size).collect();
+        let stored = pages.iter().filter(|page| page.0 % zone_pages < written(page.0));
+        let trimmed = stored.clone().count() as u64;
+        let blocks: BTreeSet<u32> = stored.map(|page| page.0 / size).collect();
         let valid = |block: &u32| written(block * size).saturating_sub(block * size % zone_pages).min(size);
-        let valid: u64 = holders.iter().map(|block| u64::from(valid(block))).sum();
-        Answer::Left { valid_pages: valid - trimmed, held_pages: holders.len() as u64 * u64::from(size) }
+        let valid: u64 = blocks.iter().map(|block| u64::from(valid(block))).sum();
+        Answer::LeftValid { valid_pages: valid - trimmed, block_pages: blocks.len() as u64 * u64::from(size) }
     }
 
     /// Erases the written blocks of a zone.
     fn reset(&mut self, zone: u32) -> Result<(), LayerError> {
         let zone_pages = self.zone_pages();
         let state = &mut self.zones[zone as usize];
-        self.open -= u32::from(state.is_open(zone_pages));
+        self.open_zones -= u32::from(state.is_open(zone_pages));
         let written = std::mem::take(&mut state.written);
-        state.finished = false;
-        if state.offline {
+        state.is_finished = false;
+        if state.is_offline {
             return Ok(());
         }
         let first = zone * self.config.zone_blocks;
         for block in first..first + written.div_ceil(self.medium.pages_per_block()) {
             match self.medium.erase(BlockId(block), Cause::Host) {
                 Ok(()) => self.counters.add_outgoing(Cause::Host, Operation::Erase, 1),
-                Err(MediumError::WornOut { .. }) => state.offline = true,
+                Err(MediumError::WornOut { .. }) => state.is_offline = true,
                 Err(error) => return Err(error.into()),
             }
         }
@@ -231,17 +231,17 @@ impl<M: Medium> Zones<M> {
     }
 }
 
-impl<M: Medium> Layer<M::Payload> for Zones<M> {
+impl<M: Medium> Layer<M::Payload> for ZonedDrive<M> {
     fn logical_pages(&self) -> u32 {
-        self.logical_pages_now()
+        self.total_pages()
     }
 
-    /// Writes pages until the first one that is rejected.
+    /// Writes pages up to the first rejected page.
     fn write(&mut self, mut pages: &[Lpn], mut data: &[M::Payload], hint: u16) -> Result<(), LayerError> {
         assert_eq!(pages.len(), data.len(), "content for every page");
-        check_range(pages, self.logical_pages_now())?;
+        check_range(pages, self.total_pages())?;
         while let Some(&first) = pages.first() {
-            let room = self.medium.pages_per_block() - self.place(first).1;
+            let room = self.medium.pages_per_block() - self.locate(first).1;
             let length = run_length(&pages[..pages.len().min(room as usize)]);
             self.program(&pages[..length], &data[..length], hint)?;
             (pages, data) = (&pages[length..], &data[length..]);
@@ -250,7 +250,7 @@ impl<M: Medium> Layer<M::Payload> for Zones<M> {
     }
 
     fn read(&mut self, pages: &[Lpn], out: &mut Vec<M::Payload>) -> Result<(), LayerError> {
-        check_range(pages, self.logical_pages_now())?;
+        check_range(pages, self.total_pages())?;
         self.counters.add_incoming(Operation::Read, pages.len() as u64);
         let zone_pages = self.zone_pages();
         for &page in pages {
@@ -258,7 +258,7 @@ impl<M: Medium> Layer<M::Payload> for Zones<M> {
                 out.push(M::Payload::default());
                 continue;
             }
-            let (block, index) = self.place(page);
+            let (block, index) = self.locate(page);
             self.counters.add_outgoing(Cause::Host, Operation::Read, 1);
             self.medium.read(block, Pages::Listed(&[index]), Cause::Host, out)?;
         }
@@ -268,7 +268,7 @@ impl<M: Medium> Layer<M::Payload> for Zones<M> {
     /// Resets the zones whose pages are all listed, one after the other. A list with a partial zone is rejected
     /// completely.
     fn trim(&mut self, pages: &[Lpn]) -> Result<(), LayerError> {
-        check_range(pages, self.logical_pages_now())?;
+        check_range(pages, self.total_pages())?;
         let zone_pages = self.zone_pages();
         let ranges = || runs(pages).map(|run| (run[0].0, run[0].0 + run.len() as u32));
         let partial = |page: u32| !page.is_multiple_of(zone_pages);
@@ -294,8 +294,9 @@ impl<M: Medium> Layer<M::Payload> for Zones<M> {
         let below = self.medium.abilities_below();
         let own = [Ability::Attribution, Ability::MoveCounts, Ability::LeftValid, Ability::Zones]
             .map(|ability| (ability, true));
-        let theirs = [Ability::Deferral, Ability::IdleCleaning].map(|ability| (ability, below.has(ability)));
-        Abilities::of(&[&own[..], &theirs].concat())
+        let forwarded =
+            [Ability::Deferral, Ability::IdleCleaning].map(|ability| (ability, below.has(ability)));
+        Abilities::of(&[&own[..], &forwarded].concat())
     }
 
     fn query(&self, query: Query<'_>) -> Answer {
@@ -311,17 +312,17 @@ impl<M: Medium> Layer<M::Payload> for Zones<M> {
 
     fn command(&mut self, command: Command<'_, M::Payload>) -> Result<Answer, LayerError> {
         match command {
-            Command::Divide { ends } => self.moves.divide(ends),
+            Command::SetPartitions { ends } => self.moves.set_partitions(ends),
             Command::CleaningAbove { begins } => self.medium.notify_cleaning(begins),
             Command::FinishZone { pages } => {
                 let Some(&page) = pages.first() else { return Ok(Answer::Done(false)) };
                 self.finish(page)?;
                 return Ok(Answer::Done(true));
             }
-            Command::CleanAhead if self.medium.abilities_below().has(Ability::IdleCleaning) => {
-                return Ok(Answer::Done(self.medium.clean_ahead()?));
+            Command::CleanWhileIdle if self.medium.abilities_below().has(Ability::IdleCleaning) => {
+                return Ok(Answer::Done(self.medium.clean_while_idle()?));
             }
-            other => return other.unable(),
+            other => return other.unsupported(),
         }
         Ok(Answer::Nothing)
     }
@@ -330,15 +331,17 @@ impl<M: Medium> Layer<M::Payload> for Zones<M> {
         reports.layers.push(LayerReport {
             moved_pages: self.moves.matrix(),
             counters: self.counters,
-            logical_pages: self.logical_pages_now(),
+            logical_pages: self.total_pages(),
             physical_pages: u64::from(self.medium.blocks()) * u64::from(self.medium.pages_per_block()),
             mapped_pages: self.zones.iter().map(|zone| zone.written).sum(),
             memory_bytes: size_of_val(&*self.zones) as u64,
             directory: "zones",
             map_bytes: Some(ZONE_BYTES * self.zones.len() as u64),
             erased_blocks: Some(
-                self.zones.iter().filter(|zone| zone.written == 0 && !zone.finished && !zone.offline).count()
-                    as u32,
+                self.zones
+                    .iter()
+                    .filter(|zone| zone.written == 0 && !zone.is_finished && !zone.is_offline)
+                    .count() as u32,
             ),
             ..LayerReport::default()
         });
@@ -353,10 +356,10 @@ impl<M: Medium> Layer<M::Payload> for Zones<M> {
     fn check(&self) -> Result<(), String> {
         let zone_pages = self.zone_pages();
         let open = self.zones.iter().filter(|zone| zone.is_open(zone_pages)).count();
-        if open != self.open as usize || self.open > self.config.max_open_zones {
+        if open != self.open_zones as usize || self.open_zones > self.config.max_open_zones {
             return Err(format!(
                 "zones: {open} are open, {} were counted, {} are allowed",
-                self.open, self.config.max_open_zones
+                self.open_zones, self.config.max_open_zones
             ));
         }
         match self.zones.iter().position(|zone| zone.written > zone_pages) {

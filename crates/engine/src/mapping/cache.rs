@@ -1,9 +1,9 @@
 //! Cache of mapping entries of an FTL with its mapping table in flash (DFTL, LazyFTL, GeckoFTL).
 
 use super::ENTRY_BYTES;
-use super::ahead::Ahead;
 use super::index::Index;
 use super::lists::{Chains, DIRTY, Links, Node, Queue, Ring, UNCERTAIN, UNIDENTIFIED, WriteOrder};
+use super::lookahead::EvictionLookahead;
 use crate::config::ConfigError;
 use crate::table::{filled, prefetch};
 use crate::units::{Divider, Lpn, Slot};
@@ -14,7 +14,7 @@ pub struct Mapping {
     /// Location of the page; [`Slot::NONE`] if it was trimmed.
     pub slot: Slot,
     /// A before-image that is known but not yet reported as invalid; [`Slot::NONE`] without one.
-    pub before: Slot,
+    pub before_image: Slot,
     /// True if the entry is not yet in the table in flash.
     pub dirty: bool,
     /// True if the table points to a before-image that was not reported as invalid yet (the UIP flag, section 4.1).
@@ -51,18 +51,18 @@ pub struct CacheConfig {
 
 impl CacheConfig {
     fn check(&self) -> Result<(), ConfigError> {
-        let wrong = |key: &str, problem: String| Err(ConfigError::new(key, problem));
-        // Two more nodes, and the value for no node, need numbers, too.
+        let error = |key: &str, problem: String| Err(ConfigError::new(key, problem));
+        // The numbers must also suffice for two more nodes and for the value that means "no node".
         if !(1..=1 << 31).contains(&self.entries) {
-            return wrong("entries", format!("{}, but 1 to 2^31 are allowed", self.entries));
+            return error("entries", format!("{}, but 1 to 2^31 are allowed", self.entries));
         }
         let per_page = self.entries_per_translation_page;
         if !(1..=1 << 31).contains(&per_page) {
-            return wrong("entries_per_translation_page", format!("{per_page}, but 1 to 2^31 are allowed"));
+            return error("entries_per_translation_page", format!("{per_page}, but 1 to 2^31 are allowed"));
         }
         match self.dirty_entries {
             Some(dirty) if !(1..=self.entries).contains(&dirty) => {
-                wrong("dirty_entries", format!("{dirty}, but 1 to {} are allowed", self.entries))
+                error("dirty_entries", format!("{dirty}, but 1 to {} are allowed", self.entries))
             }
             _ => Ok(()),
         }
@@ -71,17 +71,17 @@ impl CacheConfig {
 
 /// Prefetch distances, in evictions, for the tables of an entry at the end of the queue, and for its neighbours in
 /// them.
-const TABLES_AHEAD: usize = 59;
-const NEIGHBOURS_AHEAD: usize = 55;
-/// Prefetch distances, in evictions, for the entries that precede a dirty entry in the chain of its translation page. One
-/// entry is prefetched after the other: an eviction takes longer than a memory access.
-const CHAIN_AHEAD: [usize; COMPANIONS] = [52, 49, 46, 43, 40];
+const TABLE_PREFETCH_DISTANCE: usize = 59;
+const NEIGHBOUR_PREFETCH_DISTANCE: usize = 55;
+/// Prefetch distances, in evictions, for the entries that precede a dirty entry in the chain of its translation page.
+/// One entry is prefetched after the other: an eviction takes longer than a memory access.
+const CHAIN_PREFETCH_DISTANCES: [usize; MAX_CHAIN_PREFETCHES] = [52, 49, 46, 43, 40];
 /// Prefetch distance, in synchronisations, for an entry, if the number of dirty entries is limited.
-const WRITTEN_AHEAD: usize = 16;
+const WRITE_PREFETCH_DISTANCE: usize = 16;
 /// Maximum number of entries of a translation page that are prefetched.
-const COMPANIONS: usize = 5;
+const MAX_CHAIN_PREFETCHES: usize = 5;
 /// Minimum capacity for prefetching: a smaller cache fits in the CPU cache.
-const AHEAD_FROM: u32 = 1 << 11;
+const MIN_PREFETCH_CAPACITY: u32 = 1 << 11;
 
 /// Mapping entries, accessible by page, by last use, and by translation page.
 ///
@@ -98,18 +98,18 @@ pub struct MapCache {
     pub(super) index: Index,
     per_translation_page: Divider,
     /// The first free node.
-    pub(super) free: u32,
+    pub(super) first_free: u32,
     pub(super) capacity: u32,
     pub(super) len: u32,
     pub(super) dirty: u32,
     pub(super) dirty_limit: Option<u32>,
-    pub(super) ahead: Ahead,
+    pub(super) lookahead: EvictionLookahead,
     /// Number of entries inserted so far.
-    pub(super) inserted: u64,
+    pub(super) insertions: u64,
     /// Number of uses of cached entries since the nodes were last sorted.
-    pub(super) used: u64,
-    /// Value of `inserted` at which the nodes may be sorted again.
-    pub(super) order_due: u64,
+    pub(super) uses: u64,
+    /// Value of `insertions` at which the nodes may be sorted again.
+    pub(super) next_sort_at: u64,
 }
 
 impl MapCache {
@@ -120,7 +120,7 @@ impl MapCache {
         let empty = Node {
             page: 0,
             slot: Slot::NONE.0,
-            before: Slot::NONE.0,
+            before_image: Slot::NONE.0,
             flags: 0,
             queue: Links::NONE,
             chain: Links::NONE,
@@ -129,10 +129,10 @@ impl MapCache {
         for (next, node) in (1..).zip(&mut nodes[..config.entries as usize - 1]) {
             node.queue.after = next;
         }
-        nodes[anchor as usize].queue = Links::alone(anchor);
+        nodes[anchor as usize].queue = Links::singleton(anchor);
         let queue = Queue(nodes);
         let mut write_order = WriteOrder(filled(config.entries as usize + 1, Links::NONE));
-        write_order.0[anchor as usize] = Links::alone(anchor);
+        write_order.0[anchor as usize] = Links::singleton(anchor);
         let per_translation_page = Divider::new(config.entries_per_translation_page);
         let translation_pages = config.logical_pages.div_ceil(config.entries_per_translation_page);
         Ok(MapCache {
@@ -141,15 +141,15 @@ impl MapCache {
             chains: Chains { heads: filled(translation_pages as usize, anchor), end: anchor },
             index: Index::new(config.entries),
             per_translation_page,
-            free: 0,
+            first_free: 0,
             capacity: config.entries,
             len: 0,
             dirty: 0,
             dirty_limit: config.dirty_entries,
-            ahead: Ahead::new(anchor),
-            inserted: 0,
-            used: 0,
-            order_due: Self::order_interval(config.entries),
+            lookahead: EvictionLookahead::new(anchor),
+            insertions: 0,
+            uses: 0,
+            next_sort_at: Self::sort_interval(config.entries),
         })
     }
 
@@ -180,7 +180,7 @@ impl MapCache {
         let node = self.node(handle.0);
         Mapping {
             slot: Slot(node.slot),
-            before: Slot(node.before),
+            before_image: Slot(node.before_image),
             dirty: node.flags & DIRTY != 0,
             unidentified: node.flags & UNIDENTIFIED != 0,
             uncertain: node.flags & UNCERTAIN != 0,
@@ -199,9 +199,9 @@ impl MapCache {
         let node = &mut self.queue.0[handle.0 as usize];
         let was_dirty = node.flags & DIRTY != 0;
         node.slot = mapping.slot.0;
-        node.before = mapping.before.0;
+        node.before_image = mapping.before_image.0;
         node.flags = mapping.flags();
-        self.note_dirty(handle.0, was_dirty, mapping.dirty);
+        self.update_dirty(handle.0, was_dirty, mapping.dirty);
     }
 
     /// Corrects the content of the entry without a write of the page: its dirty state and its positions in all orders
@@ -210,13 +210,13 @@ impl MapCache {
         let node = &mut self.queue.0[handle.0 as usize];
         debug_assert_eq!(node.flags & DIRTY != 0, mapping.dirty);
         node.slot = mapping.slot.0;
-        node.before = mapping.before.0;
+        node.before_image = mapping.before_image.0;
         node.flags = mapping.flags();
     }
 
     /// Updates the number of dirty entries and the order of their writes.
     #[inline(always)]
-    fn note_dirty(&mut self, node: u32, was_dirty: bool, is_dirty: bool) {
+    fn update_dirty(&mut self, node: u32, was_dirty: bool, is_dirty: bool) {
         self.dirty += u32::from(is_dirty);
         self.dirty -= u32::from(was_dirty);
         if was_dirty {
@@ -230,7 +230,7 @@ impl MapCache {
     /// Makes the entry the most recently used one.
     #[inline(always)]
     pub fn touch(&mut self, handle: Handle) {
-        self.used += 1;
+        self.uses += 1;
         self.queue.unlink(handle.0);
         self.queue.link(handle.0, self.anchor());
     }
@@ -241,21 +241,21 @@ impl MapCache {
     #[inline(always)]
     pub fn insert(&mut self, page: Lpn, mapping: Mapping) -> Handle {
         assert!(!self.is_full(), "an entry for page {} in a full cache", page.0);
-        let node = self.free;
+        let node = self.first_free;
         let is_new = self.index.insert(page.0, node);
         assert!(is_new, "a second entry for page {}", page.0);
-        let slot = &mut self.queue.0[node as usize];
-        self.free = slot.queue.after;
-        slot.page = page.0;
-        slot.slot = mapping.slot.0;
-        slot.before = mapping.before.0;
-        slot.flags = mapping.flags();
+        let entry = &mut self.queue.0[node as usize];
+        self.first_free = entry.queue.after;
+        entry.page = page.0;
+        entry.slot = mapping.slot.0;
+        entry.before_image = mapping.before_image.0;
+        entry.flags = mapping.flags();
         self.queue.link(node, self.anchor());
         let translation_page = self.translation_page_of(page.0);
         self.chains.link(&mut self.queue.0, node, translation_page);
         self.len += 1;
-        self.inserted += 1;
-        self.note_dirty(node, false, mapping.dirty);
+        self.insertions += 1;
+        self.update_dirty(node, false, mapping.dirty);
         Handle(node)
     }
 
@@ -263,37 +263,37 @@ impl MapCache {
     #[inline(always)]
     pub fn remove(&mut self, handle: Handle) {
         let Node { page, flags, queue, .. } = *self.node(handle.0);
-        if queue.after == self.anchor() && self.capacity >= AHEAD_FROM {
-            self.look_ahead(handle.0);
+        if queue.after == self.anchor() && self.capacity >= MIN_PREFETCH_CAPACITY {
+            self.prefetch_evictions(handle.0);
         }
         self.index.remove(page);
         self.queue.unlink(handle.0);
         let translation_page = self.translation_page_of(page);
         self.chains.unlink(&mut self.queue.0, handle.0, translation_page);
-        self.note_dirty(handle.0, flags & DIRTY != 0, false);
-        self.queue.0[handle.0 as usize].queue.after = self.free;
-        self.free = handle.0;
+        self.update_dirty(handle.0, flags & DIRTY != 0, false);
+        self.queue.0[handle.0 as usize].queue.after = self.first_free;
+        self.first_free = handle.0;
         self.len -= 1;
     }
 
     /// Prefetches the data for the next evictions, when an entry is evicted from the end of the queue. Halves the
     /// time in a cache of 2^19 entries.
     #[inline(always)]
-    fn look_ahead(&mut self, removed: u32) {
+    fn prefetch_evictions(&mut self, removed: u32) {
         let (nodes, end) = (&self.queue.0, self.anchor());
-        let farthest = self.ahead.removed(removed, end, |node| nodes[node as usize].queue.before);
+        let farthest = self.lookahead.on_eviction(removed, end, |node| nodes[node as usize].queue.before);
         self.prefetch_node(farthest);
-        let soon = self.ahead.node(TABLES_AHEAD);
-        self.prefetch(Lpn(self.node(soon).page));
-        self.write_order.prefetch(soon);
-        let sooner = self.ahead.node(NEIGHBOURS_AHEAD);
-        let Node { page, flags, chain: Links { before, after }, .. } = *self.node(sooner);
+        let tables_node = self.lookahead.node(TABLE_PREFETCH_DISTANCE);
+        self.prefetch(Lpn(self.node(tables_node).page));
+        self.write_order.prefetch(tables_node);
+        let neighbours_node = self.lookahead.node(NEIGHBOUR_PREFETCH_DISTANCE);
+        let Node { page, flags, chain: Links { before, after }, .. } = *self.node(neighbours_node);
         self.index.prefetch_more(page);
         self.prefetch_node(before);
         self.prefetch_node(after);
         if flags & DIRTY != 0 {
-            *self.ahead.followed(NEIGHBOURS_AHEAD) = sooner;
-            let Links { before, after } = self.write_order.neighbours(sooner);
+            *self.lookahead.chain_position(NEIGHBOUR_PREFETCH_DISTANCE) = neighbours_node;
+            let Links { before, after } = self.write_order.neighbours(neighbours_node);
             [before, after].into_iter().for_each(|node| self.write_order.prefetch(node));
         }
     }
@@ -307,15 +307,15 @@ impl MapCache {
     /// entry; calls `visit` with the page of the previous one, which was prefetched earlier.
     #[inline(always)]
     pub fn follow_chains(&mut self, mut visit: impl FnMut(Lpn)) {
-        if self.capacity < AHEAD_FROM {
+        if self.capacity < MIN_PREFETCH_CAPACITY {
             return;
         }
         let end = self.anchor();
-        for removals in CHAIN_AHEAD {
-            let followed = self.ahead.followed(removals);
-            if *followed != end {
-                let Node { page, chain, .. } = self.queue.0[*followed as usize];
-                *followed = chain.before;
+        for removals in CHAIN_PREFETCH_DISTANCES {
+            let position = self.lookahead.chain_position(removals);
+            if *position != end {
+                let Node { page, chain, .. } = self.queue.0[*position as usize];
+                *position = chain.before;
                 self.write_order.prefetch(chain.before);
                 self.prefetch_node(chain.before);
                 visit(Lpn(page));
@@ -323,27 +323,27 @@ impl MapCache {
         }
     }
 
-    /// Returns the page of the entry that will probably be evicted after `removals` other entries, if it is dirty.
-    /// Returns `None` in a small cache, which is not worth prefetching. For prefetching only.
+    /// Returns the page of the entry that will probably be evicted after `removals` other entries, if that entry is
+    /// dirty. Returns `None` in a small cache, for which prefetching has no benefit. For prefetching only.
     #[inline(always)]
-    pub fn dirty_removed_after(&self, removals: usize) -> Option<Lpn> {
-        let node = self.node(self.ahead.node(removals));
-        (self.capacity >= AHEAD_FROM && node.flags & DIRTY != 0).then_some(Lpn(node.page))
+    pub fn dirty_page_evicted_after(&self, removals: usize) -> Option<Lpn> {
+        let node = self.node(self.lookahead.node(removals));
+        (self.capacity >= MIN_PREFETCH_CAPACITY && node.flags & DIRTY != 0).then_some(Lpn(node.page))
     }
 
-    /// Returns the pages of the dirty entries that will probably be synchronised after `others` other pages. These
-    /// exist if the number of dirty entries is limited, so that the oldest are written first. Returns `None` in a small
-    /// cache. Also prefetches a more distant entry. For prefetching only.
+    /// Returns the pages of the dirty entries that will probably be synchronised after `distances` other pages. Such
+    /// pages exist if the number of dirty entries is limited, so that the oldest entries are written first. Returns
+    /// `None` in a small cache. Also prefetches a more distant entry. For prefetching only.
     #[inline(always)]
-    pub fn dirty_written_after<const N: usize>(&self, others: [usize; N]) -> [Option<Lpn>; N] {
+    pub fn dirty_pages_written_after<const N: usize>(&self, distances: [usize; N]) -> [Option<Lpn>; N] {
         let mut found = [None; N];
-        if self.dirty_limit.is_none() || self.capacity < AHEAD_FROM {
+        if self.dirty_limit.is_none() || self.capacity < MIN_PREFETCH_CAPACITY {
             return found;
         }
         let mut node = self.write_order.neighbours(self.anchor()).before;
-        for other in 0..WRITTEN_AHEAD {
-            for (found, wanted) in found.iter_mut().zip(others) {
-                if wanted == other && node != self.anchor() {
+        for distance in 0..WRITE_PREFETCH_DISTANCE {
+            for (found, distance_wanted) in found.iter_mut().zip(distances) {
+                if distance_wanted == distance && node != self.anchor() {
                     *found = Some(Lpn(self.node(node).page));
                 }
             }
@@ -366,7 +366,7 @@ impl MapCache {
         self.len
     }
 
-    /// True if nothing is cached.
+    /// True if no entry is cached.
     #[inline(always)]
     pub fn is_empty(&self) -> bool {
         self.len == 0
@@ -394,26 +394,31 @@ impl MapCache {
 
     /// True if there are more dirty entries than allowed.
     #[inline(always)]
-    pub fn over_dirty_limit(&self) -> bool {
+    pub fn is_over_dirty_limit(&self) -> bool {
         self.dirty_limit.is_some_and(|limit| self.dirty > limit)
     }
 
     /// Finds the dirty entries of a translation page, in the order of their pages; these are written by a
     /// synchronisation (section 4).
-    pub fn of_translation_page(&self, translation_page: u32, found: &mut Vec<Handle>) {
-        self.in_chain(translation_page, found, |node| node.flags & DIRTY != 0);
+    pub fn dirty_of_translation_page(&self, translation_page: u32, found: &mut Vec<Handle>) {
+        self.collect_chain(translation_page, found, |node| node.flags & DIRTY != 0);
     }
 
     /// Finds all cached entries of a translation page, in the order of their pages (section 4, footnote 6).
     pub fn cached_of_translation_page(&self, translation_page: u32, found: &mut Vec<Handle>) {
-        self.in_chain(translation_page, found, |_| true);
+        self.collect_chain(translation_page, found, |_| true);
     }
 
     #[inline(always)]
-    fn in_chain(&self, translation_page: u32, found: &mut Vec<Handle>, wanted: impl Fn(&Node) -> bool) {
+    fn collect_chain(
+        &self,
+        translation_page: u32,
+        found: &mut Vec<Handle>,
+        predicate: impl Fn(&Node) -> bool,
+    ) {
         found.clear();
         let nodes = self.chains.nodes(&self.queue.0, translation_page);
-        found.extend(nodes.filter(|&node| wanted(self.node(node))).map(Handle));
+        found.extend(nodes.filter(|&node| predicate(self.node(node))).map(Handle));
         found.sort_unstable_by_key(|&handle| self.page(handle));
     }
 
@@ -426,16 +431,16 @@ impl MapCache {
 
     /// Returns some cached pages of the same translation page. For prefetching.
     #[inline(always)]
-    pub fn companions(&self, page: Lpn) -> impl Iterator<Item = Lpn> + '_ {
+    pub fn pages_in_same_chain(&self, page: Lpn) -> impl Iterator<Item = Lpn> + '_ {
         let nodes = self.chains.nodes(&self.queue.0, self.translation_page_of(page.0));
-        nodes.take(COMPANIONS).map(|node| self.page(Handle(node)))
+        nodes.take(MAX_CHAIN_PREFETCHES).map(|node| self.page(Handle(node)))
     }
 
     /// Prefetches the data that these functions read next, once the data of [`MapCache::prefetch`] has arrived.
     #[inline(always)]
-    pub fn prefetch_near(&self, page: Lpn) {
+    pub fn prefetch_second_pass(&self, page: Lpn) {
         self.prefetch_node(self.chains.heads[self.translation_page_of(page.0) as usize]);
-        self.prefetch_node(self.index.find_at_home(page.0, self.anchor()));
+        self.prefetch_node(self.index.find_in_home_line(page.0, self.anchor()));
         self.index.prefetch_more(page.0);
     }
 

@@ -6,7 +6,7 @@ use crate::units::Lpn;
 
 /// Walks through a ring from its anchor. Returns its nodes, or an error if the ring does not close or its directions
 /// disagree.
-fn walk(ring: &impl Ring, anchor: u32, most: usize, name: &str) -> Result<Vec<u32>, String> {
+fn walk(ring: &impl Ring, anchor: u32, max_nodes: usize, name: &str) -> Result<Vec<u32>, String> {
     let mut found = Vec::new();
     let mut at = anchor;
     loop {
@@ -19,15 +19,15 @@ fn walk(ring: &impl Ring, anchor: u32, most: usize, name: &str) -> Result<Vec<u3
             return Ok(found);
         }
         found.push(after);
-        if found.len() > most {
-            return Err(format!("{name}: more than {most} nodes"));
+        if found.len() > max_nodes {
+            return Err(format!("{name}: more than {max_nodes} nodes"));
         }
         at = after;
     }
 }
 
-fn equal(what: &str, counted: usize, kept: usize) -> Result<(), String> {
-    if counted == kept { Ok(()) } else { Err(format!("{what}: {counted} counted, {kept} kept")) }
+fn check_equal(what: &str, counted: usize, recorded: usize) -> Result<(), String> {
+    if counted == recorded { Ok(()) } else { Err(format!("{what}: {counted} counted, {recorded} kept")) }
 }
 
 impl MapCache {
@@ -36,8 +36,8 @@ impl MapCache {
     pub fn check(&self) -> Result<(), String> {
         let (anchor, capacity) = (self.anchor(), self.capacity as usize);
         let mut used = walk(&self.queue, anchor, capacity, "the queue")?;
-        equal("entries in the queue", used.len(), self.len as usize)?;
-        equal("entries in the index", self.index.count(), self.len as usize)?;
+        check_equal("entries in the queue", used.len(), self.len as usize)?;
+        check_equal("entries in the index", self.index.count(), self.len as usize)?;
         for &node in &used {
             let page = self.node(node).page;
             if self.index.find(page) != Some(node) {
@@ -45,23 +45,24 @@ impl MapCache {
             }
         }
         used.sort_unstable();
-        equal("entries in chains", self.chained(&used)?, used.len())?;
+        check_equal("entries in chains", self.count_chained(&used)?, used.len())?;
         let mut dirty: Vec<u32> =
             used.iter().copied().filter(|&node| self.node(node).flags & DIRTY != 0).collect();
-        equal("dirty entries", dirty.len(), self.dirty as usize)?;
+        check_equal("dirty entries", dirty.len(), self.dirty as usize)?;
         let mut ordered = walk(&self.write_order, anchor, capacity, "the order of writes")?;
         ordered.sort_unstable();
         dirty.sort_unstable();
         if ordered != dirty {
             return Err("the order of writes has other entries than those that are dirty".to_owned());
         }
-        let free = follow(self.free, NONE, |node| self.node(node).queue.after).take(capacity + 1).count();
-        equal("free nodes", free, capacity - used.len())
+        let free =
+            follow(self.first_free, NONE, |node| self.node(node).queue.after).take(capacity + 1).count();
+        check_equal("free nodes", free, capacity - used.len())
     }
 
     /// Returns the number of entries in the chains of translation pages. All of them must be in `used` and in the
     /// right chain.
-    fn chained(&self, used: &[u32]) -> Result<usize, String> {
+    fn count_chained(&self, used: &[u32]) -> Result<usize, String> {
         let (anchor, mut count) = (self.anchor(), 0);
         for translation_page in 0..self.chains.heads.len() as u32 {
             let mut before = anchor;

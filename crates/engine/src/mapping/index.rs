@@ -2,43 +2,43 @@
 
 use crate::table::{filled, prefetch};
 
-/// Marker of an empty place: no page has this number, since a drive has fewer than 2^32 pages.
+/// Marker of an empty entry: no page has this number, since a drive has fewer than 2^32 pages.
 const EMPTY: u32 = u32::MAX;
 /// Number of entries in a cache line.
-const PLACES: usize = 8;
+const LINE_ENTRIES: usize = 8;
 
 /// A cache line, which is searched as a whole.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
 struct Line {
-    pages: [u32; PLACES],
-    nodes: [u32; PLACES],
+    pages: [u32; LINE_ENTRIES],
+    nodes: [u32; LINE_ENTRIES],
 }
 
 impl Line {
-    const EMPTY: Line = Line { pages: [EMPTY; PLACES], nodes: [0; PLACES] };
+    const EMPTY: Line = Line { pages: [EMPTY; LINE_ENTRIES], nodes: [0; LINE_ENTRIES] };
 
     /// Returns the places that contain `page`, as a bit mask. A search that stops at the first match would be
     /// mispredicted, which costs more than comparing all places.
     #[inline(always)]
-    fn places_of(&self, page: u32) -> u32 {
+    fn matches_of(&self, page: u32) -> u32 {
         let bits = self.pages.iter().zip(0..).map(|(&other, place)| u32::from(other == page) << place);
         bits.fold(0, |all, bit| all | bit)
     }
 
     #[inline(always)]
     fn is_full(&self) -> bool {
-        self.places_of(EMPTY) == 0
+        self.matches_of(EMPTY) == 0
     }
 
     #[inline(always)]
-    fn put(&mut self, place: usize, page: u32, node: u32) {
-        (self.pages[place], self.nodes[place]) = (page, node);
+    fn set(&mut self, index: usize, page: u32, node: u32) {
+        (self.pages[index], self.nodes[index]) = (page, node);
     }
 }
 
-/// Hash table of cache lines. Each page is in the first line with room, starting from its home line. The table is at
-/// most half full, and removals leave no tombstones.
+/// Hash table of cache lines. Each page is in the first line with a free entry, starting from its home line. The table
+/// is at most half full, and removals leave no tombstones.
 ///
 /// Page numbers are stored in the line itself, so a search reads one cache line and no node. A general hash table
 /// would read three and could not be prefetched. If lines are half full on average, one in fifty is full and
@@ -52,7 +52,7 @@ pub(super) struct Index {
 impl Index {
     /// Creates an index with room for `entries` entries.
     pub fn new(entries: u32) -> Self {
-        let lines = (2 * entries as usize).next_power_of_two().div_ceil(PLACES).max(2);
+        let lines = (2 * entries as usize).next_power_of_two().div_ceil(LINE_ENTRIES).max(2);
         Index { lines: filled(lines, Line::EMPTY), shift: 64 - lines.trailing_zeros() }
     }
 
@@ -76,12 +76,12 @@ impl Index {
 
     /// Returns the line of `page`, and the place in it.
     #[inline(always)]
-    fn seek(&self, page: u32) -> Option<(usize, usize)> {
+    fn find_position(&self, page: u32) -> Option<(usize, usize)> {
         let mut at = self.home(page);
         loop {
-            let places = self.lines[at].places_of(page);
-            if places != 0 {
-                return Some((at, places.trailing_zeros() as usize));
+            let matches = self.lines[at].matches_of(page);
+            if matches != 0 {
+                return Some((at, matches.trailing_zeros() as usize));
             }
             if !self.lines[at].is_full() {
                 return None;
@@ -93,16 +93,16 @@ impl Index {
     /// Returns the node of `page`.
     #[inline(always)]
     pub fn find(&self, page: u32) -> Option<u32> {
-        self.seek(page).map(|(line, place)| self.lines[line].nodes[place])
+        self.find_position(page).map(|(line, index)| self.lines[line].nodes[index])
     }
 
-    /// Returns the node of `page` if it is in its home line, else `other`; without a branch, for prefetching.
+    /// Returns the node of `page` if it is in its home line, otherwise `other`; has no branch, for prefetching.
     #[inline(always)]
-    pub fn find_at_home(&self, page: u32, other: u32) -> u32 {
+    pub fn find_in_home_line(&self, page: u32, other: u32) -> u32 {
         let line = &self.lines[self.home(page)];
-        let places = line.places_of(page);
-        let node = line.nodes[places.trailing_zeros() as usize % PLACES];
-        if places == 0 { other } else { node }
+        let matches = line.matches_of(page);
+        let node = line.nodes[matches.trailing_zeros() as usize % LINE_ENTRIES];
+        if matches == 0 { other } else { node }
     }
 
     /// Adds `page`. Returns false, without a change, if it is already present.
@@ -112,12 +112,12 @@ impl Index {
         let mut at = self.home(page);
         loop {
             let line = &mut self.lines[at];
-            if line.places_of(page) != 0 {
+            if line.matches_of(page) != 0 {
                 return false;
             }
-            let room = line.places_of(EMPTY);
-            if room != 0 {
-                line.put(room.trailing_zeros() as usize, page, node);
+            let empty = line.matches_of(EMPTY);
+            if empty != 0 {
+                line.set(empty.trailing_zeros() as usize, page, node);
                 return true;
             }
             at = self.after(at);
@@ -127,45 +127,45 @@ impl Index {
     /// Changes the node of `page`, which must be present.
     #[inline(always)]
     pub fn replace(&mut self, page: u32, node: u32) {
-        let (line, place) = self.seek(page).expect("a page of the index");
-        self.lines[line].nodes[place] = node;
+        let (line, index) = self.find_position(page).expect("a page of the index");
+        self.lines[line].nodes[index] = node;
     }
 
     /// Removes `page`, which must be present.
     #[inline(always)]
     pub fn remove(&mut self, page: u32) {
-        let Some((line, place)) = self.seek(page) else {
+        let Some((line, index)) = self.find_position(page) else {
             debug_assert!(false, "page {page} is not in the index");
             return;
         };
         if self.lines[line].is_full() {
-            self.remove_from_full(line, place);
+            self.remove_from_full(line, index);
         } else {
-            self.lines[line].pages[place] = EMPTY;
+            self.lines[line].pages[index] = EMPTY;
         }
     }
 
-    /// Removes a place of a full line. Moves an entry up that had to go to a later line because this one was full,
-    /// and repeats this for the entry's place (after Knuth's algorithm R).
+    /// Removes a place of a full line. Moves up an entry that was stored in a later line because this line was full,
+    /// and repeats this for the freed entry (after Knuth's algorithm R).
     #[cold]
-    fn remove_from_full(&mut self, mut hole: usize, mut place: usize) {
+    fn remove_from_full(&mut self, mut hole: usize, mut index: usize) {
         let mut at = hole;
-        let mut goes_on = true;
-        while goes_on {
+        let mut continues = true;
+        while continues {
             at = self.after(at);
             let line = self.lines[at];
-            goes_on = line.is_full();
+            continues = line.is_full();
             // Compares distances from home to see if the entry passed the line with the hole.
-            let passed_hole = |&place: &usize| {
-                let page = line.pages[place];
+            let passed_hole = |&index: &usize| {
+                let page = line.pages[index];
                 page != EMPTY && self.distance(self.home(page), at) >= self.distance(hole, at)
             };
-            if let Some(from) = (0..PLACES).find(passed_hole) {
-                self.lines[hole].put(place, line.pages[from], line.nodes[from]);
-                (hole, place) = (at, from);
+            if let Some(from) = (0..LINE_ENTRIES).find(passed_hole) {
+                self.lines[hole].set(index, line.pages[from], line.nodes[from]);
+                (hole, index) = (at, from);
             }
         }
-        self.lines[hole].pages[place] = EMPTY;
+        self.lines[hole].pages[index] = EMPTY;
     }
 
     /// Prefetches the line that a search for `page` reads first.
@@ -197,11 +197,11 @@ impl Index {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::seed::{Seed, below};
+    use crate::seed::{Seed, random_below};
     use std::collections::{BTreeMap, BTreeSet};
 
     #[test]
-    fn runs_of_pages_are_spread_over_the_lines() {
+    fn consecutive_pages_spread_over_lines() {
         let index = Index::new(1 << 13);
         for first in [0, 1000, 1 << 31] {
             let homes: BTreeSet<usize> = (first..first + (1 << 10)).map(|page| index.home(page)).collect();
@@ -211,7 +211,7 @@ mod tests {
 
     /// Comparison with a map: all pages have one of a few home lines, so that most lines in their searches are full.
     #[test]
-    fn full_lines_overflow_and_refill() {
+    fn full_lines_overflow_and_refill_like_model() {
         let mut index = Index::new(64);
         let lines = index.lines.len();
         let crowded = |page: &u32| [lines - 2, lines - 1, 0].contains(&index.home(*page));
@@ -219,7 +219,7 @@ mod tests {
         let mut random = Seed(1).random();
         let mut model = BTreeMap::new();
         for node in 0..20_000 {
-            let page = pages[below(&mut random, pages.len() as u64) as usize];
+            let page = pages[random_below(&mut random, pages.len() as u64) as usize];
             if model.contains_key(&page) {
                 assert!(!index.insert(page, node));
                 index.remove(page);

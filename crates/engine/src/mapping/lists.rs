@@ -22,7 +22,7 @@ impl Links {
     pub const NONE: Links = Links { before: NONE, after: NONE };
 
     /// Returns the links of a ring that only contains `node`.
-    pub fn alone(node: u32) -> Self {
+    pub fn singleton(node: u32) -> Self {
         Links { before: node, after: node }
     }
 }
@@ -33,9 +33,9 @@ impl Links {
 pub(super) struct Node {
     pub page: u32,
     pub slot: u32,
-    pub before: u32,
+    pub before_image: u32,
     pub flags: u32,
-    /// Links in the queue of all entries by last use; in a free node, `after` is the next free one.
+    /// Links in the queue of all entries by last use; in a free node, `after` is the next free node.
     pub queue: Links,
     /// Links in the chain of entries of one translation page.
     pub chain: Links,
@@ -132,8 +132,8 @@ impl Chains {
         nodes[after as usize].chain.before = before;
         let head = &mut self.heads[translation_page as usize];
         let earlier = &mut nodes[before as usize].chain.after;
-        let place = if before == self.end { head } else { earlier };
-        *place = after;
+        let link = if before == self.end { head } else { earlier };
+        *link = after;
     }
 
     /// Returns the nodes of a translation page.

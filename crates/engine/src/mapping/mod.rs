@@ -1,10 +1,10 @@
 //! Mapping cache of an FTL with its mapping table in flash.
 
-mod ahead;
 mod cache;
 mod check;
 mod index;
 mod lists;
+mod lookahead;
 #[cfg(test)]
 mod model;
 mod order;

@@ -56,7 +56,7 @@ enum Step {
     Synchronise(u32),
     Amend(u32, Mapping),
     /// Sorts the nodes, which must have no visible effect.
-    PutInOrder,
+    SortNodes,
 }
 
 const PAGES: u32 = 50;
@@ -66,7 +66,7 @@ fn mapping() -> impl Strategy<Value = Mapping> {
     (slot.clone(), slot, any::<bool>(), any::<bool>(), any::<bool>()).prop_map(
         |(slot, before, dirty, unidentified, uncertain)| Mapping {
             slot,
-            before,
+            before_image: before,
             dirty,
             unidentified,
             uncertain,
@@ -85,19 +85,19 @@ fn step() -> impl Strategy<Value = Step> {
         1 => Just(Step::CleanOldestDirty),
         1 => (0..PAGES).prop_map(Step::Synchronise),
         1 => (0..PAGES, mapping()).prop_map(|(page, mapping)| Step::Amend(page, mapping)),
-        2 => Just(Step::PutInOrder),
+        2 => Just(Step::SortNodes),
     ]
 }
 
-struct Both {
+struct CacheAndModel {
     cache: MapCache,
     model: Model,
 }
 
-impl Both {
+impl CacheAndModel {
     fn new(config: CacheConfig) -> Self {
         let model = Model { config, queue: Vec::new(), writes: Vec::new() };
-        Both { cache: MapCache::new(config).unwrap(), model }
+        CacheAndModel { cache: MapCache::new(config).unwrap(), model }
     }
 
     fn pages(&self, handles: &[Handle]) -> Vec<u32> {
@@ -165,7 +165,13 @@ impl Both {
             }
             Step::Read(page) if self.model.position(page).is_none() => {
                 let (slot, before) = (Slot(page), Slot::NONE);
-                let flags = Mapping { slot, before, dirty: false, unidentified: false, uncertain: false };
+                let flags = Mapping {
+                    slot,
+                    before_image: before,
+                    dirty: false,
+                    unidentified: false,
+                    uncertain: false,
+                };
                 self.insert(page, flags);
             }
             Step::Set(page, mapping) => self.set(page, mapping),
@@ -185,7 +191,7 @@ impl Both {
                     self.set(page, Mapping { dirty: false, unidentified: false, ..mapping });
                 }
             }
-            Step::PutInOrder => self.cache.sort_nodes(),
+            Step::SortNodes => self.cache.sort_nodes(),
             Step::Amend(page, mapping) => {
                 if let (Some(handle), Some(at)) = (self.cache.find(Lpn(page)), self.model.position(page)) {
                     let amended = Mapping { dirty: self.cache.get(handle).dirty, ..mapping };
@@ -207,7 +213,7 @@ impl Both {
         prop_assert_eq!(cache.dirty_len() as usize, model.writes.len());
         let limit = model.config.dirty_entries;
         prop_assert_eq!(
-            cache.over_dirty_limit(),
+            cache.is_over_dirty_limit(),
             limit.is_some_and(|limit| model.writes.len() > limit as usize)
         );
         let page_of = |handle: Option<Handle>| handle.map(|handle| cache.page(handle).0);
@@ -216,12 +222,12 @@ impl Both {
         prop_assert_eq!(page_of(cache.oldest_dirty()), oldest_dirty);
         for page in 0..PAGES {
             cache.prefetch(Lpn(page));
-            let wanted = model.position(page).map(|at| model.queue[at].1);
-            prop_assert_eq!(cache.find(Lpn(page)).map(|handle| cache.get(handle)), wanted);
+            let expected = model.position(page).map(|at| model.queue[at].1);
+            prop_assert_eq!(cache.find(Lpn(page)).map(|handle| cache.get(handle)), expected);
         }
         let mut found = Vec::new();
         for translation_page in 0..PAGES.div_ceil(model.config.entries_per_translation_page) {
-            cache.of_translation_page(translation_page, &mut found);
+            cache.dirty_of_translation_page(translation_page, &mut found);
             prop_assert_eq!(self.pages(&found), model.of_translation_page(translation_page, false));
             cache.cached_of_translation_page(translation_page, &mut found);
             prop_assert_eq!(self.pages(&found), model.of_translation_page(translation_page, true));
@@ -244,42 +250,42 @@ fn config() -> impl Strategy<Value = CacheConfig> {
 
 proptest! {
     #[test]
-    fn agrees_with_the_naive_model(config in config(), steps in prop::collection::vec(step(), 1..150)) {
-        let mut both = Both::new(config);
-        both.compare()?;
+    fn cache_matches_naive_model(config in config(), steps in prop::collection::vec(step(), 1..150)) {
+        let mut pair = CacheAndModel::new(config);
+        pair.compare()?;
         for step in &steps {
-            both.apply(step)?;
-            both.compare()?;
+            pair.apply(step)?;
+            pair.compare()?;
         }
     }
 }
 
 const CLEAN: Mapping =
-    Mapping { slot: Slot(1), before: Slot::NONE, dirty: false, unidentified: false, uncertain: false };
+    Mapping { slot: Slot(1), before_image: Slot::NONE, dirty: false, unidentified: false, uncertain: false };
 
 fn small() -> CacheConfig {
     CacheConfig { entries: 2, logical_pages: PAGES, entries_per_translation_page: 8, dirty_entries: None }
 }
 
 #[test]
-fn impossible_sizes_are_refused_by_key() {
-    let refused = |config: CacheConfig| MapCache::new(config).err().map(|error| error.key);
-    assert_eq!(refused(small()), None);
-    assert_eq!(refused(CacheConfig { entries: 0, ..small() }).as_deref(), Some("entries"));
-    assert_eq!(refused(CacheConfig { entries: u32::MAX, ..small() }).as_deref(), Some("entries"));
+fn invalid_sizes_are_rejected_by_key() {
+    let rejected_key = |config: CacheConfig| MapCache::new(config).err().map(|error| error.key);
+    assert_eq!(rejected_key(small()), None);
+    assert_eq!(rejected_key(CacheConfig { entries: 0, ..small() }).as_deref(), Some("entries"));
+    assert_eq!(rejected_key(CacheConfig { entries: u32::MAX, ..small() }).as_deref(), Some("entries"));
     for entries_per_translation_page in [0, u32::MAX] {
         let config = CacheConfig { entries_per_translation_page, ..small() };
-        assert_eq!(refused(config).as_deref(), Some("entries_per_translation_page"));
+        assert_eq!(rejected_key(config).as_deref(), Some("entries_per_translation_page"));
     }
     for dirty in [0, 3] {
         let config = CacheConfig { dirty_entries: Some(dirty), ..small() };
-        assert_eq!(refused(config).as_deref(), Some("dirty_entries"));
+        assert_eq!(rejected_key(config).as_deref(), Some("dirty_entries"));
     }
 }
 
 #[test]
 #[should_panic(expected = "in a full cache")]
-fn a_full_cache_takes_no_entry() {
+fn insert_into_full_cache_panics() {
     let mut cache = MapCache::new(small()).unwrap();
     for page in 0..3 {
         cache.insert(Lpn(page), CLEAN);
@@ -288,14 +294,14 @@ fn a_full_cache_takes_no_entry() {
 
 #[test]
 #[should_panic(expected = "a second entry for page 4")]
-fn a_page_has_one_entry() {
+fn second_entry_for_page_panics() {
     let mut cache = MapCache::new(small()).unwrap();
     cache.insert(Lpn(4), CLEAN);
     cache.insert(Lpn(4), CLEAN);
 }
 
 #[test]
-fn cache_of_the_paper_takes_4_mib_of_ram() {
+fn paper_cache_needs_4_mib_of_ram() {
     let config = CacheConfig { entries: 1 << 19, logical_pages: 375_809_638, ..small() };
     let cache = MapCache::new(CacheConfig { entries_per_translation_page: 1024, ..config }).unwrap();
     assert_eq!(cache.ram(), 4 << 20);
@@ -320,7 +326,7 @@ fn check_finds_inconsistencies() {
         ("entries in the queue", |cache| cache.len += 1),
         ("entries in the index", |cache| cache.index.remove(1)),
         ("dirty entries", |cache| cache.dirty += 1),
-        ("free nodes", |cache| cache.free = cache.node(cache.free).queue.after),
+        ("free nodes", |cache| cache.first_free = cache.node(cache.first_free).queue.after),
         ("is found at", |cache| cache.queue.0[0].page = 2),
         ("in chain 0", |cache| cache.chains.heads.swap(0, 1)),
         ("in chain 0", |cache| cache.queue.0[0].chain.before = 1),

@@ -5,67 +5,67 @@
 //! so are its neighbours in the order of writes. Each use takes an entry out of this order. After many uses, all nodes
 //! are sorted again; the interval is so long that this costs almost nothing.
 
-use super::ahead::Ahead;
 use super::cache::MapCache;
 use super::lists::{DIRTY, Links, NONE, Ring};
-use crate::table::room;
+use super::lookahead::EvictionLookahead;
+use crate::table::with_capacity;
 
 /// Minimum capacity for sorting: a smaller cache fits in the CPU cache.
-const FROM_ENTRIES: u32 = 1 << 14;
+const MIN_SORT_CAPACITY: u32 = 1 << 14;
 /// Minimum interval between two sorts, in insertions divided by the capacity.
-const INTERVAL: u64 = 32;
+const SORT_INTERVAL: u64 = 32;
 /// Nodes are only sorted if at least one in this many entries was used.
-const USE_OF: u64 = 64;
+const ENTRIES_PER_USE: u64 = 64;
 /// Prefetch distance, in entries, for the place of an entry in the index.
-const INDEX_AHEAD: usize = 16;
+const INDEX_PREFETCH_DISTANCE: usize = 16;
 
 impl MapCache {
     /// Sorts the nodes in the order of the queue, if many of them are out of order and enough time has passed.
     /// Changes no result, but invalidates handles.
     #[inline(always)]
-    pub fn put_in_order(&mut self) {
-        if self.inserted >= self.order_due {
-            self.put_in_order_if_used();
+    pub fn sort_if_due(&mut self) {
+        if self.insertions >= self.next_sort_at {
+            self.sort_if_used();
         }
     }
 
     /// Returns the number of insertions after which a cache of this capacity may be sorted.
-    pub(super) fn order_interval(capacity: u32) -> u64 {
-        if capacity < FROM_ENTRIES { u64::MAX } else { INTERVAL * u64::from(capacity) }
+    pub(super) fn sort_interval(capacity: u32) -> u64 {
+        if capacity < MIN_SORT_CAPACITY { u64::MAX } else { SORT_INTERVAL * u64::from(capacity) }
     }
 
     #[cold]
-    fn put_in_order_if_used(&mut self) {
-        if self.used * USE_OF >= u64::from(self.capacity) {
+    fn sort_if_used(&mut self) {
+        if self.uses * ENTRIES_PER_USE >= u64::from(self.capacity) {
             self.sort_nodes();
         }
-        self.order_due = self.inserted + Self::order_interval(self.capacity);
+        self.next_sort_at = self.insertions + Self::sort_interval(self.capacity);
     }
 
     /// Sorts all nodes: the oldest entry becomes the first node, and free nodes follow all entries.
     pub(super) fn sort_nodes(&mut self) {
         let (anchor, len) = (self.anchor(), self.len as usize);
-        let mut old_nodes = room(len);
-        let mut new_of = vec![anchor; self.capacity as usize + 1];
+        let mut old_nodes = with_capacity(len);
+        let mut new_positions = vec![anchor; self.capacity as usize + 1];
         let mut old = self.queue.neighbours(anchor).before;
         while old != anchor {
-            new_of[old as usize] = old_nodes.len() as u32;
+            new_positions[old as usize] = old_nodes.len() as u32;
             old_nodes.push(old);
             old = self.queue.neighbours(old).before;
         }
-        self.move_nodes(&old_nodes, &new_of);
-        self.move_write_order(&old_nodes, &new_of);
+        self.move_nodes(&old_nodes, &new_positions);
+        self.move_write_order(&old_nodes, &new_positions);
         for head in &mut self.chains.heads {
-            *head = new_of[*head as usize];
+            *head = new_positions[*head as usize];
         }
-        self.find_moved(len);
-        self.ahead = Ahead::new(anchor);
-        self.used = 0;
+        self.update_index(len);
+        self.lookahead = EvictionLookahead::new(anchor);
+        self.uses = 0;
     }
 
-    fn move_nodes(&mut self, old_nodes: &[u32], new_of: &[u32]) {
+    fn move_nodes(&mut self, old_nodes: &[u32], new_positions: &[u32]) {
         let (anchor, len) = (self.anchor(), self.len);
-        let mut nodes = room(self.queue.0.len());
+        let mut nodes = with_capacity(self.queue.0.len());
         nodes.extend((0u32..).zip(old_nodes).map(|(new, &old)| {
             let mut node = *self.node(old);
             let (before, after) = (new + 1, new.wrapping_sub(1));
@@ -74,7 +74,8 @@ impl MapCache {
                 after: if new == 0 { anchor } else { after },
             };
             let Links { before, after } = node.chain;
-            node.chain = Links { before: new_of[before as usize], after: new_of[after as usize] };
+            node.chain =
+                Links { before: new_positions[before as usize], after: new_positions[after as usize] };
             node
         }));
         let anchored = *self.node(anchor);
@@ -85,20 +86,20 @@ impl MapCache {
         }));
         nodes.push(anchored);
         nodes[anchor as usize].queue = match len {
-            0 => Links::alone(anchor),
+            0 => Links::singleton(anchor),
             _ => Links { before: 0, after: len - 1 },
         };
-        self.free = if len == anchor { NONE } else { len };
+        self.first_free = if len == anchor { NONE } else { len };
         self.queue.0 = nodes;
     }
 
-    fn move_write_order(&mut self, old_nodes: &[u32], new_of: &[u32]) {
+    fn move_write_order(&mut self, old_nodes: &[u32], new_positions: &[u32]) {
         let anchor = self.anchor();
         let moved = |Links { before, after }: Links| Links {
-            before: new_of[before as usize],
-            after: new_of[after as usize],
+            before: new_positions[before as usize],
+            after: new_positions[after as usize],
         };
-        let mut order = room(self.write_order.0.len());
+        let mut order = with_capacity(self.write_order.0.len());
         order.extend(old_nodes.iter().zip(&self.queue.0).map(|(&old, node)| {
             if node.flags & DIRTY == 0 { Links::NONE } else { moved(self.write_order.neighbours(old)) }
         }));
@@ -108,10 +109,10 @@ impl MapCache {
     }
 
     /// Updates the nodes in the index.
-    fn find_moved(&mut self, len: usize) {
+    fn update_index(&mut self, len: usize) {
         for new in 0..len {
-            if let Some(far) = self.queue.0.get(new + INDEX_AHEAD) {
-                self.index.prefetch(far.page);
+            if let Some(later) = self.queue.0.get(new + INDEX_PREFETCH_DISTANCE) {
+                self.index.prefetch(later.page);
             }
             self.index.replace(self.queue.0[new].page, new as u32);
         }

@@ -5,7 +5,7 @@ use crate::units::BlockId;
 use rand::Rng;
 use std::collections::VecDeque;
 
-/// Fault rates of the flash, besides wear.
+/// Fault rates of the flash, in addition to wear.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Faults {
     /// Probability that programming a page fails, 0 to below 1.
@@ -18,7 +18,7 @@ pub(super) struct FaultState {
     random: Random,
     faults: Faults,
     /// Number of successful programs before the next failure.
-    good_programs: u64,
+    programs_before_failure: u64,
     /// Page reads of each block since its erase, if limited.
     reads: Vec<u32>,
     /// Blocks over the read limit that have not been reported yet.
@@ -28,9 +28,9 @@ pub(super) struct FaultState {
 impl FaultState {
     pub fn new(faults: Faults, blocks: u32, seed: Seed) -> Self {
         let limited = if faults.read_disturb_limit.is_some() { blocks as usize } else { 0 };
-        let mut random = seed.of("nand faults").random();
+        let mut random = seed.derive("nand faults").random();
         FaultState {
-            good_programs: gap(&mut random, faults.program_failure_rate),
+            programs_before_failure: draw_programs_before_failure(&mut random, faults.program_failure_rate),
             random,
             faults,
             reads: vec![0; limited],
@@ -41,13 +41,14 @@ impl FaultState {
     /// Returns the number of successful programs before a failure among `pages` programs; `None` without a failure.
     #[inline]
     pub fn program(&mut self, pages: usize) -> Option<usize> {
-        if self.good_programs >= pages as u64 {
-            self.good_programs -= pages as u64;
+        if self.programs_before_failure >= pages as u64 {
+            self.programs_before_failure -= pages as u64;
             return None;
         }
-        let good = self.good_programs as usize;
-        self.good_programs = gap(&mut self.random, self.faults.program_failure_rate);
-        Some(good)
+        let programmed = self.programs_before_failure as usize;
+        self.programs_before_failure =
+            draw_programs_before_failure(&mut self.random, self.faults.program_failure_rate);
+        Some(programmed)
     }
 
     pub fn read(&mut self, block: BlockId, pages: u32) {
@@ -79,7 +80,7 @@ impl FaultState {
 }
 
 /// Draws the number of successful programs before a failure: geometric distribution.
-fn gap(random: &mut Random, rate: f64) -> u64 {
+fn draw_programs_before_failure(random: &mut Random, rate: f64) -> u64 {
     if rate <= 0.0 {
         return u64::MAX;
     }

@@ -14,7 +14,7 @@ pub trait Flash: Medium {
     /// Returns the content of a page's spare area without cost, for checks.
     fn spare(&self, block: BlockId, page: u32) -> PageState;
 
-    /// Hint that the spare areas of all pages of the block will be read soon.
+    /// Prefetches the spare areas of all pages of the block, which will be read soon.
     fn prefetch_spares(&self, block: BlockId);
 
     /// Reads the spare area of a page.
@@ -23,13 +23,17 @@ pub trait Flash: Medium {
     /// Returns the note of the run last programmed into `block`, which is read with the spare areas of its pages.
     fn note(&self, block: BlockId) -> u64;
 
-    /// True if the flash is stored outside the simulation and therefore needs the bytes of pages that an FTL writes
-    /// for itself.
-    fn keeps_bytes(&self) -> bool;
+    /// True if the flash is stored outside the simulation and therefore needs the bytes of an FTL's metadata pages.
+    fn needs_page_bytes(&self) -> bool;
 
-    /// Stores the bytes that `fill` writes as content of the page programmed last, which the FTL wrote for itself.
-    /// Called only for flash that [keeps bytes](Flash::keeps_bytes), before any other operation.
-    fn hold(&mut self, block: BlockId, page: u32, fill: &mut FillPage<'_>) -> Result<(), MediumError>;
+    /// Stores the bytes that `fill` writes as content of the last programmed page, a metadata page of the FTL. Called
+    /// only if [`Flash::needs_page_bytes`], before any other operation.
+    fn store_page_bytes(
+        &mut self,
+        block: BlockId,
+        page: u32,
+        fill: &mut FillPage<'_>,
+    ) -> Result<(), MediumError>;
 
     /// Simulates a power cut while the next page of `block` is programmed: the page can be neither read nor
     /// programmed.
@@ -42,7 +46,7 @@ pub trait Flash: Medium {
     /// Ends a step of recovery whose result the next step needs; used by timed flash.
     fn recovery_step_ended(&mut self);
 
-    /// Returns the page that `block` takes next, for checks; `None` for a bad block.
+    /// Returns the index of the page of `block` to be programmed next, for checks; `None` for a bad block.
     fn next_page(&self, block: BlockId) -> Option<u32>;
 }
 
@@ -72,25 +76,30 @@ impl<P: Payload> Flash for Nand<P> {
         self.spares().note(block)
     }
 
-    fn keeps_bytes(&self) -> bool {
-        self.backing.is_some()
+    fn needs_page_bytes(&self) -> bool {
+        self.storage.is_some()
     }
 
-    fn hold(&mut self, block: BlockId, page: u32, fill: &mut FillPage<'_>) -> Result<(), MediumError> {
-        self.backing.as_mut().map_or(Ok(()), |backing| backing.hold(block, page, fill))
+    fn store_page_bytes(
+        &mut self,
+        block: BlockId,
+        page: u32,
+        fill: &mut FillPage<'_>,
+    ) -> Result<(), MediumError> {
+        self.storage.as_mut().map_or(Ok(()), |backing| backing.store_page_bytes(block, page, fill))
     }
 
     fn tear_program(&mut self, block: BlockId, page: u32) {
-        self.spoil(block, page);
+        self.mark_unreadable(block, page);
     }
 
     fn tear_erase(&mut self, block: BlockId) {
         let pages = self.geometry.pages_per_block;
-        if let Some(backing) = &mut self.backing {
-            backing.spoil(block, 0, pages);
+        if let Some(backing) = &mut self.storage {
+            backing.mark_unreadable(block, 0, pages);
         }
         self.erase_spare(block);
-        self.spare.as_mut().expect("flash with spare areas").spoil(block, pages);
+        self.spare.as_mut().expect("flash with spare areas").mark_unreadable(block, pages);
         self.blocks[block.index()].next_page = pages;
     }
 

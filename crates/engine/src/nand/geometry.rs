@@ -82,10 +82,10 @@ pub enum GeometryError {
 /// True if superblocks of this many erase blocks, at least 1, fit the drive: they span some planes of a die, or all
 /// planes of some dies.
 pub(crate) fn superblocks_fit(superblock_blocks: u32, planes_per_die: u32, all_planes: u32) -> bool {
-    let of_a_die = planes_per_die.is_multiple_of(superblock_blocks);
-    let of_dies =
+    let within_die = planes_per_die.is_multiple_of(superblock_blocks);
+    let whole_dies =
         superblock_blocks.is_multiple_of(planes_per_die) && all_planes.is_multiple_of(superblock_blocks);
-    of_a_die || of_dies
+    within_die || whole_dies
 }
 
 impl Geometry {

@@ -1,12 +1,13 @@
 //! Flash: erase blocks with the rules of NAND, wear and bad blocks.
 
-mod backing;
 mod fault;
 mod flash;
+mod forward;
 mod geometry;
 mod power;
 mod presets;
 mod spare;
+mod storage;
 #[cfg(test)]
 mod tests;
 
@@ -14,18 +15,21 @@ use crate::counters::Cause;
 use crate::layer::{
     Group, InvalidationListener, LayerBelow, Medium, MediumError, NandReport, Pages, Payload, Reports, Run,
 };
-use crate::seed::{Seed, below};
+use crate::seed::{Seed, random_below};
 use crate::table::{filled, prefetch};
 use crate::units::BlockId;
-pub use backing::{Backing, DescribePage, FillPage, KeptBlock, KeptError, KeptFlash, KeptPage};
 use fault::FaultState;
 pub use fault::Faults;
 pub use flash::Flash;
+pub(crate) use forward::forward_flash;
 pub(crate) use geometry::superblocks_fit;
 pub use geometry::{Geometry, GeometryError};
-pub use power::{Cut, Fragile, Supply};
-pub use presets::{FRONTS, Front, PRESETS, Preset};
-pub use spare::{OWN_NOTE_BYTES, OwnNote, PageState, Spare, SpareArea, SpareKeeper};
+pub use power::{PowerCut, PowerCutFlash, PowerSource};
+pub use presets::{DriveFrontEnd, FRONT_ENDS, PRESETS, Preset};
+pub use spare::{METADATA_NOTE_BYTES, MetadataNote, PageState, Spare, SpareArea, SpareStorage};
+pub use storage::{
+    DescribePage, FillPage, FlashStorage, StoredBlock, StoredFlash, StoredFlashError, StoredPage,
+};
 
 /// Value of a bad block's write pointer.
 const BAD: u32 = u32::MAX;
@@ -37,21 +41,21 @@ pub struct Wear {
     pub endurance_cycles: Option<u32>,
     /// Relative half-width of the uniform distribution of block endurance around `endurance_cycles`; 0 to below 1.
     pub endurance_spread: f64,
-    /// Number of factory bad blocks, at random places.
+    /// Number of factory bad blocks, which are chosen at random.
     pub factory_bad_blocks: u32,
 }
 
-/// State of a block, in one place because it is used together.
+/// State of a block, stored in one structure because its fields are used together.
 #[derive(Clone, Copy, Debug, Default)]
 struct Block {
-    /// Page that the block takes next, or [`BAD`].
+    /// Index of the page to be programmed next, or [`BAD`].
     next_page: u32,
     erases: u32,
 }
 
-/// An array of flash chips, seen as erase blocks.
+/// An array of flash chips, addressed as erase blocks.
 ///
-/// Refuses operations that flash does not support: programming out of order or twice, reading unprogrammed pages,
+/// Rejects operations that flash does not support: programming out of order or twice, reading unprogrammed pages,
 /// accessing a bad block.
 ///
 /// Memory: 8 bytes per block in counting runs, 4 more with an endurance limit; a block's page contents are allocated
@@ -63,14 +67,14 @@ pub struct Nand<P> {
     contents: Vec<Option<Box<[P]>>>,
     spare: Option<SpareArea>,
     /// Storage for the user's additional data in spare areas.
-    keeper: Option<Box<dyn SpareKeeper<P>>>,
+    spare_storage: Option<Box<dyn SpareStorage<P>>>,
     faults: Option<Box<FaultState>>,
     /// Storage outside the simulation, if any.
-    backing: Option<Box<dyn Backing<P>>>,
+    storage: Option<Box<dyn FlashStorage<P>>>,
     /// True if blocks have only write pointers and erase counts: no content, spare areas, faults or endurance limit.
-    /// All counting runs use such flash. Everything else is outside of its code path, which is then short enough to
-    /// be inlined.
-    is_bare: bool,
+    /// All counting runs use such flash. Their code path handles no other feature, so that it is short enough to be
+    /// inlined.
+    is_counting_only: bool,
     programs: u64,
     reads: u64,
     spare_reads: u64,
@@ -82,11 +86,11 @@ impl<P: Payload> Nand<P> {
     /// Creates erased flash of the given geometry.
     pub fn new(geometry: Geometry, wear: Wear, seed: Seed) -> Self {
         let count = geometry.blocks();
-        let mut random = seed.of("nand").random();
+        let mut random = seed.derive("nand").random();
         let mut blocks = filled(count as usize, Block::default());
         let mut left = wear.factory_bad_blocks.min(count);
         while left > 0 {
-            let block = &mut blocks[below(&mut random, u64::from(count)) as usize];
+            let block = &mut blocks[random_below(&mut random, u64::from(count)) as usize];
             if block.next_page != BAD {
                 block.next_page = BAD;
                 left -= 1;
@@ -94,7 +98,7 @@ impl<P: Payload> Nand<P> {
         }
         let endurance = wear.endurance_cycles.map(|cycles| {
             let half_width = (f64::from(cycles) * wear.endurance_spread) as u64;
-            let draw = |_| cycles - half_width as u32 + below(&mut random, 2 * half_width + 1) as u32;
+            let draw = |_| cycles - half_width as u32 + random_below(&mut random, 2 * half_width + 1) as u32;
             (0..count).map(draw).collect()
         });
         let holds_data = size_of::<P>() > 0;
@@ -104,10 +108,10 @@ impl<P: Payload> Nand<P> {
             endurance,
             contents: if holds_data { vec![None; count as usize] } else { Vec::new() },
             spare: None,
-            keeper: None,
+            spare_storage: None,
             faults: None,
-            backing: None,
-            is_bare: !holds_data && wear.endurance_cycles.is_none(),
+            storage: None,
+            is_counting_only: !holds_data && wear.endurance_cycles.is_none(),
             programs: 0,
             reads: 0,
             spare_reads: 0,
@@ -119,20 +123,20 @@ impl<P: Payload> Nand<P> {
     /// Enables spare areas, which store the data that the store writes for each page.
     pub fn with_spare_area(mut self) -> Self {
         self.spare = Some(SpareArea::new(self.geometry.blocks(), self.geometry.pages_per_block));
-        self.is_bare = false;
+        self.is_counting_only = false;
         self
     }
 
-    /// Sets `keeper` to store the user's data in spare areas beyond [`Spare`].
-    pub fn with_spare_keeper(mut self, keeper: Box<dyn SpareKeeper<P>>) -> Self {
-        self.keeper = Some(keeper);
+    /// Sets the storage of the user's data in spare areas beyond [`Spare`].
+    pub fn with_spare_storage(mut self, storage: Box<dyn SpareStorage<P>>) -> Self {
+        self.spare_storage = Some(storage);
         self
     }
 
     /// Enables faults.
     pub fn with_faults(mut self, faults: Faults, seed: Seed) -> Self {
         self.faults = Some(Box::new(FaultState::new(faults, self.geometry.blocks(), seed)));
-        self.is_bare = false;
+        self.is_counting_only = false;
         self
     }
 
@@ -146,13 +150,13 @@ impl<P: Payload> Nand<P> {
         self.spare.as_ref()
     }
 
-    /// Returns the page that `block` takes next; `None` for a bad block.
+    /// Returns the index of the page of `block` to be programmed next; `None` for a bad block.
     pub fn next_page(&self, block: BlockId) -> Option<u32> {
         let page = self.blocks[block.index()].next_page;
         (page != BAD).then_some(page)
     }
 
-    /// Returns the error for a refused run of `pages` at `page` of `block`.
+    /// Returns the error for a rejected run of `pages` pages at `page` of `block`.
     #[cold]
     fn refusal(&self, block: BlockId, page: u32, pages: u32) -> MediumError {
         let end = page.saturating_add(pages);
@@ -178,33 +182,33 @@ impl<P: Payload> Nand<P> {
         unreadable.map_or(Ok(()), |page| Err(MediumError::Unreadable { block: block.0, page }))
     }
 
-    /// Programs the pages of a run before the one that fails.
+    /// Programs the pages of a run before the page that fails.
     #[cold]
     fn fail_program(
         &mut self,
         block: BlockId,
         page: u32,
-        good: usize,
+        programmed: usize,
         run: &Run<'_, P>,
     ) -> Result<(), MediumError> {
-        let owners = run.owners.map(|owners| &owners[..good]);
-        // The written pages of a cut group must not look complete.
-        let group = if run.group == Group::None { Group::None } else { Group::GoesOn };
-        self.program_pages(block, page, &Run { owners, data: &run.data[..good], group, ..*run })?;
-        let failed = page + good as u32;
-        self.spoil(block, failed);
+        let owners = run.owners.map(|owners| &owners[..programmed]);
+        // The written pages of an interrupted group must not look complete.
+        let group = if run.group == Group::None { Group::None } else { Group::Continues };
+        self.program_pages(block, page, &Run { owners, data: &run.data[..programmed], group, ..*run })?;
+        let failed = page + programmed as u32;
+        self.mark_unreadable(block, failed);
         Err(MediumError::ProgramFailed { block: block.0, page: failed })
     }
 
     /// Makes the next page of `block` neither erased nor readable.
-    fn spoil(&mut self, block: BlockId, page: u32) {
+    fn mark_unreadable(&mut self, block: BlockId, page: u32) {
         debug_assert_eq!(self.blocks[block.index()].next_page, page);
-        if let Some(backing) = &mut self.backing {
-            backing.spoil(block, page, 1);
+        if let Some(backing) = &mut self.storage {
+            backing.mark_unreadable(block, page, 1);
         }
         self.blocks[block.index()].next_page += 1;
         if let Some(spare) = &mut self.spare {
-            spare.spoil(block, 1);
+            spare.mark_unreadable(block, 1);
         }
     }
 
@@ -213,18 +217,18 @@ impl<P: Payload> Nand<P> {
         if let Some(spare) = &mut self.spare {
             spare.erase(block);
         }
-        self.forget_spare(block);
+        self.discard_spare_data(block);
     }
 
-    /// Discards the keeper's data for the spare areas of `block`.
-    fn forget_spare(&mut self, block: BlockId) {
-        if let Some(keeper) = &mut self.keeper {
+    /// Discards the stored user data for the spare areas of `block`.
+    fn discard_spare_data(&mut self, block: BlockId) {
+        if let Some(keeper) = &mut self.spare_storage {
             keeper.erased(block);
         }
     }
 
     #[inline(never)]
-    fn erase_with_all(&mut self, block: BlockId) -> Result<(), MediumError> {
+    fn erase_checked(&mut self, block: BlockId) -> Result<(), MediumError> {
         let Some(state) = self.blocks.get_mut(block.index()) else {
             return Err(MediumError::OutsideGeometry { block: block.0, page: 0, end: 0 });
         };
@@ -235,13 +239,13 @@ impl<P: Payload> Nand<P> {
             state.next_page = BAD;
             self.worn_out_blocks += 1;
             let erases = state.erases;
-            if let Some(backing) = &mut self.backing {
+            if let Some(backing) = &mut self.storage {
                 backing.retire(block);
             }
-            self.forget_spare(block);
+            self.discard_spare_data(block);
             return Err(MediumError::WornOut { block: block.0, erases });
         }
-        if let Some(backing) = &mut self.backing {
+        if let Some(backing) = &mut self.storage {
             backing.erase(block, state.erases + 1)?;
         }
         *state = Block { next_page: 0, erases: state.erases + 1 };
@@ -257,20 +261,20 @@ impl<P: Payload> Nand<P> {
     }
 
     /// True when reads need no checks: zero-sized payload, no faults, no unreadable pages.
-    fn reads_freely(&self) -> bool {
+    fn can_skip_read_checks(&self) -> bool {
         size_of::<P>() == 0
             && self.faults.is_none()
             && self.spare.as_ref().is_none_or(|spare| spare.unreadable_pages() == 0)
     }
 
     #[inline(never)]
-    fn read_with_all(
+    fn read_checked(
         &mut self,
         block: BlockId,
         pages: Pages<'_>,
         out: &mut Vec<P>,
     ) -> Result<(), MediumError> {
-        if let (true, Pages::Listed(&[page])) = (self.reads_freely(), pages)
+        if let (true, Pages::Listed(&[page])) = (self.can_skip_read_checks(), pages)
             && self
                 .blocks
                 .get(block.index())
@@ -296,11 +300,11 @@ impl<P: Payload> Nand<P> {
 
     /// Programs a run, found to be in order, with all optional features of this flash.
     #[inline(never)]
-    fn program_with_all(&mut self, block: BlockId, page: u32, run: &Run<'_, P>) -> Result<(), MediumError> {
+    fn program_checked(&mut self, block: BlockId, page: u32, run: &Run<'_, P>) -> Result<(), MediumError> {
         if let Some(faults) = &mut self.faults
-            && let Some(good) = faults.program(run.data.len())
+            && let Some(programmed) = faults.program(run.data.len())
         {
-            return self.fail_program(block, page, good, run);
+            return self.fail_program(block, page, programmed, run);
         }
         self.program_pages(block, page, run)
     }
@@ -308,8 +312,8 @@ impl<P: Payload> Nand<P> {
     #[inline(always)]
     fn program_pages(&mut self, block: BlockId, page: u32, run: &Run<'_, P>) -> Result<(), MediumError> {
         let pages = run.data.len() as u32;
-        if let Some(backing) = &mut self.backing {
-            let keeper = self.keeper.as_deref();
+        if let Some(backing) = &mut self.storage {
+            let keeper = self.spare_storage.as_deref();
             let describe = |at: usize, bytes: &mut [u8]| match (keeper, run.owners) {
                 (Some(keeper), Some(owners)) => keeper.describe(owners[at], run.cause, bytes),
                 _ => Ok(None),
@@ -318,7 +322,7 @@ impl<P: Payload> Nand<P> {
         }
         if let Some(spare) = &mut self.spare {
             spare.write(block, page, run)?;
-            if let Some(keeper) = &mut self.keeper {
+            if let Some(keeper) = &mut self.spare_storage {
                 keeper.written(block, page, run);
             }
         }
@@ -336,7 +340,7 @@ impl<P: Payload> Nand<P> {
 impl<P: Payload> Medium for Nand<P> {
     type Payload = P;
 
-    const KEEPS_GROUPS: bool = true;
+    const STORES_GROUPS: bool = true;
 
     const READS_BY_PAGE: bool = size_of::<P>() > 0;
 
@@ -352,13 +356,13 @@ impl<P: Payload> Medium for Nand<P> {
     fn program(&mut self, block: BlockId, page: u32, run: Run<'_, P>) -> Result<(), MediumError> {
         let pages = run.data.len() as u32;
         let in_order = self.blocks.get(block.index()).is_some_and(|block| block.next_page == page);
-        // No room if the page number is the mark of a bad block.
+        // The block has no free page if the page number marks a bad block.
         let room = self.geometry.pages_per_block.checked_sub(page);
         if !in_order || room.is_none_or(|room| pages > room) {
             return Err(self.refusal(block, page, pages));
         }
-        if !self.is_bare {
-            return self.program_with_all(block, page, &run);
+        if !self.is_counting_only {
+            return self.program_checked(block, page, &run);
         }
         self.blocks[block.index()].next_page = page + pages;
         self.programs += u64::from(pages);
@@ -372,12 +376,12 @@ impl<P: Payload> Medium for Nand<P> {
     #[inline]
     fn erase(&mut self, block: BlockId, _cause: Cause) -> Result<(), MediumError> {
         match self.blocks.get_mut(block.index()) {
-            Some(state) if self.is_bare && state.next_page != BAD => {
+            Some(state) if self.is_counting_only && state.next_page != BAD => {
                 *state = Block { next_page: 0, erases: state.erases + 1 };
                 self.erases += 1;
                 Ok(())
             }
-            _ => self.erase_with_all(block),
+            _ => self.erase_checked(block),
         }
     }
 
@@ -391,13 +395,13 @@ impl<P: Payload> Medium for Nand<P> {
     ) -> Result<(), MediumError> {
         match (self.blocks.get(block.index()), pages) {
             (Some(state), Pages::Counted(count))
-                if self.is_bare && state.next_page != BAD && count <= state.next_page =>
+                if self.is_counting_only && state.next_page != BAD && count <= state.next_page =>
             {
                 self.reads += u64::from(count);
                 out.resize(out.len() + count as usize, P::default());
                 Ok(())
             }
-            _ => self.read_with_all(block, pages, out),
+            _ => self.read_checked(block, pages, out),
         }
     }
 
@@ -414,10 +418,10 @@ impl<P: Payload> Medium for Nand<P> {
         let state = &mut self.blocks[block.index()];
         self.worn_out_blocks += u32::from(state.next_page != BAD);
         state.next_page = BAD;
-        if let Some(backing) = &mut self.backing {
+        if let Some(backing) = &mut self.storage {
             backing.retire(block);
         }
-        self.forget_spare(block);
+        self.discard_spare_data(block);
     }
 
     fn take_disturbed(&mut self) -> Option<BlockId> {

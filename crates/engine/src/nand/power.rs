@@ -1,27 +1,27 @@
 //! Power cuts in the middle of an operation, at a chosen operation number.
 
-use super::{FillPage, Flash, PageState};
+use super::{Flash, forward_flash};
 use crate::counters::Cause;
-use crate::layer::{Group, InvalidationListener, LayerBelow, Medium, MediumError, Pages, Reports, Run};
+use crate::layer::{Group, Medium, MediumError, Pages, Run, forward_medium};
 use crate::units::BlockId;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Time and kind of a power cut.
 ///
-/// The counted operations are programs of single pages and erases. Reads change nothing, so that a cut during a read
-/// leaves the same flash as a cut before the next program or erase.
+/// The counted operations are programs of single pages and erases. Reads do not change the flash, so a cut during a
+/// read has the same effect as a cut before the next program or erase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Cut {
+pub struct PowerCut {
     /// Operations before the cut, since the power source was created.
     pub after: u64,
-    /// True if the cut interrupts the next operation: a page is left torn, or a block half erased.
+    /// True if the cut interrupts the next operation: a page is torn, or a block is partly erased.
     pub torn: bool,
 }
 
 #[derive(Debug, Default)]
 struct State {
     operations: u64,
-    cut: Option<Cut>,
+    cut: Option<PowerCut>,
     off: bool,
     /// True if a battery keeps the drive running and only reports the failure.
     battery: bool,
@@ -30,12 +30,12 @@ struct State {
 
 /// Power source of a drive, shared by the flash, which loses power, and the code that cuts and restores it.
 #[derive(Clone, Debug, Default)]
-pub struct Supply(Arc<Mutex<State>>);
+pub struct PowerSource(Arc<Mutex<State>>);
 
-impl Supply {
+impl PowerSource {
     /// Creates a power source without a cut, with or without a battery (or capacitors).
     pub fn new(battery: bool) -> Self {
-        Supply(Arc::new(Mutex::new(State { battery, ..State::default() })))
+        PowerSource(Arc::new(Mutex::new(State { battery, ..State::default() })))
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -48,7 +48,7 @@ impl Supply {
     }
 
     /// Schedules a power cut, in place of the previous one; `None` cancels it.
-    pub fn cut(&self, cut: Option<Cut>) {
+    pub fn schedule_cut(&self, cut: Option<PowerCut>) {
         self.lock().cut = cut;
     }
 
@@ -68,17 +68,18 @@ impl Supply {
         (state.off, state.failing, state.cut) = (false, false, None);
     }
 
-    /// Returns how many of `wanted` operations complete before the cut, and true if another one is interrupted.
-    fn draw(&self, wanted: u64) -> (u64, bool) {
+    /// Returns the number of operations, of `requested`, that complete before the cut, and true if the cut interrupts
+    /// one more.
+    fn take_operations(&self, requested: u64) -> (u64, bool) {
         let mut state = self.lock();
         if state.off {
             return (0, false);
         }
         let left = state.cut.map_or(u64::MAX, |cut| cut.after.saturating_sub(state.operations));
-        if left >= wanted || state.battery {
-            state.operations += wanted;
-            state.failing |= left < wanted;
-            return (wanted, false);
+        if left >= requested || state.battery {
+            state.operations += requested;
+            state.failing |= left < requested;
+            return (requested, false);
         }
         state.off = true;
         state.operations += left;
@@ -87,52 +88,44 @@ impl Supply {
 }
 
 /// Flash on a power source that may be cut; after the cut, every operation fails with [`MediumError::PowerLost`].
-pub struct Fragile<F> {
+pub struct PowerCutFlash<F> {
     flash: F,
-    supply: Supply,
+    power: PowerSource,
 }
 
-impl<F: Flash> Fragile<F> {
-    /// Connects `flash` to `supply`.
-    pub fn new(flash: F, supply: Supply) -> Self {
-        Fragile { flash, supply }
+impl<F: Flash> PowerCutFlash<F> {
+    /// Connects `flash` to `power`.
+    pub fn new(flash: F, power: PowerSource) -> Self {
+        PowerCutFlash { flash, power }
     }
 
     /// Returns the flash, for tests.
     #[cfg(test)]
-    pub(crate) fn within(&mut self) -> &mut F {
+    pub(crate) fn inner_mut(&mut self) -> &mut F {
         &mut self.flash
     }
 
     fn check_power(&self) -> Result<(), MediumError> {
-        if self.supply.is_off() { Err(MediumError::PowerLost) } else { Ok(()) }
+        if self.power.is_off() { Err(MediumError::PowerLost) } else { Ok(()) }
     }
 }
 
-impl<F: Flash> Medium for Fragile<F> {
+impl<F: Flash> Medium for PowerCutFlash<F> {
     type Payload = F::Payload;
 
-    const KEEPS_GROUPS: bool = F::KEEPS_GROUPS;
+    const STORES_GROUPS: bool = F::STORES_GROUPS;
     const READS_BY_PAGE: bool = F::READS_BY_PAGE;
 
-    fn blocks(&self) -> u32 {
-        self.flash.blocks()
-    }
-
-    fn pages_per_block(&self) -> u32 {
-        self.flash.pages_per_block()
-    }
-
     fn program(&mut self, block: BlockId, page: u32, run: Run<'_, F::Payload>) -> Result<(), MediumError> {
-        let wanted = run.data.len();
-        let (done, torn) = self.supply.draw(wanted as u64);
+        let requested = run.data.len();
+        let (done, torn) = self.power.take_operations(requested as u64);
         let done = done as usize;
-        if done == wanted && !self.supply.is_off() {
+        if done == requested && !self.power.is_off() {
             return self.flash.program(block, page, run);
         }
         if done > 0 {
-            // The written pages of a cut group must not look complete.
-            let group = if run.group == Group::None { Group::None } else { Group::GoesOn };
+            // The written pages of an interrupted group must not look complete.
+            let group = if run.group == Group::None { Group::None } else { Group::Continues };
             let owners = run.owners.map(|owners| &owners[..done]);
             self.flash.program(block, page, Run { owners, data: &run.data[..done], group, ..run })?;
         }
@@ -143,7 +136,7 @@ impl<F: Flash> Medium for Fragile<F> {
     }
 
     fn erase(&mut self, block: BlockId, cause: Cause) -> Result<(), MediumError> {
-        match self.supply.draw(1) {
+        match self.power.take_operations(1) {
             (1, _) => return self.flash.erase(block, cause),
             (_, true) => self.flash.tear_erase(block),
             _ => {}
@@ -162,101 +155,22 @@ impl<F: Flash> Medium for Fragile<F> {
         self.flash.read(block, pages, cause, out)
     }
 
-    fn count_reads(&mut self, pages: u64) {
-        self.flash.count_reads(pages);
-    }
-
-    fn prefetch_block(&self, block: BlockId) {
-        self.flash.prefetch_block(block);
-    }
-
     fn flush(&mut self) -> Result<(), MediumError> {
         self.check_power()?;
         self.flash.flush()
     }
 
-    fn retire(&mut self, block: BlockId) {
-        self.flash.retire(block);
-    }
-
-    fn take_disturbed(&mut self) -> Option<BlockId> {
-        self.flash.take_disturbed()
-    }
-
-    fn read_wear(&mut self, block: BlockId) {
-        self.flash.read_wear(block);
-    }
-
-    fn is_bad(&self, block: BlockId) -> bool {
-        self.flash.is_bad(block)
-    }
-
-    fn erases(&self, block: BlockId) -> u32 {
-        self.flash.erases(block)
-    }
-
-    #[inline(always)]
-    fn invalidation_listener(&mut self) -> Option<&mut dyn InvalidationListener> {
-        self.flash.invalidation_listener()
-    }
-
-    #[inline(always)]
-    fn layer_below(&self) -> Option<&dyn LayerBelow> {
-        self.flash.layer_below()
-    }
-
-    #[inline(always)]
-    fn layer_below_mut(&mut self) -> Option<&mut dyn LayerBelow> {
-        self.flash.layer_below_mut()
-    }
-
-    fn describe(&self, reports: &mut Reports) {
-        self.flash.describe(reports);
-    }
-
-    fn check(&self) -> Result<(), String> {
-        self.flash.check()
+    forward_medium! {
+        flash:
+        blocks, pages_per_block, count_reads, prefetch_block, retire, take_disturbed, read_wear,
+        is_bad, erases, invalidation_listener, layer_below, layer_below_mut, describe, check,
     }
 }
 
-impl<F: Flash> Flash for Fragile<F> {
-    fn spare(&self, block: BlockId, page: u32) -> PageState {
-        self.flash.spare(block, page)
-    }
-
-    fn read_spare(&mut self, block: BlockId, page: u32, cause: Cause) -> PageState {
-        self.flash.read_spare(block, page, cause)
-    }
-
-    fn prefetch_spares(&self, block: BlockId) {
-        self.flash.prefetch_spares(block);
-    }
-
-    fn note(&self, block: BlockId) -> u64 {
-        self.flash.note(block)
-    }
-
-    fn keeps_bytes(&self) -> bool {
-        self.flash.keeps_bytes()
-    }
-
-    fn hold(&mut self, block: BlockId, page: u32, fill: &mut FillPage<'_>) -> Result<(), MediumError> {
-        self.flash.hold(block, page, fill)
-    }
-
-    fn tear_program(&mut self, block: BlockId, page: u32) {
-        self.flash.tear_program(block, page);
-    }
-
-    fn tear_erase(&mut self, block: BlockId) {
-        self.flash.tear_erase(block);
-    }
-
-    fn recovery_step_ended(&mut self) {
-        self.flash.recovery_step_ended();
-    }
-
-    fn next_page(&self, block: BlockId) -> Option<u32> {
-        self.flash.next_page(block)
+impl<F: Flash> Flash for PowerCutFlash<F> {
+    forward_flash! {
+        flash:
+        spare, read_spare, prefetch_spares, note, needs_page_bytes, store_page_bytes, tear_program,
+        tear_erase, recovery_step_ended, next_page,
     }
 }

@@ -3,19 +3,19 @@
 use super::{Geometry, GeometryError};
 use crate::config::Entry;
 
-mod fronts;
+mod front_ends;
 mod table;
 #[cfg(test)]
 mod tests;
 mod x25_e;
 
-pub use fronts::{FRONTS, Front};
+pub use front_ends::{DriveFrontEnd, FRONT_ENDS};
 pub use table::PRESETS;
 
 /// A device with documented values; the user chooses its capacity.
 ///
-/// `notes` gives the source of each value. A note that starts with "derived:" was computed from a source, and one with
-/// "assumed:" has no source for this device.
+/// `notes` gives the source of each value. A note that starts with "derived:" gives a value computed from a source; a
+/// note with "assumed:" gives a value without a source for this device.
 #[derive(Clone, Copy, Debug)]
 pub struct Preset {
     /// Name, help and main source.
@@ -48,7 +48,7 @@ pub struct Preset {
     pub channel_mb_per_s: f64,
     /// Default over-provisioning (T - U) / U, with T physical and U logical pages.
     pub over_provisioning: f64,
-    /// Fraction of free flash below which cleaning starts; `None` if the source gives none.
+    /// Fraction of free flash below which cleaning starts; `None` if the source gives no value.
     pub gc_watermark: Option<f64>,
     /// Field name and source of its value, for every field from `cell` to `gc_watermark`.
     pub notes: &'static [(&'static str, &'static str)],
@@ -61,8 +61,8 @@ impl Preset {
     }
 
     /// Returns link and controller of the modelled drive; `None` for presets that only serve for counting.
-    pub fn front(&self) -> Option<&'static Front> {
-        FRONTS.iter().find(|front| front.preset == self.entry.name)
+    pub fn front_end(&self) -> Option<&'static DriveFrontEnd> {
+        FRONT_ENDS.iter().find(|front| front.preset == self.entry.name)
     }
 
     /// Returns the source of a field's value.

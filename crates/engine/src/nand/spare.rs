@@ -10,15 +10,16 @@ use crate::units::{BlockId, Lpn, StreamId};
 pub struct Spare {
     /// Logical page stored in the page.
     pub owner: Lpn,
-    /// Sequence number among all pages that the store ever appended: of two copies, the higher is the newer.
+    /// Sequence number among all pages that the store has ever appended: of two copies of a page, the copy with the
+    /// higher number is newer.
     pub sequence: u64,
     /// Stream to which the page was appended.
     pub stream: StreamId,
     /// Cause of the write.
     pub cause: Cause,
-    /// True if the page's atomic group continues with the host's next page: if that page is missing, this one does
-    /// not count.
-    pub group_goes_on: bool,
+    /// True if the page's atomic group continues with the host's next page: if that page is missing, this page is
+    /// ignored.
+    pub group_continues: bool,
 }
 
 /// Result of reading a page's spare area.
@@ -32,74 +33,75 @@ pub enum PageState {
     Written(Spare),
 }
 
-/// Spare area bytes that an FTL can use for a page that it wrote for itself.
-pub const OWN_NOTE_BYTES: usize = 72;
+/// Number of spare area bytes that an FTL can use for a metadata page.
+pub const METADATA_NOTE_BYTES: usize = 72;
 
-/// Additional content of the spare area of a page that the FTL wrote for itself: the kind of the page, and data that
-/// do not fit into the page.
+/// Additional content of the spare area of an FTL's metadata page: the kind of the page, and data that does not fit
+/// into the page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct OwnNote {
+pub struct MetadataNote {
     /// Kind of the page, a number defined by the format.
     pub class: u8,
     /// Additional data.
-    pub bytes: [u8; OWN_NOTE_BYTES],
+    pub bytes: [u8; METADATA_NOTE_BYTES],
 }
 
-impl OwnNote {
+impl MetadataNote {
     /// Creates a note of this kind without additional data.
     pub fn new(class: u8) -> Self {
-        OwnNote { class, bytes: [0; OWN_NOTE_BYTES] }
+        MetadataNote { class, bytes: [0; METADATA_NOTE_BYTES] }
     }
 }
 
 /// Storage for data that the flash user writes into spare areas beyond [`Spare`]: the engine does not interpret these
 /// bytes.
-pub trait SpareKeeper<P>: Send {
-    /// Returns the note for a page that is about to be programmed, and fills the bytes of a page that the user wrote
-    /// for itself. Called if the flash is stored outside the simulation.
-    fn describe(&self, owner: Lpn, cause: Cause, bytes: &mut [u8]) -> Result<Option<OwnNote>, String>;
+pub trait SpareStorage<P>: Send {
+    /// Returns the note for a page that is about to be programmed, and fills the bytes of a metadata page of the user.
+    /// Called if the flash is stored outside the simulation.
+    fn describe(&self, owner: Lpn, cause: Cause, bytes: &mut [u8]) -> Result<Option<MetadataNote>, String>;
 
     /// Records a run programmed into `block` from `page`.
     fn written(&mut self, block: BlockId, page: u32, run: &Run<'_, P>);
 
-    /// Discards the block's data, which can no longer be read: it was erased, wholly or half, or retired.
+    /// Discards the block's data, which can no longer be read because the block was completely or partly erased, or
+    /// retired.
     fn erased(&mut self, block: BlockId);
 }
 
-/// Tag bit: the page's group continues.
-const GOES_ON: u8 = 1 << 3;
+/// Tag bit: the atomic group of this page continues with the next page.
+const GROUP_CONTINUES: u8 = 1 << 3;
 /// Tag bit: the page cannot be read.
 const UNREADABLE: u8 = 1 << 4;
 /// Tag bits of the cause.
-const CAUSE: u8 = GOES_ON - 1;
+const CAUSE_MASK: u8 = GROUP_CONTINUES - 1;
 
 /// Marks a block without any sequence number.
 const UNSET: u64 = u64::MAX;
 
 /// Data common to the pages of a block.
 #[derive(Clone, Copy, Debug)]
-struct Shared {
+struct BlockSpare {
     /// Sequence number of the block's first readable page, or [`UNSET`].
     first: u64,
     note: u64,
     written: u32,
-    /// Index in [`SpareArea::slow`] plus 1; 0 without an entry.
-    slow: u32,
+    /// Index in [`SpareArea::wide`] plus 1; 0 without an entry.
+    wide: u32,
     stream: StreamId,
 }
 
-impl Default for Shared {
+impl Default for BlockSpare {
     fn default() -> Self {
-        Shared { first: UNSET, note: 0, written: 0, slow: 0, stream: StreamId::default() }
+        BlockSpare { first: UNSET, note: 0, written: 0, wide: 0, stream: StreamId::default() }
     }
 }
 
 /// Marks an offset too large for 16 bits.
-const FAR: u16 = u16::MAX;
+const OFFSET_OVERFLOW: u16 = u16::MAX;
 
-/// Sequence numbers of a block that was filled while many pages were written elsewhere.
+/// Sequence numbers of a block that was filled while many pages were written to other blocks.
 #[derive(Debug, Default)]
-struct Slow {
+struct WideSequences {
     /// First page with a large offset; all later pages are also stored here.
     from: u32,
     sequences: Vec<u64>,
@@ -110,13 +112,13 @@ struct Slow {
 pub struct SpareArea {
     pages_per_block: usize,
     owners: Vec<u32>,
-    /// Sequence number of each page minus that of its block's first page; at most [`FAR`].
+    /// Sequence number of each page minus that of its block's first page; at most [`OFFSET_OVERFLOW`].
     offsets: Vec<u16>,
     tags: Vec<u8>,
-    blocks: Vec<Shared>,
-    slow: Vec<Slow>,
-    /// Unused entries of `slow`.
-    unused: Vec<u32>,
+    blocks: Vec<BlockSpare>,
+    wide: Vec<WideSequences>,
+    /// Unused entries of `wide`.
+    unused_wide: Vec<u32>,
     unreadable_pages: u64,
 }
 
@@ -128,9 +130,9 @@ impl SpareArea {
             owners: filled(pages, 0),
             offsets: filled(pages, 0),
             tags: filled(pages, 0),
-            blocks: filled(blocks as usize, Shared::default()),
-            slow: Vec::new(),
-            unused: Vec::new(),
+            blocks: filled(blocks as usize, BlockSpare::default()),
+            wide: Vec::new(),
+            unused_wide: Vec::new(),
             unreadable_pages: 0,
         }
     }
@@ -142,35 +144,35 @@ impl SpareArea {
         page: u32,
         run: &Run<'_, P>,
     ) -> Result<(), MediumError> {
-        let every = |owners: &&[Lpn]| owners.len() == run.data.len();
-        let owners = run.owners.filter(every).ok_or(MediumError::OwnersMissing { block: block.0 })?;
-        let shared = &mut self.blocks[block.index()];
-        debug_assert_eq!(shared.written, page);
-        if shared.first == UNSET {
-            shared.first = run.sequence;
+        let has_all = |owners: &&[Lpn]| owners.len() == run.data.len();
+        let owners = run.owners.filter(has_all).ok_or(MediumError::OwnersMissing { block: block.0 })?;
+        let block_spare = &mut self.blocks[block.index()];
+        debug_assert_eq!(block_spare.written, page);
+        if block_spare.first == UNSET {
+            block_spare.first = run.sequence;
         }
-        (shared.stream, shared.note) = (run.stream, run.note);
-        shared.written += owners.len() as u32;
-        let offset = run.sequence - shared.first;
-        if offset + owners.len() as u64 > u64::from(FAR) {
-            self.keep_far(block, page, offset, owners.len() as u32);
+        (block_spare.stream, block_spare.note) = (run.stream, run.note);
+        block_spare.written += owners.len() as u32;
+        let offset = run.sequence - block_spare.first;
+        if offset + owners.len() as u64 > u64::from(OFFSET_OVERFLOW) {
+            self.store_wide_sequences(block, page, offset, owners.len() as u32);
         }
-        let near = |offset: u64| offset.min(u64::from(FAR)) as u16;
+        let narrow_offset = |offset: u64| offset.min(u64::from(OFFSET_OVERFLOW)) as u16;
         let from = block.index() * self.pages_per_block + page as usize;
         if let ([owner], Group::None) = (owners, run.group) {
             (self.owners[from], self.offsets[from], self.tags[from]) =
-                (owner.0, near(offset), run.cause as u8);
+                (owner.0, narrow_offset(offset), run.cause as u8);
             return Ok(());
         }
         for (at, owner) in owners.iter().enumerate() {
             self.owners[from + at] = owner.0;
-            self.offsets[from + at] = near(offset + at as u64);
-            let goes_on = match run.group {
+            self.offsets[from + at] = narrow_offset(offset + at as u64);
+            let continues = match run.group {
                 Group::None => false,
-                Group::GoesOn => true,
+                Group::Continues => true,
                 Group::Ends => at + 1 != owners.len(),
             };
-            self.tags[from + at] = run.cause as u8 | if goes_on { GOES_ON } else { 0 };
+            self.tags[from + at] = run.cause as u8 | if continues { GROUP_CONTINUES } else { 0 };
         }
         Ok(())
     }
@@ -178,44 +180,44 @@ impl SpareArea {
     /// Stores the sequence numbers of those of `pages` pages from `page` whose offset is too large; `offset` is that
     /// of the first page.
     #[cold]
-    fn keep_far(&mut self, block: BlockId, page: u32, offset: u64, pages: u32) {
-        let shared = &mut self.blocks[block.index()];
-        let near = u64::from(FAR).saturating_sub(offset) as u32;
-        for at in near.min(pages)..pages {
-            if shared.slow == 0 {
-                let unused = self.unused.pop().unwrap_or_else(|| {
-                    self.slow.push(Slow::default());
-                    self.slow.len() as u32 - 1
+    fn store_wide_sequences(&mut self, block: BlockId, page: u32, offset: u64, pages: u32) {
+        let block_spare = &mut self.blocks[block.index()];
+        let fitting = u64::from(OFFSET_OVERFLOW).saturating_sub(offset) as u32;
+        for at in fitting.min(pages)..pages {
+            if block_spare.wide == 0 {
+                let entry = self.unused_wide.pop().unwrap_or_else(|| {
+                    self.wide.push(WideSequences::default());
+                    self.wide.len() as u32 - 1
                 });
-                self.slow[unused as usize].from = page + at;
-                shared.slow = unused + 1;
+                self.wide[entry as usize].from = page + at;
+                block_spare.wide = entry + 1;
             }
-            let Slow { from, sequences } = &mut self.slow[shared.slow as usize - 1];
-            // Unreadable pages in between have no number.
+            let WideSequences { from, sequences } = &mut self.wide[block_spare.wide as usize - 1];
+            // Unreadable pages in between have no sequence number.
             sequences.resize((page + at - *from) as usize, UNSET);
-            sequences.push(shared.first + offset + u64::from(at));
+            sequences.push(block_spare.first + offset + u64::from(at));
         }
     }
 
     /// Returns the sequence number of a page with this offset. It never panics, so that the compiler can omit unused
     /// calls.
     #[inline(always)]
-    fn sequence(&self, shared: &Shared, page: u32, offset: u16) -> u64 {
-        if offset != FAR {
-            return shared.first + u64::from(offset);
+    fn sequence(&self, block_spare: &BlockSpare, page: u32, offset: u16) -> u64 {
+        if offset != OFFSET_OVERFLOW {
+            return block_spare.first + u64::from(offset);
         }
-        let slow = self.slow.get((shared.slow as usize).wrapping_sub(1));
-        let kept = slow.and_then(|slow| slow.sequences.get(page.wrapping_sub(slow.from) as usize));
-        kept.copied().unwrap_or(UNSET)
+        let wide = self.wide.get((block_spare.wide as usize).wrapping_sub(1));
+        let sequence = wide.and_then(|slow| slow.sequences.get(page.wrapping_sub(slow.from) as usize));
+        sequence.copied().unwrap_or(UNSET)
     }
 
     /// Restores the next page of `block`; fails if that is impossible.
     pub(super) fn restore(&mut self, block: BlockId, spare: &Spare) -> Result<(), &'static str> {
-        let Shared { first, written, .. } = self.blocks[block.index()];
+        let BlockSpare { first, written, .. } = self.blocks[block.index()];
         if first != UNSET && spare.sequence < first {
             return Err("its sequence number is lower than that of a page before it");
         }
-        let group = if spare.group_goes_on { Group::GoesOn } else { Group::None };
+        let group = if spare.group_continues { Group::Continues } else { Group::None };
         let (owners, data) = ([spare.owner], [()]);
         let Spare { sequence, cause, stream, .. } = *spare;
         let run = Run { owners: Some(&owners), data: &data, sequence, cause, stream, group, note: 0 };
@@ -232,18 +234,18 @@ impl SpareArea {
             self.unreadable_pages -= u64::from(self.unreadable(block));
         }
         let erased = std::mem::take(&mut self.blocks[block.index()]);
-        if erased.slow > 0 {
-            self.slow[erased.slow as usize - 1].sequences.clear();
-            self.unused.push(erased.slow - 1);
+        if erased.wide > 0 {
+            self.wide[erased.wide as usize - 1].sequences.clear();
+            self.unused_wide.push(erased.wide - 1);
         }
     }
 
     /// Makes the next `pages` pages of `block` neither readable nor programmable.
-    pub(super) fn spoil(&mut self, block: BlockId, pages: u32) {
-        let shared = &mut self.blocks[block.index()];
-        let from = block.index() * self.pages_per_block + shared.written as usize;
+    pub(super) fn mark_unreadable(&mut self, block: BlockId, pages: u32) {
+        let block_spare = &mut self.blocks[block.index()];
+        let from = block.index() * self.pages_per_block + block_spare.written as usize;
         self.tags[from..from + pages as usize].fill(UNREADABLE);
-        shared.written += pages;
+        block_spare.written += pages;
         self.unreadable_pages += u64::from(pages);
     }
 
@@ -286,8 +288,8 @@ impl SpareArea {
     /// stored elsewhere.
     #[inline(always)]
     pub fn page(&self, block: BlockId, page: u32) -> PageState {
-        let shared = &self.blocks[block.index()];
-        if page >= shared.written {
+        let block_spare = &self.blocks[block.index()];
+        if page >= block_spare.written {
             return PageState::Erased;
         }
         let at = block.index() * self.pages_per_block + page as usize;
@@ -297,10 +299,10 @@ impl SpareArea {
         }
         PageState::Written(Spare {
             owner: Lpn(self.owners[at]),
-            sequence: self.sequence(shared, page, self.offsets[at]),
-            stream: shared.stream,
-            cause: Cause::ALL[usize::from(tag & CAUSE)],
-            group_goes_on: tag & GOES_ON != 0,
+            sequence: self.sequence(block_spare, page, self.offsets[at]),
+            stream: block_spare.stream,
+            cause: Cause::ALL[usize::from(tag & CAUSE_MASK)],
+            group_continues: tag & GROUP_CONTINUES != 0,
         })
     }
 
@@ -321,8 +323,8 @@ impl SpareArea {
     }
 
     pub(super) fn memory_bytes(&self) -> usize {
-        let slow: usize =
-            self.slow.iter().map(|slow| size_of::<Slow>() + 8 * slow.sequences.capacity()).sum();
-        7 * self.owners.len() + size_of::<Shared>() * self.blocks.len() + slow
+        let wide: usize =
+            self.wide.iter().map(|slow| size_of::<WideSequences>() + 8 * slow.sequences.capacity()).sum();
+        7 * self.owners.len() + size_of::<BlockSpare>() * self.blocks.len() + wide
     }
 }

@@ -1,5 +1,4 @@
-//! Host writes placed by the age of the version that they overwrite, and cleaned pages by their own age, as in
-//! SepBIT.
+//! Placement of host writes by the age of the overwritten version, and of cleaned pages by their age, as in SepBIT.
 
 use super::clock::LastWrites;
 use super::{PageContext, Placement, PlacementContext, PlacementKind};
@@ -41,9 +40,9 @@ impl PlacementKind for Config {
         }
         let rising = self.age_bounds.windows(2).all(|pair| pair[0] < pair[1]);
         let positive = self.age_bounds.iter().all(|bound| bound.is_finite() && *bound > 0.0);
-        if !rising || !positive || self.age_bounds.len() > MOST_BOUNDS {
+        if !rising || !positive || self.age_bounds.len() > MAX_AGE_BOUNDS {
             let problem = format!(
-                "are {:?}; at most {MOST_BOUNDS} rising finite numbers above 0 are allowed",
+                "are {:?}; at most {MAX_AGE_BOUNDS} rising finite numbers above 0 are allowed",
                 self.age_bounds
             );
             return Err(ConfigError::new("age_bounds", problem));
@@ -64,13 +63,13 @@ const LONG_LIVED: StreamId = StreamId(1);
 const FROM_SHORT_LIVED: StreamId = StreamId(2);
 /// Stream of cleaned pages below the first age bound; the streams of higher ages follow.
 const YOUNGEST: u8 = 3;
-const MOST_BOUNDS: usize = u8::MAX as usize - YOUNGEST as usize - 1;
+const MAX_AGE_BOUNDS: usize = u8::MAX as usize - YOUNGEST as usize - 1;
 
 /// SepBIT's classes; class `c` is stream `c - 1`.
 ///
-/// Ages and lifespans are in host pages written; the lifespan of a version predicts that of the next one. Let `v` be
-/// the age of the version that a host write overwrites, and `ell` the mean lifespan (from opening to reclaiming) of
-/// the last 16 reclaimed blocks of class 1:
+/// Ages and lifespans are in host pages written; the lifespan of a version predicts the lifespan of the next version.
+/// Let `v` be the age of the version that a host write overwrites, and `ell` the mean lifespan (from opening to
+/// reclaiming) of the last 16 reclaimed blocks of class 1:
 ///
 /// - class 1: host writes with `v < ell`; class 2: all other host writes, including first writes;
 /// - class 3: pages cleaned out of class 1; classes 4, 5 and 6: other cleaned pages, with an age since their last
@@ -80,15 +79,17 @@ const MOST_BOUNDS: usize = u8::MAX as usize - YOUNGEST as usize - 1;
 /// prototype.
 ///
 /// Differences: the paper reads the last write time of cleaned pages from flash and keeps in memory only a queue of
-/// recently written addresses; here a table holds 4 bytes per page. The time unit is 1/65,536 of the logical pages,
-/// so that 32 bits last 65,535 drive writes; a page that stays longer appears younger by that much. A trimmed page
-/// counts as new when it is rewritten. Pages that spill into a block of another class, because no block is erased,
-/// count as that class. The victim policy selects the blocks to reclaim; the paper uses greedy and cost-benefit.
+/// recently written addresses; here a table holds 4 bytes per page. The time unit is 1/65,536 of the logical pages, so
+/// that 32 bits are sufficient for 65,535 drive writes; a page that stays longer appears younger by this amount. A
+/// trimmed page counts as new when it is rewritten. Pages that spill into a block of another class, because no block is
+/// erased, count as pages of that class. The victim policy selects the blocks to reclaim; the paper uses greedy and
+/// cost-benefit.
 pub struct AgeClasses {
     averaged_blocks: u32,
     age_bounds: Vec<f64>,
     last_writes: LastWrites,
-    /// Sum of the lifespans of class 1 blocks reclaimed since the last update of the threshold, and their number.
+    /// Sum of the lifespans of the class 1 blocks reclaimed since the last update of the threshold, and number of these
+    /// blocks.
     lifespans: u64,
     reclaimed: u32,
     /// `ell`, in host pages; `None` means infinity.
@@ -97,7 +98,7 @@ pub struct AgeClasses {
 
 impl AgeClasses {
     fn place_host(&mut self, page: Lpn, now: u64) -> StreamId {
-        match (self.last_writes.written(page, now), self.threshold) {
+        match (self.last_writes.record_write(page, now), self.threshold) {
             (None, _) => LONG_LIVED,
             (Some(age), Some(threshold)) if age as f64 >= threshold => LONG_LIVED,
             _ => SHORT_LIVED,
@@ -140,12 +141,12 @@ impl Placement for AgeClasses {
         }
     }
 
-    fn wants_block_history(&self) -> bool {
+    fn needs_block_history(&self) -> bool {
         true
     }
 
     fn trimmed(&mut self, page: Lpn) {
-        self.last_writes.forget(page);
+        self.last_writes.clear(page);
     }
 
     fn memory_bytes(&self) -> usize {

@@ -51,19 +51,19 @@ impl PlacementKind for Config {
     type Placement = Bloom;
 
     fn build(&self, context: PlacementContext<'_>) -> Result<Bloom, ConfigError> {
-        let allowed = |allowed: bool, key: &str, problem: String| {
+        let require = |allowed: bool, key: &str, problem: String| {
             if allowed { Ok(()) } else { Err(ConfigError::new(key, problem)) }
         };
         let Config { filters, hashes, bits_per_page, threshold, .. } = *self;
-        allowed((1..=64).contains(&filters), "filters", format!("is {filters}; 1 to 64 are allowed"))?;
-        allowed((1..=8).contains(&hashes), "hashes", format!("is {hashes}; 1 to 8 are allowed"))?;
-        allowed(
+        require((1..=64).contains(&filters), "filters", format!("is {filters}; 1 to 64 are allowed"))?;
+        require((1..=8).contains(&hashes), "hashes", format!("is {hashes}; 1 to 8 are allowed"))?;
+        require(
             bits_per_page > 0.0 && bits_per_page <= 1024.0,
             "bits_per_page",
             format!("is {bits_per_page}; it must be above 0 and at most 1024"),
         )?;
         let weight = f64::from(filters) + 1.0;
-        allowed(
+        require(
             threshold > 0.0 && threshold <= weight,
             "threshold",
             format!("is {threshold}; it must be above 0 and at most filters + 1 = {weight}"),
@@ -72,7 +72,7 @@ impl PlacementKind for Config {
         let bits = ((bits_per_page * f64::from(logical_pages)).ceil() as u64).next_multiple_of(64);
         Ok(Bloom {
             streams: ClassStreams::new(2, self.separate_cleaning, "separate_cleaning")?,
-            seed: context.size.seed.of("bloom").0,
+            seed: context.size.seed.derive("bloom").0,
             hashes: usize::from(hashes),
             bits,
             filters: vec![vec![0; (bits / 64) as usize]; usize::from(filters)],
@@ -84,12 +84,12 @@ impl PlacementKind for Config {
     }
 }
 
-/// Each host write enters its page into the next filter, in turn, that does not hold the page yet. A page in many and
-/// recently cleared filters is hot.
+/// Each host write inserts its page into the next filter, round robin, that does not hold the page yet. A page is hot
+/// if many and recently cleared filters hold it.
 ///
 /// At the end of each decay period, the filter cleared longest ago is cleared, which gradually forgets old writes. A
-/// filter cleared `i` periods before the newest weighs `2 (V - i) / V`: with four filters 2, 1.5, 1 and 0.5. The page
-/// is hot if the filters that hold it, including this write, weigh `threshold` or more.
+/// filter cleared `i` periods before the newest weighs `2 (V - i) / V`: with four filters, the weights are 2, 1.5, 1
+/// and 0.5. The page is hot if the filters that hold it, including this write, weigh `threshold` or more.
 ///
 /// Park and Du use four filters of 2048 bits for the hottest part of a trace; here the filters grow with the drive. A
 /// Bloom filter cannot remove a single page, so a trimmed page stays hot until its entries are cleared.
@@ -107,8 +107,8 @@ pub struct Bloom {
     threshold: f64,
 }
 
-/// The finaliser of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014): every bit of the result depends on every
-/// bit given.
+/// The finaliser of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014): every bit of the result depends on every bit of
+/// `value`.
 fn mix(value: u64) -> u64 {
     let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -126,17 +126,17 @@ impl Bloom {
     }
 
     /// Returns a bit set of the filters that hold the page.
-    fn holders(&self, page: Lpn) -> u64 {
+    fn filters_holding(&self, page: Lpn) -> u64 {
         let is_set = |filter: &[u64], bit: u64| filter[(bit / 64) as usize] >> (bit % 64) & 1 == 1;
         let holds = |filter: &[u64]| self.bits_of(page).all(|bit| is_set(filter, bit));
         self.filters.iter().enumerate().fold(0, |set, (at, filter)| set | u64::from(holds(filter)) << at)
     }
 
-    /// Enters the page into the next filter that does not hold it; returns `holders` with that filter.
-    fn enter(&mut self, page: Lpn, holders: u64) -> u64 {
+    /// Inserts the page into the next filter that does not hold it; returns `holders` with this filter added.
+    fn insert(&mut self, page: Lpn, holders: u64) -> u64 {
         let count = self.filters.len();
-        let mut turn = (0..count).map(|at| (self.next + at) % count);
-        let Some(at) = turn.find(|at| holders >> at & 1 == 0) else { return holders };
+        let mut order = (0..count).map(|at| (self.next + at) % count);
+        let Some(at) = order.find(|at| holders >> at & 1 == 0) else { return holders };
         for bit in self.bits_of(page) {
             self.filters[at][(bit / 64) as usize] |= 1 << (bit % 64);
         }
@@ -161,14 +161,14 @@ impl Placement for Bloom {
     }
 
     fn place(&mut self, context: &PageContext) -> StreamId {
-        let host = context.cause == Cause::Host;
-        if host && self.decay.tick() {
+        let is_host = context.cause == Cause::Host;
+        if is_host && self.decay.tick() {
             self.newest = (self.newest + 1) % self.filters.len();
             self.filters[self.newest].fill(0);
         }
-        let mut holders = self.holders(context.page);
-        if host {
-            holders = self.enter(context.page, holders);
+        let mut holders = self.filters_holding(context.page);
+        if is_host {
+            holders = self.insert(context.page, holders);
         }
         let cold = self.weight(holders) < self.threshold;
         self.streams.stream(u8::from(cold), context.cause)

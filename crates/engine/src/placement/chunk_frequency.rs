@@ -1,6 +1,6 @@
-//! Chunks of the address space by recent write frequency; sequential writes stay together.
+//! Placement by the recent write frequency of chunks of the address space; sequential writes stay together.
 
-use super::classes::{cleaned_apart, not_zero};
+use super::classes::{require_nonzero, separate_cleaning_stream};
 use super::runs::Runs;
 use super::{PageContext, Placement, PlacementContext, PlacementKind};
 use crate::config::{ConfigError, Entry};
@@ -39,16 +39,16 @@ impl PlacementKind for Config {
     type Placement = ChunkFrequency;
 
     fn build(&self, context: PlacementContext<'_>) -> Result<ChunkFrequency, ConfigError> {
-        not_zero(self.chunk_pages.into(), "chunk_pages")?;
-        not_zero(self.half_life_pages, "half_life_pages")?;
+        require_nonzero(self.chunk_pages.into(), "chunk_pages")?;
+        require_nonzero(self.half_life_pages, "half_life_pages")?;
         let chunks = context.size.logical_pages.div_ceil(self.chunk_pages) as usize;
         Ok(ChunkFrequency {
-            cleaned: cleaned_apart(self.classes, "classes")?,
+            cleaned_stream: separate_cleaning_stream(self.classes, "classes")?,
             chunk_pages: self.chunk_pages,
             half_life_pages: self.half_life_pages,
             runs: Runs::default(),
             previous: StreamId(0),
-            chunks: vec![Chunk { writes: 0, last: 0 }; chunks],
+            chunks: vec![Chunk { writes: 0, last_period: 0 }; chunks],
         })
     }
 }
@@ -59,18 +59,18 @@ struct Chunk {
     /// Number of writes, with decay.
     writes: u32,
     /// Half-life period of the last write.
-    last: u32,
+    last_period: u32,
 }
 
 /// AutoStream's SFR. A chunk counts the runs of pages that touch it; the count is halved for each half-life since the
 /// last run. A page goes to stream `ln(count)` of its chunk, but a page that continues a sequential run goes to the
-/// stream of the page before it. The stream above those takes cleaned pages.
+/// stream of the previous page. The stream above these takes cleaned pages.
 ///
 /// Chunks of 2 MiB, a half-life of 64 MiB of 4 KiB pages and the natural logarithm are those of the simulator of Wang
-/// et al. (FAST 2022); they suit volumes of many gigabytes. The count of a chunk rises once per run and chunk, as it
-/// would per request. A trim does not affect its chunk.
+/// et al. (FAST 2022); they suit volumes of many gigabytes. A run increments the count of each chunk that it touches
+/// once, as a request would. A trim does not affect its chunk.
 pub struct ChunkFrequency {
-    cleaned: StreamId,
+    cleaned_stream: StreamId,
     chunk_pages: u32,
     half_life_pages: u64,
     runs: Runs,
@@ -86,31 +86,31 @@ pub(super) fn log_class(count: u32, classes: u8) -> u8 {
 impl ChunkFrequency {
     fn touch(&mut self, chunk: usize, now: u64) -> u32 {
         let time = (now / self.half_life_pages) as u32;
-        let known = &mut self.chunks[chunk];
-        let halvings = time.wrapping_sub(known.last).min(31);
-        *known = Chunk { writes: (known.writes >> halvings).saturating_add(1), last: time };
-        known.writes
+        let entry = &mut self.chunks[chunk];
+        let halvings = time.wrapping_sub(entry.last_period).min(31);
+        *entry = Chunk { writes: (entry.writes >> halvings).saturating_add(1), last_period: time };
+        entry.writes
     }
 }
 
 impl Placement for ChunkFrequency {
     fn streams(&self) -> u8 {
-        self.cleaned.0 + 1
+        self.cleaned_stream.0 + 1
     }
 
     fn cleaning_stream(&self) -> Option<StreamId> {
-        Some(self.cleaned)
+        Some(self.cleaned_stream)
     }
 
     fn place(&mut self, context: &PageContext) -> StreamId {
         if context.cause != Cause::Host {
-            return self.cleaned;
+            return self.cleaned_stream;
         }
         self.runs.add(context.page);
         let chunk = (context.page.0 / self.chunk_pages) as usize;
-        if !self.runs.goes_on() {
+        if !self.runs.continues_run() {
             let writes = self.touch(chunk, context.now);
-            self.previous = StreamId(log_class(writes, self.cleaned.0));
+            self.previous = StreamId(log_class(writes, self.cleaned_stream.0));
         } else if context.page.0.is_multiple_of(self.chunk_pages) {
             self.touch(chunk, context.now);
         }
@@ -133,7 +133,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn chunks_rise_with_the_logarithm_and_fade() {
+    fn chunk_class_is_logarithm_of_decayed_count() {
         let value = json!({"kind": "sfr", "classes": 3, "chunk_pages": 10, "half_life_pages": 100});
         let mut placement = try_build(value, 95).unwrap();
         // Writes 1 to 9 of chunk 0, never sequential: ln of 1 and 2 is below 1, ln of 3 to 7 below 2, ln of 8 and 9
@@ -143,8 +143,8 @@ mod tests {
         assert_eq!(streams, [0, 0, 1, 1, 1, 1, 1, 2, 2]);
         // Two half-lives later 9 writes count as 2, and the new one makes 3.
         assert_eq!(placement.place(&host(3, 299)), StreamId(1));
-        // A sequential write goes to the stream of the previous page, even into another chunk, in which the run
-        // counts once.
+        // A sequential write goes to the stream of the previous page, even if it crosses into another chunk; the run
+        // then counts as one access of that chunk.
         assert_eq!(placement.place(&host(9, 299)), StreamId(1));
         assert_eq!(placement.place(&host(10, 299)), StreamId(1));
         assert_eq!(placement.place(&host(11, 299)), StreamId(1));

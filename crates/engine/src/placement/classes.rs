@@ -12,7 +12,7 @@ pub(super) struct ClassStreams {
 }
 
 impl ClassStreams {
-    /// Creates streams for `classes` classes, as configured by the setting `key`; they must fit the 255 of
+    /// Creates streams for `classes` classes, as configured by the setting `key`; they must fit into the 255 streams of
     /// [`StreamId`].
     pub(super) fn new(classes: usize, separate_cleaning: bool, key: &str) -> Result<Self, ConfigError> {
         let streams = if separate_cleaning { 2 * classes } else { classes };
@@ -30,14 +30,14 @@ impl ClassStreams {
     /// Returns the stream of a page of `class`, or of the coldest class if `class` is too large.
     #[inline]
     pub(super) fn stream(self, class: u8, cause: Cause) -> StreamId {
-        let apart = self.separate_cleaning && cause != Cause::Host;
-        StreamId(class.min(self.classes - 1) + if apart { self.classes } else { 0 })
+        let is_separate = self.separate_cleaning && cause != Cause::Host;
+        StreamId(class.min(self.classes - 1) + if is_separate { self.classes } else { 0 })
     }
 }
 
 /// Returns the stream of all cleaned pages, after those of `classes` classes of host writes, as configured by the
 /// setting `key`.
-pub(super) fn cleaned_apart(classes: u8, key: &str) -> Result<StreamId, ConfigError> {
+pub(super) fn separate_cleaning_stream(classes: u8, key: &str) -> Result<StreamId, ConfigError> {
     if (1..u8::MAX).contains(&classes) {
         return Ok(StreamId(classes));
     }
@@ -45,7 +45,7 @@ pub(super) fn cleaned_apart(classes: u8, key: &str) -> Result<StreamId, ConfigEr
 }
 
 /// Rejects a setting that is 0.
-pub(super) fn not_zero(value: u64, key: &str) -> Result<(), ConfigError> {
+pub(super) fn require_nonzero(value: u64, key: &str) -> Result<(), ConfigError> {
     if value > 0 {
         return Ok(());
     }

@@ -4,7 +4,7 @@ use super::windows::Windows;
 use super::{PageContext, Placement, PlacementContext, PlacementKind};
 use crate::config::{ConfigError, Entry, StoreSize};
 use crate::counters::Cause;
-use crate::foresight::{Foresight, look_ahead, pages_ahead};
+use crate::foresight::{Foresight, look_ahead_pages, unchecked_look_ahead_pages};
 use crate::units::StreamId;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -41,25 +41,25 @@ impl PlacementKind for Config {
     };
     type Placement = DeathWindows;
 
-    fn reach(&self, size: &StoreSize) -> Option<u64> {
-        Some(pages_ahead(self.look_ahead, size))
+    fn look_ahead_pages(&self, size: &StoreSize) -> Option<u64> {
+        Some(unchecked_look_ahead_pages(self.look_ahead, size))
     }
 
     fn build(&self, context: PlacementContext<'_>) -> Result<DeathWindows, ConfigError> {
-        let reach = look_ahead(self.look_ahead, context.size)?;
-        let windows = Windows::of(context.size, self.streams, self.window_pages, reach)?;
-        Ok(DeathWindows { windows, foresight: context.foresight(Self::ENTRY.name, reach)? })
+        let look_ahead_pages = look_ahead_pages(self.look_ahead, context.size)?;
+        let windows = Windows::of(context.size, self.streams, self.window_pages, look_ahead_pages)?;
+        Ok(DeathWindows { windows, foresight: context.foresight(Self::ENTRY.name, look_ahead_pages)? })
     }
 }
 
 /// Pages that are invalidated in the same window go to the same stream, regardless of when they are written or moved.
 ///
-/// With windows of `T` writes and lives of up to `H`, about `T / 2` invalid pages wait for the end of their window,
-/// and `H / T` open blocks are half empty. With enough spare space for both, nothing is ever rewritten. For blocks of
-/// `b` pages the best `T` is the square root of `H b` pages, a fraction of the drive that falls with the root of its
-/// size. Rewrites thus become negligible as drives grow; this much is public of the offline algorithm of Lange, Naor
-/// and Yadgar. Our own choices are the equal length of windows, the number of windows with a stream, and that
-/// cleaning sorts pages of later windows only when it moves them.
+/// With windows of `T` writes and lifetimes of up to `H` writes, about `T / 2` invalid pages wait for the end of their
+/// window, and `H / T` open blocks are half empty. With enough spare space for both, no page is ever rewritten. For
+/// blocks of `b` pages the best `T` is the square root of `H b` pages, a fraction of the drive that falls with the root
+/// of its size. Rewrites thus become negligible as drives grow; this much of the offline algorithm of Lange, Naor and
+/// Yadgar is published. The equal length of windows, the number of windows with a stream, and the sorting of pages of
+/// later windows only when cleaning moves them are choices made here.
 pub struct DeathWindows {
     windows: Windows,
     foresight: Foresight,
@@ -72,10 +72,10 @@ impl Placement for DeathWindows {
 
     fn place(&mut self, context: &PageContext) -> StreamId {
         let &PageContext { page, now, .. } = context;
-        let death = match context.cause {
+        let invalidated_at = match context.cause {
             Cause::Host => self.foresight.write(page, now),
-            _ => self.foresight.death(page, now),
+            _ => self.foresight.invalidation(page, now),
         };
-        self.windows.stream(death, now)
+        self.windows.stream(invalidated_at, now)
     }
 }

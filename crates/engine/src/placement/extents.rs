@@ -1,6 +1,6 @@
-//! Extents of the address space with write counters, to separate hot and cold data.
+//! Placement by write counters of extents of the address space, to separate hot and cold data.
 
-use super::classes::not_zero;
+use super::classes::require_nonzero;
 use super::runs::{Run, Runs};
 use super::{PageContext, Placement, PlacementContext, PlacementKind};
 use crate::config::{ConfigError, Entry};
@@ -39,22 +39,22 @@ impl PlacementKind for Config {
     type Placement = Extents;
 
     fn build(&self, context: PlacementContext<'_>) -> Result<Extents, ConfigError> {
-        not_zero(self.extents.into(), "extents")?;
-        not_zero(self.decay_runs.into(), "decay_runs")?;
-        if !(1..=MOST_WRITES).contains(&self.threshold) {
-            let problem = format!("is {}; 1 to {MOST_WRITES} are allowed", self.threshold);
+        require_nonzero(self.extents.into(), "extents")?;
+        require_nonzero(self.decay_runs.into(), "decay_runs")?;
+        if !(1..=MAX_WRITES).contains(&self.threshold) {
+            let problem = format!("is {}; 1 to {MAX_WRITES} are allowed", self.threshold);
             return Err(ConfigError::new("threshold", problem));
         }
-        let most = self.extents.min(context.size.logical_pages) as usize;
-        let mut extents = Vec::with_capacity(most);
+        let max_extents = self.extents.min(context.size.logical_pages) as usize;
+        let mut extents = Vec::with_capacity(max_extents);
         extents.push(Extent { first: 0, writes: 0 });
         Ok(Extents {
-            most,
+            max_extents,
             threshold: self.threshold,
             decay_runs: self.decay_runs,
             logical_pages: context.size.logical_pages,
             runs: Runs::default(),
-            counted: 0,
+            counted_runs: 0,
             extents,
         })
     }
@@ -65,7 +65,7 @@ const COLD: StreamId = StreamId(1);
 const CLEANED: StreamId = StreamId(2);
 
 /// Largest value of the four-bit counters.
-const MOST_WRITES: u8 = 15;
+const MAX_WRITES: u8 = 15;
 
 /// Pages from `first` up to the next extent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,21 +74,22 @@ struct Extent {
     writes: u8,
 }
 
-/// Extent-based temperature identification. The address space begins as one extent. A write cuts extents where it
-/// begins and ends, up to the maximum number, and counts in all extents that it covers completely. After a number of
-/// writes all counters are halved, and neighbours that have equal counters or are both cold are merged.
+/// Extent-based temperature identification. The address space begins as one extent. A write splits extents where it
+/// begins and ends, up to the maximum number, and increments the counters of all extents that it covers completely.
+/// After a number of writes all counters are halved, and neighbours that have equal counters or are both cold are
+/// merged.
 ///
-/// A run of consecutive pages stands for a write and counts when it ends: its own pages are placed by the state
-/// before. The numbers are those of the simulator of Wang et al. (FAST 2022). A trim does not affect its extent.
+/// A run of consecutive pages stands for one write and is counted when it ends, so its pages are placed by the earlier
+/// state. The numbers are those of the simulator of Wang et al. (FAST 2022). A trim does not affect its extent.
 pub struct Extents {
-    most: usize,
+    max_extents: usize,
     threshold: u8,
     decay_runs: u32,
     logical_pages: u32,
     runs: Runs,
     /// Runs since counters were last halved.
-    counted: u32,
-    /// In page order; allocated in full at the beginning.
+    counted_runs: u32,
+    /// Extents in page order; the list is allocated completely at the beginning.
     extents: Vec<Extent>,
 }
 
@@ -98,21 +99,22 @@ impl Extents {
         self.extents.partition_point(|extent| extent.first <= page) - 1
     }
 
-    /// Cuts the extent that holds `page` in front of the page, unless the extent begins there or there is no room.
-    fn cut(&mut self, page: u32) {
-        if page >= self.logical_pages || self.extents.len() == self.most {
+    /// Splits the extent that holds `page` in front of the page, unless the extent begins there or the maximum number
+    /// of extents is reached.
+    fn split(&mut self, page: u32) {
+        if page >= self.logical_pages || self.extents.len() == self.max_extents {
             return;
         }
         let at = self.find(page);
-        if self.extents[at].first < page && self.extents[at].writes < MOST_WRITES {
+        if self.extents[at].first < page && self.extents[at].writes < MAX_WRITES {
             self.extents.insert(at + 1, Extent { first: page, ..self.extents[at] });
         }
     }
 
     fn count(&mut self, run: Run) {
         let end = run.first + run.pages;
-        self.cut(run.first);
-        self.cut(end);
+        self.split(run.first);
+        self.split(end);
         let first = self.extents.partition_point(|extent| extent.first < run.first);
         for at in first..self.extents.len() {
             let next = self.extents.get(at + 1).map_or(self.logical_pages, |extent| extent.first);
@@ -120,11 +122,11 @@ impl Extents {
                 break;
             }
             let writes = &mut self.extents[at].writes;
-            *writes = (*writes + 1).min(MOST_WRITES);
+            *writes = (*writes + 1).min(MAX_WRITES);
         }
-        self.counted += 1;
-        if self.counted == self.decay_runs {
-            self.counted = 0;
+        self.counted_runs += 1;
+        if self.counted_runs == self.decay_runs {
+            self.counted_runs = 0;
             self.decay();
         }
     }
@@ -159,7 +161,7 @@ impl Placement for Extents {
     }
 
     fn memory_bytes(&self) -> usize {
-        self.most * size_of::<Extent>()
+        self.max_extents * size_of::<Extent>()
     }
 }
 
@@ -187,7 +189,7 @@ mod tests {
         assert_eq!(pairs(&extents), [(0, 0), (10, 1), (30, 0)]);
         extents.count(Run { first: 20, pages: 80 });
         assert_eq!(pairs(&extents), [(0, 0), (10, 1), (20, 2), (30, 1)]);
-        // There is room for one cut: in front of page 12 but not after the run. The extent that begins at 12 is not
+        // One more split is possible: in front of page 12 but not after the run. The extent that begins at 12 is not
         // covered completely.
         extents.count(Run { first: 12, pages: 3 });
         assert_eq!(pairs(&extents), [(0, 0), (10, 1), (12, 1), (20, 2), (30, 1)]);

@@ -1,4 +1,4 @@
-//! Write counts of pages, compared with a fading average.
+//! Placement by write counts of pages, compared with a fading average.
 
 use super::classes::ClassStreams;
 use super::runs::Runs;
@@ -45,14 +45,14 @@ impl PlacementKind for Config {
             base: self.base,
             runs: Runs::default(),
             average: 0.0,
-            written: 0,
+            mapped_pages: 0,
             counts: vec![0; context.size.logical_pages as usize],
         })
     }
 }
 
-/// Counts the host writes of each page minus its moves. Class `c` begins above `average * base^(c - 1)`; stream 0 is
-/// the highest class.
+/// Counts the host writes of each page minus its moves. Class `c` holds counts above `average * base^(c - 1)`; stream 0
+/// is the highest class.
 ///
 /// With each run of `k` consecutive pages the average becomes `average + (k - average) / n`, where `n` is the number
 /// of pages that hold data. The average is thus a fading mean of the run lengths. This follows the simulator of Wang
@@ -65,7 +65,7 @@ pub struct FadingAverage {
     runs: Runs,
     average: f64,
     /// Pages that hold data, including those whose counter cleaning has reduced to 0.
-    written: u32,
+    mapped_pages: u32,
     /// Counter of each page plus one; 0 for a page without data.
     counts: Vec<u16>,
 }
@@ -87,22 +87,23 @@ impl Placement for FadingAverage {
     }
 
     fn place(&mut self, context: &PageContext) -> StreamId {
-        let host = context.cause == Cause::Host;
-        if host && let Some(run) = self.runs.add(context.page) {
-            self.average += (f64::from(run.pages) - self.average) / f64::from(self.written.max(1));
+        let is_host = context.cause == Cause::Host;
+        if is_host && let Some(run) = self.runs.add(context.page) {
+            self.average += (f64::from(run.pages) - self.average) / f64::from(self.mapped_pages.max(1));
         }
-        let kept = &mut self.counts[context.page.index()];
-        self.written += u32::from(*kept == 0);
-        *kept = if host { (*kept).max(1).saturating_add(1) } else { kept.saturating_sub(1).max(1) };
-        let count = *kept - 1;
+        let counter = &mut self.counts[context.page.index()];
+        self.mapped_pages += u32::from(*counter == 0);
+        *counter =
+            if is_host { (*counter).max(1).saturating_add(1) } else { counter.saturating_sub(1).max(1) };
+        let count = *counter - 1;
         let level = self.level(count);
         self.streams.stream(self.highest - level, context.cause)
     }
 
     fn trimmed(&mut self, page: Lpn) {
-        let kept = &mut self.counts[page.index()];
-        self.written -= u32::from(*kept > 0);
-        *kept = 0;
+        let counter = &mut self.counts[page.index()];
+        self.mapped_pages -= u32::from(*counter > 0);
+        *counter = 0;
     }
 
     fn memory_bytes(&self) -> usize {

@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 
 /// The single frontier has no settings.
 ///
-/// Host and cleaned pages share a block only with in-place reclaim. With a free pool, cleaning writes several blocks
-/// in a row until the pool is full, so most blocks still hold only one kind.
+/// Host and cleaned pages share a block only with in-place reclaim. With a free pool, cleaning writes several blocks in
+/// a row until the pool is full, so most blocks still hold only one kind of page.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Single {}

@@ -38,7 +38,7 @@ impl PlacementKind for Config {
     };
     type Placement = FutureKnowledge;
 
-    fn reach(&self, size: &StoreSize) -> Option<u64> {
+    fn look_ahead_pages(&self, size: &StoreSize) -> Option<u64> {
         Some(self.pages_ahead(size))
     }
 
@@ -70,12 +70,12 @@ impl Placement for FutureKnowledge {
 
     fn place(&mut self, context: &PageContext) -> StreamId {
         let &PageContext { page, now, .. } = context;
-        let death = match context.cause {
+        let invalidated_at = match context.cause {
             Cause::Host => self.foresight.write(page, now),
-            _ => self.foresight.death(page, now),
+            _ => self.foresight.invalidation(page, now),
         };
         let last = self.streams - 1;
-        let blocks = death.map_or(u64::from(last), |death| (death - now) / self.block_pages);
+        let blocks = invalidated_at.map_or(u64::from(last), |death| (death - now) / self.block_pages);
         StreamId(blocks.min(u64::from(last)) as u8)
     }
 }

@@ -37,14 +37,15 @@ pub struct Config {
     #[schemars(range(min = 1))]
     pub streams: u8,
     /// Stream of host writes whose hint is not below `streams`.
-    pub beyond: Beyond,
+    #[serde(alias = "beyond")]
+    pub excess_hints: Beyond,
     /// Stream of cleaned pages.
     pub cleaned: Cleaned,
 }
 
 impl Default for Config {
     fn default() -> Self {
-        Config { streams: 4, beyond: Beyond::default(), cleaned: Cleaned::default() }
+        Config { streams: 4, excess_hints: Beyond::default(), cleaned: Cleaned::default() }
     }
 }
 
@@ -87,14 +88,14 @@ impl Placement for HostHint {
             return self.cleaning_stream().or(context.from).unwrap_or_default();
         }
         let streams = u16::from(self.config.streams);
-        let stream = match self.config.beyond {
+        let stream = match self.config.excess_hints {
             Beyond::Wrap => context.hint % streams,
             Beyond::Last => context.hint.min(streams - 1),
         };
         StreamId(stream as u8)
     }
 
-    fn wants_block_history(&self) -> bool {
+    fn needs_block_history(&self) -> bool {
         self.config.cleaned == Cleaned::Keep
     }
 }

@@ -1,6 +1,6 @@
-//! Clusters of host writes with similar rewrite intervals.
+//! Placement by clusters of host writes with similar rewrite intervals.
 
-use super::classes::{cleaned_apart, not_zero};
+use super::classes::{require_nonzero, separate_cleaning_stream};
 use super::clock::LastWrites;
 use super::{PageContext, Placement, PlacementContext, PlacementKind};
 use crate::config::{ConfigError, Entry};
@@ -36,11 +36,11 @@ impl PlacementKind for Config {
     type Placement = IntervalClusters;
 
     fn build(&self, context: PlacementContext<'_>) -> Result<IntervalClusters, ConfigError> {
-        not_zero(self.adjust_blocks.into(), "adjust_blocks")?;
+        require_nonzero(self.adjust_blocks.into(), "adjust_blocks")?;
         let logical_pages = context.size.logical_pages;
         let block_pages = u64::from(context.size.pages_per_block);
         Ok(IntervalClusters {
-            cleaned: cleaned_apart(self.clusters, "clusters")?,
+            cleaned_stream: separate_cleaning_stream(self.clusters, "clusters")?,
             block_pages,
             adjust_after: block_pages * u64::from(self.adjust_blocks),
             written: 0,
@@ -63,36 +63,36 @@ struct Cluster {
     written: u64,
     is_used: bool,
     /// True if the cluster ends when its block is full.
-    ends: bool,
+    is_ending: bool,
 }
 
 /// Online k-means: a host write goes to the cluster whose centre is nearest to its rewrite interval, the host pages
 /// written since the page was last written. A centre is the mean over the pages in the cluster's open block. Stream
 /// `c` is cluster `c`; the last stream takes cleaned pages.
 ///
-/// A page that was cleaned lived longer than its cluster should: at its next write, the age at which it was cleaned
-/// is added to its interval. A first write has an interval of 0. After every 256 filled blocks, a cluster that took
-/// more than half of the writes is split, if a cluster is unused; the new cluster begins half way to the next lower
-/// centre. Otherwise the first cluster that took less than a block ends when its block is full.
+/// A page that was cleaned lived longer than expected for its cluster: at its next write, the age at which it was
+/// cleaned is added to its interval. A first write has an interval of 0. After every 256 filled blocks, a cluster that
+/// took more than half of the writes is split, if a cluster is unused; the new cluster begins half way to the next
+/// lower centre. Otherwise the first cluster that took less than a block ends when its block is full.
 ///
 /// The paper was not available; rules and numbers are those of the simulator of Wang et al. (FAST 2022), which
 /// measures intervals in microseconds. Block boundaries are derived from page counts: after a spill or a failed block
 /// they are slightly off. A trimmed page counts as new when it is rewritten.
 pub struct IntervalClusters {
-    cleaned: StreamId,
+    cleaned_stream: StreamId,
     block_pages: u64,
     adjust_after: u64,
     /// Host pages since clusters were last adjusted.
     written: u64,
     clusters: Vec<Cluster>,
     last_writes: LastWrites,
-    /// Age at which each page was last cleaned since its last write, in units of `penalty_unit` host pages.
+    /// For each page, the age at which it was last cleaned since its last write, in units of `penalty_unit` host pages.
     penalties: Vec<u32>,
     penalty_unit: u64,
 }
 
 impl IntervalClusters {
-    /// Returns the used cluster with the nearest centre; among equals the one with the highest number.
+    /// Returns the used cluster with the nearest centre; among equals the cluster with the highest number.
     fn nearest(&self, interval: f64) -> usize {
         let used = self.clusters.iter().enumerate().filter(|(_, cluster)| cluster.is_used);
         let distance = |cluster: &Cluster| (cluster.centre - interval).abs();
@@ -104,7 +104,7 @@ impl IntervalClusters {
         if self.written == self.adjust_after {
             self.adjust();
         }
-        let age = self.last_writes.written(page, now);
+        let age = self.last_writes.record_write(page, now);
         let penalty = u64::from(std::mem::take(&mut self.penalties[page.index()])) * self.penalty_unit;
         let interval = age.map_or(0.0, |age| (age + penalty) as f64);
         let at = self.nearest(interval);
@@ -116,28 +116,28 @@ impl IntervalClusters {
         self.written += 1;
         if cluster.in_block == self.block_pages {
             cluster.in_block = 0;
-            cluster.is_used = !std::mem::take(&mut cluster.ends);
+            cluster.is_used = !std::mem::take(&mut cluster.is_ending);
         }
         StreamId(at as u8)
     }
 
     fn adjust(&mut self) {
-        let most = self.clusters.iter().position(|cluster| cluster.written * 2 > self.written);
+        let busiest = self.clusters.iter().position(|cluster| cluster.written * 2 > self.written);
         let free = self.clusters.iter().position(|cluster| !cluster.is_used);
-        if let (Some(busy), Some(free)) = (most, free) {
+        if let (Some(busy), Some(free)) = (busiest, free) {
             let centre = self.clusters[busy].centre;
             let lower = self.clusters.iter().filter(|other| other.is_used && other.centre < centre);
             let next = lower.map(|other| other.centre).fold(0.0, f64::max);
             self.clusters[free] =
                 Cluster { centre: f64::midpoint(centre, next), is_used: true, ..Cluster::default() };
-        } else if !self.clusters.iter().any(|cluster| cluster.ends) {
+        } else if !self.clusters.iter().any(|cluster| cluster.is_ending) {
             let used = self.clusters.iter().filter(|cluster| cluster.is_used).count();
             let idle = |cluster: &&mut Cluster| cluster.is_used && cluster.written < self.block_pages;
             if used > 1
                 && let Some(cluster) = self.clusters.iter_mut().find(idle)
             {
-                cluster.ends = cluster.in_block > 0;
-                cluster.is_used = cluster.ends;
+                cluster.is_ending = cluster.in_block > 0;
+                cluster.is_used = cluster.is_ending;
             }
         }
         self.written = 0;
@@ -147,7 +147,7 @@ impl IntervalClusters {
 
 impl Placement for IntervalClusters {
     fn streams(&self) -> u8 {
-        self.cleaned.0 + 1
+        self.cleaned_stream.0 + 1
     }
 
     fn place(&mut self, context: &PageContext) -> StreamId {
@@ -156,11 +156,11 @@ impl Placement for IntervalClusters {
         }
         let age = self.last_writes.age(context.page, context.now).unwrap_or(0);
         self.penalties[context.page.index()] = (age / self.penalty_unit).min(u64::from(u32::MAX)) as u32;
-        self.cleaned
+        self.cleaned_stream
     }
 
     fn trimmed(&mut self, page: Lpn) {
-        self.last_writes.forget(page);
+        self.last_writes.clear(page);
         self.penalties[page.index()] = 0;
     }
 

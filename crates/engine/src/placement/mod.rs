@@ -34,7 +34,7 @@ pub use frontiers::Frontiers;
 
 use crate::config::{ConfigError, Entry, StoreSize, named_config};
 use crate::counters::Cause;
-use crate::foresight::{Foresight, unforeseen};
+use crate::foresight::{Foresight, unknown_future_error};
 use crate::temperature::Temperature;
 use crate::units::{Lpn, StreamId};
 
@@ -58,9 +58,10 @@ pub struct PageContext {
 
 /// Maps pages to append streams. The placement decides; the engine appends.
 ///
-/// Equal calls give equal streams; a placement with random decisions derives its seed from the store's.
+/// Equal sequences of calls give equal streams; a placement with random decisions derives its seed from the seed of the
+/// store.
 pub trait Placement: Send {
-    /// Returns the number of streams; stream ids are below it.
+    /// Returns the number of streams; stream identifiers are below this number.
     fn streams(&self) -> u8;
 
     /// Returns the stream of every host write, if it is constant.
@@ -85,19 +86,19 @@ pub trait Placement: Send {
     }
 
     /// True if the placement uses [`Placement::reclaimed`] and [`PageContext::from`]; otherwise the engine stores
-    /// neither a block's stream nor its opening time.
-    fn wants_block_history(&self) -> bool {
+    /// neither the stream nor the opening time of a block.
+    fn needs_block_history(&self) -> bool {
         false
     }
 
     /// True if the placement uses [`PageContext::references`].
-    fn wants_references(&self) -> bool {
+    fn needs_references(&self) -> bool {
         false
     }
 
     /// Returns the target number of blocks of each of the first streams; the other streams share the remaining
     /// blocks. Empty without targets. Used by victim policies that follow such targets.
-    fn wanted_blocks(&self) -> &[u32] {
+    fn target_blocks(&self) -> &[u32] {
         &[]
     }
 
@@ -128,14 +129,14 @@ impl Placement for Box<dyn Placement> {
     fn reclaimed(&mut self, stream: StreamId, opened_at: u64, now: u64, valid_pages: u32) {
         (**self).reclaimed(stream, opened_at, now, valid_pages);
     }
-    fn wants_block_history(&self) -> bool {
-        (**self).wants_block_history()
+    fn needs_block_history(&self) -> bool {
+        (**self).needs_block_history()
     }
-    fn wants_references(&self) -> bool {
-        (**self).wants_references()
+    fn needs_references(&self) -> bool {
+        (**self).needs_references()
     }
-    fn wanted_blocks(&self) -> &[u32] {
-        (**self).wanted_blocks()
+    fn target_blocks(&self) -> &[u32] {
+        (**self).target_blocks()
     }
     fn trimmed(&mut self, page: Lpn) {
         (**self).trimmed(page);
@@ -149,20 +150,21 @@ impl Placement for Box<dyn Placement> {
 pub struct PlacementContext<'a> {
     /// Sizes of the store.
     pub size: &'a StoreSize,
-    /// Temperature of the workload's pages; `None` if all pages are alike or change with time.
+    /// Temperature of the workload's pages; `None` if all pages have the same temperature or temperatures change with
+    /// time.
     pub temperature: Option<Box<dyn Temperature>>,
     /// Future writes of the workload; `None` if unknown.
     pub foresight: Option<Foresight>,
 }
 
 impl PlacementContext<'_> {
-    /// Returns the future writes for the placement `name`, which looks `reach` host writes ahead.
+    /// Returns the future writes for the placement `name`, which looks `look_ahead_pages` host writes ahead.
     ///
     /// # Errors
     /// Fails if the future writes are unknown.
-    fn foresight(&self, name: &str, reach: u64) -> Result<Foresight, ConfigError> {
-        let foresight = self.foresight.as_ref().map(|foresight| foresight.within(reach));
-        foresight.ok_or_else(|| unforeseen("kind", name))
+    fn foresight(&self, name: &str, look_ahead_pages: u64) -> Result<Foresight, ConfigError> {
+        let foresight = self.foresight.as_ref().map(|foresight| foresight.with_horizon(look_ahead_pages));
+        foresight.ok_or_else(|| unknown_future_error("kind", name))
     }
 }
 
@@ -172,12 +174,12 @@ pub trait PlacementKind {
     const ENTRY: Entry;
     /// Type of the placement.
     type Placement: Placement + 'static;
-    /// Returns the look-ahead in host writes for a store of that size; `None` for placements without one.
-    fn reach(&self, size: &StoreSize) -> Option<u64> {
+    /// Returns the look-ahead in host writes for a store of this size; `None` for placements without look-ahead.
+    fn look_ahead_pages(&self, size: &StoreSize) -> Option<u64> {
         let _ = size;
         None
     }
-    /// Builds the placement for a store; the error names the setting that does not fit.
+    /// Builds the placement for a store; an error names the invalid setting.
     fn build(&self, context: PlacementContext<'_>) -> Result<Self::Placement, ConfigError>;
 }
 
@@ -199,13 +201,13 @@ macro_rules! placement_table {
             /// Returns the look-ahead in host writes for a store of that size; `None` for placements without one. A
             /// placement with look-ahead has more streams than a device could afford; its streams share the erased
             /// blocks in reserve.
-            pub fn reach(&self, size: &StoreSize) -> Option<u64> {
-                match self { $(Self::$Variant(config) => config.reach(size),)* }
+            pub fn look_ahead_pages(&self, size: &StoreSize) -> Option<u64> {
+                match self { $(Self::$Variant(config) => config.look_ahead_pages(size),)* }
             }
 
             /// True if the placement must know future writes.
-            pub fn foresees(&self) -> bool {
-                self.reach(&StoreSize::LEAST).is_some()
+            pub fn needs_foresight(&self) -> bool {
+                self.look_ahead_pages(&StoreSize::MIN).is_some()
             }
         }
     };
@@ -251,7 +253,7 @@ impl PlacementConfig {
     }
 
     /// Returns the frontier placements as their own type, for stores compiled for them. `None` for all other
-    /// placements, which are called for every page and lose little by dynamic dispatch.
+    /// placements, which are called for every page, so that dynamic dispatch costs little in comparison.
     pub fn frontiers(&self) -> Option<Frontiers> {
         match self {
             Self::Single(_) => Some(Frontiers::single()),

@@ -1,10 +1,11 @@
-//! Logs by update frequency: cleaning moves a page to the next colder log, an early rewrite to the next hotter log.
+//! Placement in logs by update frequency: cleaning moves a page to the next colder log, and an early rewrite to the
+//! next hotter log.
 
 use super::clock::LastWrites;
 use super::{PageContext, Placement, PlacementContext, PlacementKind};
 use crate::config::{ConfigError, Entry};
 use crate::counters::Cause;
-use crate::seed::{Random, below};
+use crate::seed::{Random, random_below};
 use crate::units::{Lpn, StreamId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -37,7 +38,7 @@ impl PlacementKind for Config {
             return Err(ConfigError::new("logs", "is 0; there must be 1 or more"));
         }
         Ok(MultiLog {
-            random: context.size.seed.of("multi log").random(),
+            random: context.size.seed.derive("multi log").random(),
             block_pages: context.size.pages_per_block,
             coldest: 0,
             logs: vec![Log::default(); usize::from(self.logs)],
@@ -54,14 +55,14 @@ const NONE: u8 = u8::MAX;
 struct Log {
     /// Number of pages whose current version is in the log.
     valid: u64,
-    /// Pages of the log's reclaimed blocks, and the number of valid ones among them.
+    /// Number of pages of the log's reclaimed blocks, and number of valid pages among them.
     reclaimed: u64,
     still_valid: u64,
 }
 
 /// Log 0 is the hottest and takes first writes. A cleaned page goes to the next colder log; a new log begins when the
-/// coldest log holds a block's worth of pages. A page that is rewritten after a shorter interval than expected for
-/// its log goes to the next hotter log, with a probability of `(expected - interval) / expected`.
+/// coldest log holds as many pages as a block. A page that is rewritten after a shorter interval than expected for its
+/// log goes to the next hotter log, with a probability of `(expected - interval) / expected`.
 ///
 /// The expected interval of a log is half of its valid pages, times the fraction of valid pages in its reclaimed
 /// blocks. Before the first reclaimed block, no page goes to a hotter log. This follows the simulator of Wang et al.
@@ -86,7 +87,7 @@ impl MultiLog {
         let Some(interval) = interval.map(|pages| pages as f64).filter(|&pages| pages < expected) else {
             return at;
         };
-        let drawn = below(&mut self.random, 1 << 32) as f64 / (1_u64 << 32) as f64;
+        let drawn = random_below(&mut self.random, 1 << 32) as f64 / (1_u64 << 32) as f64;
         at - u8::from(drawn < (expected - interval) / expected)
     }
 
@@ -113,7 +114,7 @@ impl Placement for MultiLog {
         let at = self.log_of[page.index()];
         let to = match (context.cause, at) {
             (Cause::Host, _) => {
-                let interval = self.last_writes.written(page, now);
+                let interval = self.last_writes.record_write(page, now);
                 if at == NONE { 0 } else { self.after_write(at, interval) }
             }
             (_, NONE) => 0,
@@ -133,7 +134,7 @@ impl Placement for MultiLog {
         log.still_valid += u64::from(valid_pages);
     }
 
-    fn wants_block_history(&self) -> bool {
+    fn needs_block_history(&self) -> bool {
         true
     }
 
@@ -142,7 +143,7 @@ impl Placement for MultiLog {
         if at != NONE {
             self.logs[usize::from(at)].valid -= 1;
         }
-        self.last_writes.forget(page);
+        self.last_writes.clear(page);
     }
 
     fn memory_bytes(&self) -> usize {
@@ -163,7 +164,7 @@ mod tests {
         for page in 0..40 {
             assert_eq!(placement.place(&host(page, u64::from(page))), StreamId(0));
         }
-        // Log 0 holds more than a block's worth: cleaned pages begin log 1, the coldest allowed.
+        // Log 0 holds more pages than a block: cleaned pages begin log 1, the coldest allowed log.
         for page in 0..20 {
             assert_eq!(placement.place(&cleaned(page, 40, 0)), StreamId(1));
             assert_eq!(placement.place(&cleaned(page, 40, 1)), StreamId(1));

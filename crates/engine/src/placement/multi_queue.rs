@@ -1,12 +1,13 @@
-//! Chunks of the address space in queues by write count; a chunk that is not written descends after some time.
+//! Placement by queues of chunks of the address space, sorted by write count; a chunk that is not written descends
+//! after some time.
 
 use super::chunk_frequency::log_class;
-use super::classes::{cleaned_apart, not_zero};
+use super::classes::{require_nonzero, separate_cleaning_stream};
 use super::runs::Runs;
 use super::{PageContext, Placement, PlacementContext, PlacementKind};
 use crate::config::{ConfigError, Entry};
 use crate::counters::Cause;
-use crate::rings::Rings;
+use crate::queues::Queues;
 use crate::units::StreamId;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -38,18 +39,18 @@ impl PlacementKind for Config {
     type Placement = MultiQueue;
 
     fn build(&self, context: PlacementContext<'_>) -> Result<MultiQueue, ConfigError> {
-        not_zero(self.chunk_pages.into(), "chunk_pages")?;
+        require_nonzero(self.chunk_pages.into(), "chunk_pages")?;
         let chunks = context.size.logical_pages.div_ceil(self.chunk_pages);
-        let cleaned = cleaned_apart(self.queues, "queues")?;
+        let cleaned = separate_cleaning_stream(self.queues, "queues")?;
         Ok(MultiQueue {
-            cleaned,
+            cleaned_stream: cleaned,
             chunk_pages: self.chunk_pages,
             runs: Runs::default(),
             now: 0,
             lifetime: 0,
             hottest: None,
             chunks: vec![Chunk::default(); chunks as usize],
-            queues: Rings::new(chunks),
+            queues: Queues::new(chunks),
         })
     }
 }
@@ -58,21 +59,21 @@ impl PlacementKind for Config {
 struct Chunk {
     writes: u32,
     queue: u8,
-    last: u64,
-    expires: u64,
+    last_write: u64,
+    expires_at: u64,
 }
 
-/// AutoStream's MQ, after the Multi-Queue replacement policy. A chunk with `n` writes is in queue `ln(n)`, and moves
-/// to its end with each write. Writes to the chunk go to the stream with the queue's number. The first chunk of a
-/// queue expires if it was not written for longer than the interval between the last two writes of the hottest chunk.
-/// It then descends to the end of the next lower queue. The stream above the queues takes cleaned pages.
+/// AutoStream's MQ, after the Multi-Queue replacement policy. A chunk with `n` writes is in queue `ln(n)`, and each
+/// write moves the chunk to the end of its queue. Writes to the chunk go to the stream with the queue's number. The
+/// first chunk of a queue expires if it was not written for longer than the interval between the last two writes of the
+/// hottest chunk. It then descends to the end of the next lower queue. The stream above the queues takes cleaned pages.
 ///
 /// Time is counted in chunks touched by runs of pages, as if each were a request. Chunks of 1 MiB of 4 KiB pages and
 /// the natural logarithm are those of the simulator of Wang et al. (FAST 2022). A descending chunk gets at most the
 /// smallest count of its new queue: the paper's rule for the count is unknown, and with the old count the next write
 /// would undo the descent.
 pub struct MultiQueue {
-    cleaned: StreamId,
+    cleaned_stream: StreamId,
     chunk_pages: u32,
     runs: Runs,
     /// Chunks touched so far.
@@ -82,63 +83,63 @@ pub struct MultiQueue {
     /// The chunk with the most writes.
     hottest: Option<u32>,
     chunks: Vec<Chunk>,
-    queues: Rings,
+    queues: Queues,
 }
 
 impl MultiQueue {
     /// Appends the chunk to a queue.
     fn append(&mut self, chunk: u32, queue: u8) {
         self.queues.push(chunk, queue);
-        let known = &mut self.chunks[chunk as usize];
-        (known.queue, known.expires) = (queue, self.now + self.lifetime);
+        let entry = &mut self.chunks[chunk as usize];
+        (entry.queue, entry.expires_at) = (queue, self.now + self.lifetime);
     }
 
     fn touch(&mut self, chunk: u32) {
         self.now += 1;
-        let known = &mut self.chunks[chunk as usize];
-        let interval = self.now - known.last;
-        known.writes = known.writes.saturating_add(1);
-        known.last = self.now;
-        let writes = known.writes;
-        let most = self.hottest.map_or(0, |hottest| self.chunks[hottest as usize].writes);
-        if self.hottest == Some(chunk) || writes > most {
+        let entry = &mut self.chunks[chunk as usize];
+        let interval = self.now - entry.last_write;
+        entry.writes = entry.writes.saturating_add(1);
+        entry.last_write = self.now;
+        let writes = entry.writes;
+        let hottest_writes = self.hottest.map_or(0, |hottest| self.chunks[hottest as usize].writes);
+        if self.hottest == Some(chunk) || writes > hottest_writes {
             self.hottest = Some(chunk);
             self.lifetime = interval;
         }
-        self.append(chunk, log_class(writes, self.cleaned.0));
-        for queue in 0..self.cleaned.0 {
+        self.append(chunk, log_class(writes, self.cleaned_stream.0));
+        for queue in 0..self.cleaned_stream.0 {
             self.descend(queue);
         }
     }
 
     /// Moves the first chunk of the queue down, if it has expired.
     fn descend(&mut self, queue: u8) {
-        let is_over = |&first: &u32| self.chunks[first as usize].expires < self.now;
-        let Some(first) = self.queues.first(queue).filter(is_over) else { return };
+        let has_expired = |&first: &u32| self.chunks[first as usize].expires_at < self.now;
+        let Some(first) = self.queues.first(queue).filter(has_expired) else { return };
         let lower = queue.saturating_sub(1);
         self.append(first, lower);
-        let begins = if lower == 0 { 1 } else { f64::from(lower).exp().ceil() as u32 };
-        let known = &mut self.chunks[first as usize];
-        known.writes = known.writes.min(begins);
+        let lowest_count = if lower == 0 { 1 } else { f64::from(lower).exp().ceil() as u32 };
+        let entry = &mut self.chunks[first as usize];
+        entry.writes = entry.writes.min(lowest_count);
     }
 }
 
 impl Placement for MultiQueue {
     fn streams(&self) -> u8 {
-        self.cleaned.0 + 1
+        self.cleaned_stream.0 + 1
     }
 
     fn cleaning_stream(&self) -> Option<StreamId> {
-        Some(self.cleaned)
+        Some(self.cleaned_stream)
     }
 
     fn place(&mut self, context: &PageContext) -> StreamId {
         if context.cause != Cause::Host {
-            return self.cleaned;
+            return self.cleaned_stream;
         }
         self.runs.add(context.page);
         let chunk = context.page.0 / self.chunk_pages;
-        if !self.runs.goes_on() || context.page.0.is_multiple_of(self.chunk_pages) {
+        if !self.runs.continues_run() || context.page.0.is_multiple_of(self.chunk_pages) {
             self.touch(chunk);
         }
         StreamId(self.chunks[chunk as usize].queue)
@@ -156,7 +157,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn chunks_rise_with_their_writes_and_descend_when_left_alone() {
+    fn chunks_rise_with_their_writes_and_descend_when_unwritten() {
         // Ten chunks of one page each, so that each write touches one chunk.
         let mut placement = try_build(json!({"kind": "mq", "queues": 3, "chunk_pages": 1}), 10).unwrap();
         let mut write = |page| placement.place(&host(page, 0)).0;
@@ -169,7 +170,7 @@ mod tests {
         // the fourth write of chunk 4 keeps it first.
         assert_eq!([write(7), write(4)], [1, 1]);
         assert_eq!(placement.place(&cleaned(4, 0, 0)), StreamId(3));
-        // Ten chunks of 24 bytes; ten items and three heads of 8 bytes, ten marks, three lengths.
+        // Ten chunks of 24 bytes; ten items and three heads of 8 bytes, ten queue numbers, three lengths.
         assert_eq!((placement.streams(), placement.memory_bytes()), (4, 240 + 104 + 10 + 12));
     }
 

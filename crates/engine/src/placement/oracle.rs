@@ -1,4 +1,4 @@
-//! Placement by the true temperature of pages: upper bound for any detector of hot data.
+//! Placement by the true temperature of pages: an upper bound on the gain of any detector of hot data.
 
 use super::classes::ClassStreams;
 use super::{PageContext, Placement, PlacementContext, PlacementKind};
@@ -41,8 +41,8 @@ impl PlacementKind for Config {
 
 /// Placement by the workload's [`Temperature`].
 ///
-/// A page's class never changes, so that trims need no handling and there is no state. The reported memory is 0: no
-/// device can have this knowledge at any table size.
+/// A page's class never changes, so that trims need no handling and there is no state. The reported memory is 0,
+/// because no device can have this knowledge, with a table of any size.
 pub struct Oracle {
     streams: ClassStreams,
     temperature: Box<dyn Temperature>,

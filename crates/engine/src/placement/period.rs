@@ -27,12 +27,12 @@ impl Period {
     /// Counts a host write; returns true for the first write after a complete period.
     #[inline]
     pub(super) fn tick(&mut self) -> bool {
-        let over = self.left == 0;
-        if over {
+        let is_over = self.left == 0;
+        if is_over {
             self.left = self.pages;
         }
         self.left -= 1;
-        over
+        is_over
     }
 }
 

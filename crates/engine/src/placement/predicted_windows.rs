@@ -5,7 +5,7 @@ use super::windows::Windows;
 use super::{PageContext, Placement, PlacementContext, PlacementKind};
 use crate::config::{ConfigError, Entry, StoreSize};
 use crate::counters::Cause;
-use crate::foresight::{Foresight, look_ahead, pages_ahead};
+use crate::foresight::{Foresight, look_ahead_pages, unchecked_look_ahead_pages};
 use crate::seed::Random;
 use crate::units::{Lpn, StreamId};
 use rand::RngCore;
@@ -40,7 +40,7 @@ impl Default for Config {
 }
 
 /// Largest error; beyond it, only one prediction in a thousand is within a factor of a million.
-const WORST_ERROR: f64 = 1e4;
+const MAX_ERROR: f64 = 1e4;
 
 impl PlacementKind for Config {
     const ENTRY: Entry = Entry {
@@ -50,26 +50,26 @@ impl PlacementKind for Config {
     };
     type Placement = PredictedWindows;
 
-    fn reach(&self, size: &StoreSize) -> Option<u64> {
-        Some(pages_ahead(self.look_ahead, size))
+    fn look_ahead_pages(&self, size: &StoreSize) -> Option<u64> {
+        Some(unchecked_look_ahead_pages(self.look_ahead, size))
     }
 
     fn build(&self, context: PlacementContext<'_>) -> Result<PredictedWindows, ConfigError> {
-        if !(0.0..=WORST_ERROR).contains(&self.error) {
-            let problem = format!("is {}; it must be from 0 to {WORST_ERROR}", self.error);
+        if !(0.0..=MAX_ERROR).contains(&self.error) {
+            let problem = format!("is {}; it must be from 0 to {MAX_ERROR}", self.error);
             return Err(ConfigError::new("error", problem));
         }
-        let reach = look_ahead(self.look_ahead, context.size)?;
-        let windows = Windows::of(context.size, self.streams, self.window_pages, reach)?;
+        let look_ahead_pages = look_ahead_pages(self.look_ahead, context.size)?;
+        let windows = Windows::of(context.size, self.streams, self.window_pages, look_ahead_pages)?;
         let logical_pages = context.size.logical_pages;
         Ok(PredictedWindows {
             predictor: Predictor {
-                foresight: context.foresight(Self::ENTRY.name, reach)?,
+                foresight: context.foresight(Self::ENTRY.name, look_ahead_pages)?,
                 error: self.error,
-                random: context.size.seed.of("predictions").random(),
+                random: context.size.seed.derive("predictions").random(),
             },
-            pages: vec![Held { born: 0, dies: UNKNOWN }; logical_pages as usize],
-            trust: Trust::new(windows, logical_pages),
+            pages: vec![PageState { written_at: 0, invalidated_at: UNKNOWN }; logical_pages as usize],
+            reliability: Reliability::new(windows, logical_pages),
             open: vec![0; usize::from(windows.streams())],
             block_pages: context.size.pages_per_block,
         })
@@ -90,13 +90,13 @@ impl Predictor {
     /// Returns the predicted invalidation of the version that write `now` creates, or [`UNKNOWN`] beyond the
     /// look-ahead.
     fn predict(&mut self, page: Lpn, now: u64) -> u64 {
-        let (death, reach) = (self.foresight.write(page, now), self.foresight.reach());
+        let (invalidated_at, look_ahead_pages) = (self.foresight.write(page, now), self.foresight.horizon());
         if self.error == 0.0 {
-            return death.unwrap_or(UNKNOWN);
+            return invalidated_at.unwrap_or(UNKNOWN);
         }
-        let life = death.map_or(reach, |death| death - now) as f64;
-        let predicted = life * libm::exp(self.error * self.normal());
-        if predicted <= reach as f64 { now + (predicted as u64).max(1) } else { UNKNOWN }
+        let lifetime = invalidated_at.map_or(look_ahead_pages, |death| death - now) as f64;
+        let predicted = lifetime * libm::exp(self.error * self.normal());
+        if predicted <= look_ahead_pages as f64 { now + (predicted as u64).max(1) } else { UNKNOWN }
     }
 
     /// Returns a normal deviate (Box and Muller, Annals of Mathematical Statistics 29(2), 1958).
@@ -109,60 +109,60 @@ impl Predictor {
 
 /// State of a page.
 #[derive(Clone, Copy)]
-struct Held {
+struct PageState {
     /// Number of the host write that wrote the page.
-    born: u64,
+    written_at: u64,
     /// Number of the host write that is predicted to invalidate the page.
-    dies: u64,
+    invalidated_at: u64,
 }
 
 /// Smallest number of recent invalidations over which errors are averaged.
-const FEWEST_DEATHS: f64 = 256.0;
+const MIN_INVALIDATIONS: f64 = 256.0;
 
 /// Reliability of the predictions.
-struct Trust {
+struct Reliability {
     windows: Windows,
     /// Recent mean error of predictions, host writes.
-    miss: f64,
+    mean_error: f64,
     /// Mean life of the same versions, and its mean absolute deviation: the error of a prediction without knowledge
     /// of the page.
-    life: f64,
-    blind_miss: f64,
+    mean_lifetime: f64,
+    mean_deviation: f64,
     /// Weight of a new observation.
     weight: f64,
     /// Upper limit for a single error.
-    worst: f64,
+    max_error: f64,
     /// Windows in use; `None` if predictions are useless.
-    used: Option<Windows>,
+    windows_in_use: Option<Windows>,
 }
 
-impl Trust {
+impl Reliability {
     fn new(windows: Windows, logical_pages: u32) -> Self {
-        Trust {
+        Reliability {
             windows,
-            miss: 0.0,
-            life: 0.0,
-            blind_miss: 0.0,
-            weight: 1.0 / (f64::from(logical_pages) / 8.0).max(FEWEST_DEATHS),
-            worst: windows.all() as f64,
-            used: Some(windows),
+            mean_error: 0.0,
+            mean_lifetime: 0.0,
+            mean_deviation: 0.0,
+            weight: 1.0 / (f64::from(logical_pages) / 8.0).max(MIN_INVALIDATIONS),
+            max_error: windows.span() as f64,
+            windows_in_use: Some(windows),
         }
     }
 
     /// Updates the errors after write `now` invalidated a page.
-    fn learn(&mut self, page: Held, now: u64) {
-        let miss = (page.dies.abs_diff(now) as f64).min(self.worst);
-        let life = ((now - page.born) as f64).min(self.worst);
-        self.miss += self.weight * (miss - self.miss);
-        self.blind_miss += self.weight * ((life - self.life).abs() - self.blind_miss);
-        self.life += self.weight * (life - self.life);
+    fn record_invalidation(&mut self, page: PageState, now: u64) {
+        let error = (page.invalidated_at.abs_diff(now) as f64).min(self.max_error);
+        let lifetime = ((now - page.written_at) as f64).min(self.max_error);
+        self.mean_error += self.weight * (error - self.mean_error);
+        self.mean_deviation += self.weight * ((lifetime - self.mean_lifetime).abs() - self.mean_deviation);
+        self.mean_lifetime += self.weight * (lifetime - self.mean_lifetime);
         let mut factor = 1;
-        while (self.windows.width() * factor) as f64 <= self.miss {
+        while (self.windows.width() * factor) as f64 <= self.mean_error {
             factor *= 2;
         }
         let widened = self.windows.widened(factor);
-        let tells = widened.streams() > 2 && self.miss < self.blind_miss;
-        self.used = (factor == 1 || tells).then_some(widened);
+        let is_useful = widened.streams() > 2 && self.mean_error < self.mean_deviation;
+        self.windows_in_use = (factor == 1 || is_useful).then_some(widened);
     }
 }
 
@@ -176,33 +176,35 @@ impl Trust {
 /// pages to another, like in the double frontier. Streams that are no longer used first fill their open blocks. A
 /// page that has outlived its prediction counts as one with an unknown invalidation.
 ///
-/// It is public of the algorithm of Lange, Naor and Yadgar that it gains with better predictions and is never worse
-/// than greedy cleaning without predictions; the method used here is our own.
+/// The published part of the algorithm of Lange, Naor and Yadgar is that it gains with better predictions and is never
+/// worse than greedy cleaning without predictions. The method used here was developed for Wearwell.
 pub struct PredictedWindows {
     predictor: Predictor,
-    pages: Vec<Held>,
-    trust: Trust,
-    /// For each stream, the pages in its open block, as far as the placement can know.
+    pages: Vec<PageState>,
+    reliability: Reliability,
+    /// For each stream, number of pages in its open block, as far as the placement knows.
     open: Vec<u32>,
     block_pages: u32,
 }
 
 impl PredictedWindows {
-    /// Returns the stream of a page that write `death` is predicted to invalidate.
-    fn wanted(&self, death: u64, now: u64, cause: Cause) -> StreamId {
-        match self.trust.used {
-            Some(windows) => windows.stream((death != UNKNOWN && death >= now).then_some(death), now),
+    /// Returns the stream of a page that write `invalidated_at` is predicted to invalidate.
+    fn predicted_stream(&self, invalidated_at: u64, now: u64, cause: Cause) -> StreamId {
+        match self.reliability.windows_in_use {
+            Some(windows) => windows
+                .stream((invalidated_at != UNKNOWN && invalidated_at >= now).then_some(invalidated_at), now),
             None => StreamId(u8::from(cause != Cause::Host)),
         }
     }
 
-    /// Returns `wanted` or, if `wanted` has no open block, an unused stream whose block is still open.
-    fn filled_up(&mut self, wanted: StreamId) -> StreamId {
-        let used = self.trust.used.map_or(2, |windows| usize::from(windows.streams()));
-        let left = || (used..self.open.len()).find(|&stream| self.open[stream] > 0);
-        let stream = match self.open[wanted.index()] {
-            0 => left().map_or(wanted, |stream| StreamId(stream as u8)),
-            _ => wanted,
+    /// Returns `predicted` or, if that stream has no open block, an unused stream whose block is still open.
+    fn prefer_open_stream(&mut self, predicted: StreamId) -> StreamId {
+        let streams_in_use =
+            self.reliability.windows_in_use.map_or(2, |windows| usize::from(windows.streams()));
+        let open_unused_stream = || (streams_in_use..self.open.len()).find(|&stream| self.open[stream] > 0);
+        let stream = match self.open[predicted.index()] {
+            0 => open_unused_stream().map_or(predicted, |stream| StreamId(stream as u8)),
+            _ => predicted,
         };
         let open = &mut self.open[stream.index()];
         *open = (*open + 1) % self.block_pages;
@@ -212,24 +214,27 @@ impl PredictedWindows {
 
 impl Placement for PredictedWindows {
     fn streams(&self) -> u8 {
-        self.trust.windows.streams()
+        self.reliability.windows.streams()
     }
 
     fn place(&mut self, context: &PageContext) -> StreamId {
         let &PageContext { page, now, cause, .. } = context;
         if cause == Cause::Host {
-            let dies = self.predictor.predict(page, now);
-            let before = std::mem::replace(&mut self.pages[page.index()], Held { born: now, dies });
-            if before.dies != UNKNOWN {
-                self.trust.learn(before, now);
+            let invalidated_at = self.predictor.predict(page, now);
+            let previous = std::mem::replace(
+                &mut self.pages[page.index()],
+                PageState { written_at: now, invalidated_at },
+            );
+            if previous.invalidated_at != UNKNOWN {
+                self.reliability.record_invalidation(previous, now);
             }
         }
-        let wanted = self.wanted(self.pages[page.index()].dies, now, cause);
-        self.filled_up(wanted)
+        let predicted = self.predicted_stream(self.pages[page.index()].invalidated_at, now, cause);
+        self.prefer_open_stream(predicted)
     }
 
     fn trimmed(&mut self, page: Lpn) {
-        self.pages[page.index()].dies = UNKNOWN;
+        self.pages[page.index()].invalidated_at = UNKNOWN;
     }
 
     fn memory_bytes(&self) -> usize {

@@ -75,7 +75,7 @@ impl Placement for Promotion {
     }
 
     fn memory_bytes(&self) -> usize {
-        // Bits for a class or none.
+        // Number of bits for a class, or for no class.
         let bits = (u32::from(self.highest) + 2).next_power_of_two().trailing_zeros() as usize;
         (self.levels.len() * bits).div_ceil(8)
     }

@@ -1,4 +1,4 @@
-//! Placement that separates pages shared by many logical pages from unshared ones.
+//! Placement that separates pages shared by many logical pages from pages that are not shared.
 
 use super::{PageContext, Placement, PlacementContext, PlacementKind};
 use crate::config::{ConfigError, Entry};
@@ -15,12 +15,13 @@ pub struct Config {
     #[schemars(range(min = 1))]
     pub threshold: u32,
     /// True if cleaned pages that are not cold have their own stream, apart from host writes.
-    pub cleaned_apart: bool,
+    #[serde(alias = "cleaned_apart")]
+    pub separate_cleaned: bool,
 }
 
 impl Default for Config {
     fn default() -> Self {
-        Config { threshold: 1, cleaned_apart: false }
+        Config { threshold: 1, separate_cleaned: false }
     }
 }
 
@@ -53,10 +54,10 @@ pub struct References {
 
 impl Placement for References {
     fn streams(&self) -> u8 {
-        2 + u8::from(self.config.cleaned_apart)
+        2 + u8::from(self.config.separate_cleaned)
     }
 
-    fn wants_references(&self) -> bool {
+    fn needs_references(&self) -> bool {
         true
     }
 
@@ -69,7 +70,7 @@ impl Placement for References {
         match context.cause {
             Cause::Host => StreamId(0),
             _ if context.references > self.config.threshold => StreamId(1),
-            _ if self.config.cleaned_apart => StreamId(2),
+            _ if self.config.separate_cleaned => StreamId(2),
             _ => StreamId(0),
         }
     }

@@ -1,4 +1,4 @@
-//! Runs of consecutive host writes, in place of the requests that a placement does not see.
+//! Runs of consecutive host writes, which replace the requests that a placement does not see.
 
 use crate::units::Lpn;
 
@@ -18,7 +18,8 @@ pub(super) struct Runs {
 }
 
 impl Runs {
-    /// Adds a page; returns the run that it ended, or `None` if the run continues or is the first.
+    /// Adds a page; returns the run that this page ended, or `None` if the page continues its run or begins the first
+    /// run.
     #[inline]
     pub(super) fn add(&mut self, page: Lpn) -> Option<Run> {
         if let Some(run) = &mut self.current
@@ -32,7 +33,7 @@ impl Runs {
 
     /// True if the last page continued a run.
     #[inline]
-    pub(super) fn goes_on(&self) -> bool {
+    pub(super) fn continues_run(&self) -> bool {
         self.current.is_some_and(|run| run.pages > 1)
     }
 }
@@ -44,7 +45,7 @@ mod tests {
     #[test]
     fn run_ends_with_the_first_non_consecutive_page() {
         let mut runs = Runs::default();
-        let ended: Vec<_> = [4, 5, 6, 6, 9].map(|page| (runs.add(Lpn(page)), runs.goes_on())).into();
+        let ended: Vec<_> = [4, 5, 6, 6, 9].map(|page| (runs.add(Lpn(page)), runs.continues_run())).into();
         let (three, one) = (Run { first: 4, pages: 3 }, Run { first: 6, pages: 1 });
         let expected = [(None, false), (None, true), (None, true), (Some(three), false), (Some(one), false)];
         assert_eq!(ended, expected);

@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::config::checks::NamedConfig;
-use crate::foresight::{Future, HostOp};
-use crate::seed::{Random, Seed, below};
+use crate::foresight::{FutureOperations, HostOp};
+use crate::seed::{Random, Seed, random_below};
 use serde_json::{Value, json};
 
 const PAGES: u32 = 4096;
@@ -41,12 +41,12 @@ pub(super) fn cleaned(page: u32, now: u64, from: u8) -> PageContext {
 
 /// Returns a page of the hot/cold workload: 80 % of the writes go to the hot fifth of the pages.
 fn draw(random: &mut Random) -> u32 {
-    let fifth = below(random, u64::from(PAGES / 5)) as u32;
-    if below(random, 10) < 8 { 5 * fifth } else { 5 * fifth + 1 + below(random, 4) as u32 }
+    let fifth = random_below(random, u64::from(PAGES / 5)) as u32;
+    if random_below(random, 10) < 8 { 5 * fifth } else { 5 * fifth + 1 + random_below(random, 4) as u32 }
 }
 
 #[test]
-fn the_configuration_follows_its_table() {
+fn config_matches_its_table() {
     let entry_of = PlacementConfig::entry;
     NamedConfig { tag: "kind", entries: PLACEMENTS, aliases: PLACEMENT_ALIASES, entry_of }.check();
     let aliases = [
@@ -108,11 +108,11 @@ fn variants() -> Vec<Value> {
         json!({"kind": "write_count", "thresholds": [1, 2, 3, 9, 255], "counter_bits": 8, "separate_cleaning": true}),
         json!({"kind": "bloom", "filters": 1, "bits_per_page": 0.001, "hashes": 8, "threshold": 2.0}),
         json!({"kind": "host_hint", "streams": 1}),
-        json!({"kind": "host_hint", "streams": 254, "cleaned": "apart", "beyond": "last"}),
+        json!({"kind": "host_hint", "streams": 254, "cleaned": "apart", "excess_hints": "last"}),
         json!({"kind": "age_classes", "averaged_blocks": 1, "age_bounds": []}),
-        json!({"kind": "references", "threshold": 3, "cleaned_apart": true}),
+        json!({"kind": "references", "threshold": 3, "separate_cleaned": true}),
         json!({"kind": "promotion", "classes": 255}),
-        json!({"kind": "fading_average", "classes": 3, "base": 1.5}),
+        json!({"kind": "fading_average", "classes": 3, "count_ratio": 1.5}),
         json!({"kind": "interval_clusters", "clusters": 3, "adjust_blocks": 1}),
         json!({"kind": "chunk_frequency", "classes": 1, "chunk_pages": 3, "half_life_pages": 1}),
         json!({"kind": "multi_queue", "queues": 2, "chunk_pages": 7}),
@@ -131,38 +131,39 @@ fn variants() -> Vec<Value> {
 }
 
 /// Returns the streams that a placement assigns in a long random sequence of calls.
-fn life(placement: &mut dyn Placement, steps: u32) -> Vec<StreamId> {
+fn random_run(placement: &mut dyn Placement, steps: u32) -> Vec<StreamId> {
     let mut random = Seed(9).random();
-    let (streams, mut now, mut given) = (placement.streams(), 0, Vec::new());
+    let (streams, mut now, mut assigned) = (placement.streams(), 0, Vec::new());
     for _ in 0..steps {
-        let page = below(&mut random, u64::from(PAGES)) as u32;
-        let from = StreamId(below(&mut random, u64::from(streams)) as u8);
-        let hint = below(&mut random, 1 << 16) as u16;
-        let kind = below(&mut random, 20);
+        let page = random_below(&mut random, u64::from(PAGES)) as u32;
+        let from = StreamId(random_below(&mut random, u64::from(streams)) as u8);
+        let hint = random_below(&mut random, 1 << 16) as u16;
+        let kind = random_below(&mut random, 20);
         match kind {
             0 => placement.trimmed(Lpn(page)),
             1 => placement.reclaimed(from, now - now.min(3000), now, 7),
-            2..8 => given.push(placement.place(&PageContext { hint, ..cleaned(page, now, from.0) })),
-            8 => given.push(placement.place(&PageContext { cause: Cause::WearLevelling, ..host(page, now) })),
+            2..8 => assigned.push(placement.place(&PageContext { hint, ..cleaned(page, now, from.0) })),
+            8 => assigned
+                .push(placement.place(&PageContext { cause: Cause::WearLevelling, ..host(page, now) })),
             _ => {
-                given.push(placement.place(&PageContext { hint, ..host(page, now) }));
+                assigned.push(placement.place(&PageContext { hint, ..host(page, now) }));
                 now += 1;
             }
         }
-        if kind == 9 && below(&mut random, 1000) == 0 {
+        if kind == 9 && random_below(&mut random, 1000) == 0 {
             now += 1 << 33; // far beyond any table of 32-bit times
         }
     }
-    given
+    assigned
 }
 
 #[test]
 fn streams_are_in_range_and_reproducible_on_random_input() {
     for value in variants() {
         let mut placement = build(value.clone());
-        let given = life(&mut *placement, 60_000);
-        assert!(given.iter().all(|stream| stream.0 < placement.streams()), "{value}");
-        assert_eq!(given, life(&mut *build(value.clone()), 60_000), "{value}");
+        let assigned = random_run(&mut *placement, 60_000);
+        assert!(assigned.iter().all(|stream| stream.0 < placement.streams()), "{value}");
+        assert_eq!(assigned, random_run(&mut *build(value.clone()), 60_000), "{value}");
         if let Some(cleaning) = placement.cleaning_stream() {
             assert!(cleaning.0 < placement.streams(), "{value}");
         }
@@ -243,21 +244,21 @@ fn bloom_filters_weigh_recent_writes_more_and_forget() {
 fn separation(value: Value) -> f64 {
     let mut placement = build(value);
     let mut random = Seed(21).random();
-    let (mut right, mut total) = ([0.0; 2], [0.0; 2]);
+    let (mut correct, mut total) = ([0.0; 2], [0.0; 2]);
     for now in 0..u64::from(9 * PAGES) {
         let page = draw(&mut random);
         let class = EveryFifth.class_of(Lpn(page));
         let stream = placement.place(&host(page, now));
         if now >= u64::from(6 * PAGES) {
             total[usize::from(class)] += 1.0;
-            right[usize::from(class)] += f64::from(u8::from(stream.0 == class));
+            correct[usize::from(class)] += f64::from(u8::from(stream.0 == class));
         }
     }
-    (right[0] / total[0] + right[1] / total[1]) / 2.0
+    (correct[0] / total[0] + correct[1] / total[1]) / 2.0
 }
 
 #[test]
-fn detectors_tell_hot_from_cold_well_above_chance() {
+fn detectors_separate_hot_from_cold_well_above_chance() {
     for kind in ["write_count", "bloom"] {
         let separation = separation(json!(kind));
         println!("{kind}: {separation:.3}");
@@ -273,18 +274,18 @@ fn hints_select_streams_and_large_hints_follow_the_rule() {
     };
     let hints = [0, 1, 3, 4, 5, 65535];
     assert_eq!(streams(json!("host_hint"), &hints), [0, 1, 3, 0, 1, 3]);
-    assert_eq!(streams(json!({"kind": "host_hint", "beyond": "last"}), &hints), [0, 1, 3, 3, 3, 3]);
+    assert_eq!(streams(json!({"kind": "host_hint", "excess_hints": "last"}), &hints), [0, 1, 3, 3, 3, 3]);
 }
 
 #[test]
-fn pages_cleaned_from_hinted_streams_stay_or_go_apart() {
+fn pages_cleaned_from_hinted_streams_stay_or_are_separated() {
     let mut keep = build(json!("host_hint"));
-    assert!(keep.wants_block_history() && keep.cleaning_stream().is_none());
+    assert!(keep.needs_block_history() && keep.cleaning_stream().is_none());
     assert_eq!(keep.place(&cleaned(0, 0, 3)), StreamId(3));
-    let mut apart = build(json!({"kind": "host_hint", "cleaned": "apart"}));
-    assert!(!apart.wants_block_history());
-    assert_eq!((apart.streams(), apart.cleaning_stream()), (5, Some(StreamId(4))));
-    assert_eq!(apart.place(&cleaned(0, 0, 3)), StreamId(4));
+    let mut separate = build(json!({"kind": "host_hint", "cleaned": "apart"}));
+    assert!(!separate.needs_block_history());
+    assert_eq!((separate.streams(), separate.cleaning_stream()), (5, Some(StreamId(4))));
+    assert_eq!(separate.place(&cleaned(0, 0, 3)), StreamId(4));
 }
 
 #[test]
@@ -358,38 +359,38 @@ fn settings_that_do_not_fit_are_refused_by_key() {
 }
 
 #[test]
-fn shared_pages_are_cold_from_one_reference_above_the_threshold_on() {
+fn pages_with_more_references_than_the_threshold_are_cold() {
     let streams = |value: Value| {
         let mut placement = build(value);
         let moved = |references| PageContext { references, ..cleaned(1, 0, 0) };
         let first = placement.place(&PageContext { references: 9, ..host(1, 0) }).0;
-        let given: Vec<u8> = [1, 2, 3, 4].map(|count| placement.place(&moved(count)).0).into();
-        (placement.streams(), first, given)
+        let assigned: Vec<u8> = [1, 2, 3, 4].map(|count| placement.place(&moved(count)).0).into();
+        (placement.streams(), first, assigned)
     };
     assert_eq!(streams(json!("references")), (2, 0, vec![0, 1, 1, 1]));
     assert_eq!(streams(json!({"kind": "references", "threshold": 2})), (2, 0, vec![0, 0, 1, 1]));
-    let apart = json!({"kind": "references", "threshold": 3, "cleaned_apart": true});
+    let apart = json!({"kind": "references", "threshold": 3, "separate_cleaned": true});
     assert_eq!(streams(apart), (3, 0, vec![2, 2, 2, 1]));
-    let never = try_build(json!({"kind": "references", "threshold": 0}), PAGES);
-    assert_eq!(never.err().unwrap().key, "threshold");
+    let refused = try_build(json!({"kind": "references", "threshold": 0}), PAGES);
+    assert_eq!(refused.err().unwrap().key, "threshold");
 }
 
 /// A host that writes the given pages.
 struct Writes(std::vec::IntoIter<u32>);
 
-impl Future for Writes {
-    fn next(&mut self, see: &mut dyn FnMut(HostOp)) -> bool {
-        self.0.next().map(|page| see(HostOp::Write(Lpn(page)))).is_some()
+impl FutureOperations for Writes {
+    fn next(&mut self, sink: &mut dyn FnMut(HostOp)) -> bool {
+        self.0.next().map(|page| sink(HostOp::Write(Lpn(page)))).is_some()
     }
 }
 
 /// Builds the placement on 10 blocks of 4 pages, of which 20 hold data, with these future writes.
-fn foreseeing(value: Value, writes: &[u32]) -> Box<dyn Placement> {
+fn build_with_future(value: Value, writes: &[u32]) -> Box<dyn Placement> {
     let size = StoreSize { blocks: 10, pages_per_block: 4, logical_pages: 20, seed: Seed(5) };
     let config: PlacementConfig = serde_json::from_value(value).unwrap();
-    let reach = config.reach(&size).expect("it sees ahead");
+    let look_ahead_pages = config.look_ahead_pages(&size).expect("it sees ahead");
     let foresight =
-        Foresight::new(Box::new(Writes(Vec::from(writes).into_iter())), size.logical_pages, reach);
+        Foresight::new(Box::new(Writes(Vec::from(writes).into_iter())), size.logical_pages, look_ahead_pages);
     config
         .build_boxed(PlacementContext { size: &size, temperature: None, foresight: Some(foresight) })
         .unwrap()
@@ -397,59 +398,62 @@ fn foreseeing(value: Value, writes: &[u32]) -> Box<dyn Placement> {
 
 /// Returns the streams of the host's writes, and of some pages that cleaning then moves.
 fn streams(placement: &mut dyn Placement, writes: &[u32], moved: &[u32]) -> (Vec<u8>, Vec<u8>) {
-    let given = (0..).zip(writes).map(|(now, &page)| placement.place(&host(page, now)).0).collect();
+    let assigned = (0..).zip(writes).map(|(now, &page)| placement.place(&host(page, now)).0).collect();
     let now = writes.len() as u64;
-    (given, moved.iter().map(|&page| placement.place(&cleaned(page, now, 0)).0).collect())
+    (assigned, moved.iter().map(|&page| placement.place(&cleaned(page, now, 0)).0).collect())
 }
 
 #[test]
-fn future_knowledge_counts_blocks_of_writes_to_come() {
+fn future_knowledge_counts_blocks_of_future_writes() {
     // Page 0 lives 3 writes, then 1, then 9; page 1 lives 5 writes; write 13 invalidates page 2.
     let writes = [0, 1, 2, 0, 0, 9, 1, 9, 9, 9, 9, 9, 9, 0, 2];
-    let mut placement = foreseeing(json!({"kind": "fk", "streams": 3}), &writes);
-    let (given, moved) = streams(&mut *placement, &writes[..7], &[0, 2, 9]);
+    let mut placement = build_with_future(json!({"kind": "fk", "streams": 3}), &writes);
+    let (assigned, moved) = streams(&mut *placement, &writes[..7], &[0, 2, 9]);
     // Lives of 3, 5, 12, 1, 9, 2 and infinitely many writes.
-    assert_eq!(given, [0, 1, 2, 0, 2, 0, 2]);
+    assert_eq!(assigned, [0, 1, 2, 0, 2, 0, 2]);
     // Page 0 has six writes left, page 2 seven, page 9 none.
     assert_eq!(moved, [1, 1, 0]);
 }
 
 #[test]
-fn pages_that_die_in_one_window_share_a_stream() {
+fn pages_invalidated_in_one_window_share_a_stream() {
     let writes = [0, 1, 2, 0, 0, 9, 1, 9, 9, 9, 9, 9, 9, 0, 2];
     let settings = json!({"kind": "death_windows", "streams": 3, "window_pages": 4});
-    let mut placement = foreseeing(settings, &writes);
+    let mut placement = build_with_future(settings, &writes);
     assert_eq!(placement.streams(), 3);
-    let (given, moved) = streams(&mut *placement, &writes[..7], &[0, 2, 9]);
+    let (assigned, moved) = streams(&mut *placement, &writes[..7], &[0, 2, 9]);
     // Deaths 3, 6, 14, 4, 13, 7, never: windows 0, 1, 3, 1, 3, 1. Window 3 is too far ahead from windows 0 and 1.
-    assert_eq!(given, [0, 1, 2, 1, 2, 1, 2]);
+    assert_eq!(assigned, [0, 1, 2, 1, 2, 1, 2]);
     // From window 1, window 3 is too far ahead for two streams; the next write invalidates page 9.
     assert_eq!(moved, [2, 2, 1]);
     // With as much spare space as data, one window spans the look-ahead.
-    assert_eq!(foreseeing(json!("death_windows"), &writes).streams(), 2);
+    assert_eq!(build_with_future(json!("death_windows"), &writes).streams(), 2);
 }
 
 #[test]
 fn exact_predictions_place_like_future_knowledge() {
     let mut random = Seed(8).random();
-    let writes: Vec<u32> = (0..4000).map(|_| below(&mut random, 20) as u32).collect();
+    let writes: Vec<u32> = (0..4000).map(|_| random_below(&mut random, 20) as u32).collect();
     let settings = |kind: &str| json!({"kind": kind, "streams": 5, "window_pages": 6});
     let mut exact = settings("predicted_windows");
     exact["error"] = json!(0.0);
     let moved: Vec<u32> = (0..20).collect();
-    let told = streams(&mut *foreseeing(exact, &writes), &writes, &moved);
-    assert_eq!(told, streams(&mut *foreseeing(settings("death_windows"), &writes), &writes, &moved));
+    let predicted = streams(&mut *build_with_future(exact, &writes), &writes, &moved);
+    assert_eq!(
+        predicted,
+        streams(&mut *build_with_future(settings("death_windows"), &writes), &writes, &moved)
+    );
 }
 
 #[test]
-fn worthless_predictions_are_not_followed() {
+fn useless_predictions_are_ignored() {
     let mut random = Seed(8).random();
-    let writes: Vec<u32> = (0..4000).map(|_| below(&mut random, 20) as u32).collect();
+    let writes: Vec<u32> = (0..4000).map(|_| random_below(&mut random, 20) as u32).collect();
     let settings = json!({"kind": "predicted_windows", "streams": 5, "window_pages": 6, "error": 100.0});
-    let mut placement = foreseeing(settings, &writes);
-    let (given, moved) = streams(&mut *placement, &writes, &[0, 1, 2]);
-    let blind = given[1000..].iter().filter(|&&stream| stream == 0).count();
-    println!("{blind} of 3000 to the host's stream");
-    assert!(blind > 2700 && moved.iter().all(|&stream| stream <= 1), "{blind}, {moved:?}");
+    let mut placement = build_with_future(settings, &writes);
+    let (assigned, moved) = streams(&mut *placement, &writes, &[0, 1, 2]);
+    let is_frontier = assigned[1000..].iter().filter(|&&stream| stream == 0).count();
+    println!("{is_frontier} of 3000 to the host's stream");
+    assert!(is_frontier > 2700 && moved.iter().all(|&stream| stream <= 1), "{is_frontier}, {moved:?}");
     assert_eq!(placement.memory_bytes(), 16 * 20);
 }

@@ -7,61 +7,62 @@ use crate::units::StreamId;
 /// unknown invalidation.
 ///
 /// Pages of one window are invalidated together, whenever they were written: after the window, its blocks are empty.
-/// Until then half of the pages that are invalidated in it wait on average, and each stream has half a block open.
+/// Until the end of its window, half of the window's pages are already invalid on average, and each stream has half a
+/// block open.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Windows {
     /// Host writes per window.
     width: u64,
     /// Number of windows with their own stream, including the current one.
-    near: u8,
+    near_windows: u8,
 }
 
 /// Largest default number of streams.
-const MOST_STREAMS: u64 = 128;
+const MAX_DEFAULT_STREAMS: u64 = 128;
 
 impl Windows {
     /// Creates windows with these streams and host writes per window. Defaults follow from the spare space and a
-    /// look-ahead of `reach` host writes.
+    /// look-ahead of `look_ahead_pages` host writes.
     pub fn of(
         size: &StoreSize,
         streams: Option<u8>,
         window_pages: Option<u32>,
-        reach: u64,
+        look_ahead_pages: u64,
     ) -> Result<Self, ConfigError> {
         let (blocks, block_pages) = (u64::from(size.blocks), u64::from(size.pages_per_block));
         let spare_pages = (blocks * block_pages).saturating_sub(u64::from(size.logical_pages));
         // The open blocks, half empty, take at most a quarter of the spare space.
-        let streams = streams.unwrap_or((spare_pages / block_pages / 2).clamp(2, MOST_STREAMS) as u8);
+        let streams = streams.unwrap_or((spare_pages / block_pages / 2).clamp(2, MAX_DEFAULT_STREAMS) as u8);
         if streams < 2 {
             return Err(ConfigError::new("streams", format!("is {streams}; 2 to 255 are allowed")));
         }
-        // Invalid pages that wait for the end of their window take at most half of the spare space, or less if
+        // Invalid pages that wait for the end of their window occupy at most half of the spare space, or less if
         // shorter windows cover the look-ahead.
-        let all = reach.div_ceil(u64::from(streams - 1));
-        let width = window_pages.map_or(all.min(spare_pages).max(block_pages), u64::from);
+        let full_width = look_ahead_pages.div_ceil(u64::from(streams - 1));
+        let width = window_pages.map_or(full_width.min(spare_pages).max(block_pages), u64::from);
         if width == 0 {
             return Err(ConfigError::new("window_pages", "is 0; it must be 1 or more"));
         }
-        Ok(Windows { width, near: streams - 1 })
+        Ok(Windows { width, near_windows: streams - 1 })
     }
 
     /// Returns the number of streams: one per window, and one for later invalidations.
     pub fn streams(self) -> u8 {
-        self.near + 1
+        self.near_windows + 1
     }
 
     /// Returns the stream of pages that are not known to be invalidated within the next windows.
-    pub fn far(self) -> StreamId {
-        StreamId(self.near)
+    pub fn far_stream(self) -> StreamId {
+        StreamId(self.near_windows)
     }
 
-    /// Returns the stream of a page that host write `death` invalidates, seen from write `now`.
-    pub fn stream(self, death: Option<u64>, now: u64) -> StreamId {
-        match death.map(|death| death / self.width) {
-            Some(window) if window.saturating_sub(now / self.width) < u64::from(self.near) => {
-                StreamId((window % u64::from(self.near)) as u8)
+    /// Returns the stream of a page that host write `invalidated_at` invalidates, seen from write `now`.
+    pub fn stream(self, invalidated_at: Option<u64>, now: u64) -> StreamId {
+        match invalidated_at.map(|death| death / self.width) {
+            Some(window) if window.saturating_sub(now / self.width) < u64::from(self.near_windows) => {
+                StreamId((window % u64::from(self.near_windows)) as u8)
             }
-            _ => self.far(),
+            _ => self.far_stream(),
         }
     }
 
@@ -71,12 +72,15 @@ impl Windows {
     }
 
     /// Returns the host writes of all windows that have a stream.
-    pub fn all(self) -> u64 {
-        self.width * u64::from(self.near)
+    pub fn span(self) -> u64 {
+        self.width * u64::from(self.near_windows)
     }
 
     /// Returns windows `factor` times as long, with fewer streams.
     pub fn widened(self, factor: u64) -> Self {
-        Windows { width: self.width * factor, near: (u64::from(self.near) / factor).max(1) as u8 }
+        Windows {
+            width: self.width * factor,
+            near_windows: (u64::from(self.near_windows) / factor).max(1) as u8,
+        }
     }
 }

@@ -73,8 +73,8 @@ impl PlacementKind for Config {
 /// Counts the host writes of each page; the hottest class has reached the highest threshold.
 ///
 /// Hsieh et al. save memory by hashing pages to a small table of 4-bit counters, `D` of them per page; here each page
-/// has its own counter, so that pages are never confused. Their hot threshold, like the default, is a count of 4. A
-/// trimmed page restarts from 0.
+/// has its own counter, so that two pages never share a counter. Their hot threshold, like the default, is a count of
+/// 4. A trimmed page restarts from 0.
 pub struct WriteCount {
     streams: ClassStreams,
     thresholds: Vec<u8>,

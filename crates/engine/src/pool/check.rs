@@ -5,16 +5,17 @@ use crate::layer::Medium;
 use crate::victim::VictimPolicy;
 
 impl<M: Medium, V: VictimPolicy> Pool<M, V> {
-    /// Compares the numbers of erased, open, closed and other blocks; `others` are blocks that the owner manages
-    /// outside the pool. An error is a defect.
-    pub(crate) fn check(&self, others: u32) -> Result<(), String> {
+    /// Compares the numbers of erased, open, closed and other blocks with the number of usable blocks. `owner_blocks`
+    /// is the number of blocks that the FTL or log above manages itself. An error is a bug.
+    pub(crate) fn check(&self, owner_blocks: u32) -> Result<(), String> {
         let candidates = self.blocks.iter_candidates().count() as u32;
         let open = self.frontiers.iter().flatten().count() as u32;
-        let (erased, aside) = (self.erased.len() as u32, self.set_aside.len() as u32 + others);
-        if candidates != self.blocks.candidates() || candidates + open + erased + aside != self.usable_blocks
+        let (erased, pending) = (self.erased.len() as u32, self.pending_blocks.len() as u32 + owner_blocks);
+        if candidates != self.blocks.candidates()
+            || candidates + open + erased + pending != self.usable_blocks
         {
             return Err(format!(
-                "{candidates} candidates ({} counted), {open} open, {erased} erased and {aside} other blocks are not all of {}",
+                "{candidates} candidates ({} counted), {open} open, {erased} erased and {pending} other blocks are not all of {}",
                 self.blocks.candidates(),
                 self.usable_blocks
             ));

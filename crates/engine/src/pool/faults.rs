@@ -1,50 +1,50 @@
 //! Failed blocks, and the end of a drive's life.
 //!
-//! A block in which a program failed takes no more pages. Its pages stay until there is an erased block to move them
-//! to; then the block is retired.
+//! A block in which a program failed accepts no more pages. Its pages stay there until an erased block is available to
+//! which they can be moved; then the failed block is retired.
 
 use super::{Frontier, Pool};
 use crate::layer::{LayerError, Medium};
 use crate::units::{BlockId, StreamId};
 use crate::victim::VictimPolicy;
 
-/// A block that was closed before it was full, and waits to be emptied.
+/// A block that was closed before it was full and is still to be emptied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SetAside {
+pub struct PendingBlock {
     /// The block.
     pub block: BlockId,
     /// Number of readable pages, from the first.
     pub written: u32,
     /// True if the block is to be retired and not erased.
-    pub failed: bool,
+    pub is_failed: bool,
 }
 
 impl<M: Medium, V: VictimPolicy> Pool<M, V> {
-    /// Sets aside the open block of `stream` after a failed program. The block holds `taken` more pages than its
-    /// frontier says, takes no more, and waits to be emptied.
+    /// Sets aside the open block of `stream` after a failed program. The block holds `programmed` more pages than its
+    /// frontier says, accepts no more pages, and is emptied later.
     #[cold]
-    pub(crate) fn set_aside_failed(&mut self, stream: StreamId, frontier: Frontier, taken: u32) {
+    pub(crate) fn close_failed_block(&mut self, stream: StreamId, frontier: Frontier, programmed: u32) {
         self.frontiers[stream.index()] = None;
-        self.note_failed(frontier, taken);
+        self.add_failed_block(frontier, programmed);
     }
 
     /// Sets aside a failed block that is the frontier of no stream.
     #[cold]
-    pub(crate) fn note_failed(&mut self, frontier: Frontier, taken: u32) {
-        let written = frontier.page + taken;
-        self.set_aside.push(SetAside { block: frontier.block, written, failed: true });
+    pub(crate) fn add_failed_block(&mut self, frontier: Frontier, programmed: u32) {
+        let written = frontier.page + programmed;
+        self.pending_blocks.push(PendingBlock { block: frontier.block, written, is_failed: true });
     }
 
     /// True if a program failed in `block`, which is still to be emptied.
     pub(crate) fn has_failed(&self, block: BlockId) -> bool {
-        self.set_aside.iter().any(|aside| aside.block == block && aside.failed)
+        self.pending_blocks.iter().any(|pending| pending.block == block && pending.is_failed)
     }
 
     /// Removes `block` from the blocks set aside if a program failed in it; returns true if so.
     pub(crate) fn take_failed(&mut self, block: BlockId) -> bool {
         let failed = self.has_failed(block);
         if failed {
-            self.set_aside.retain(|aside| aside.block != block);
+            self.pending_blocks.retain(|pending| pending.block != block);
         }
         failed
     }
@@ -56,25 +56,26 @@ impl<M: Medium, V: VictimPolicy> Pool<M, V> {
         self.usable_blocks -= 1;
     }
 
-    /// Fails if fewer blocks are usable than cleaning needs.
-    pub(crate) fn check_life(&self) -> Result<(), LayerError> {
+    /// Returns an error if fewer blocks are usable than cleaning needs.
+    pub(crate) fn check_end_of_life(&self) -> Result<(), LayerError> {
         if self.usable_blocks < self.needed_blocks { Err(self.end_of_life()) } else { Ok(()) }
     }
 
-    /// Returns the error that ends a drive's life. If the erased blocks ran out before the usable ones fell below
-    /// what cleaning needs, it reports one more block as needed.
+    /// Returns the end-of-life error. If erased blocks ran out while cleaning still had the blocks that it needs, the
+    /// error reports one more block as needed.
     pub(crate) fn end_of_life(&self) -> LayerError {
         let usable_blocks = self.usable_blocks;
         LayerError::EndOfLife { usable_blocks, needed_blocks: self.needed_blocks.max(usable_blocks + 1) }
     }
 
-    /// True if failed blocks are now missing.
+    /// True if the drive lacks blocks that have failed.
     fn has_lost_blocks(&self) -> bool {
-        self.set_aside.iter().any(|aside| aside.failed)
+        self.pending_blocks.iter().any(|pending| pending.is_failed)
             || self.usable_blocks < self.first_usable_blocks.max(self.needed_blocks)
     }
 
-    /// Returns the error for a lack of room: caused by lost blocks, or by a drive that was too small from the start.
+    /// Returns the error for a lack of free space: end of life if blocks were lost, otherwise [`LayerError::NoSpace`]
+    /// (the drive was too small from the start).
     pub(crate) fn no_space(&self) -> LayerError {
         if self.has_lost_blocks() { self.end_of_life() } else { LayerError::NoSpace }
     }

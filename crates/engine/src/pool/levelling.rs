@@ -1,17 +1,17 @@
-//! Wear levelling: input of the policy, and the blocks that it wants emptied.
+//! Wear levelling: input of the policy, and the blocks that the policy wants emptied.
 
 use super::Pool;
 use crate::counters::Cause;
 use crate::layer::{Medium, RamPart};
 use crate::units::BlockId;
 use crate::victim::{Blocks, VictimPolicy};
-use crate::wear::{BlockWear, FoundBlock, WearLevelling};
+use crate::wear::{BlockWear, RecoveredBlock, WearLevelling};
 
 /// The policy and its state.
 pub struct Levelling {
     policy: Box<dyn WearLevelling>,
     /// Sequence number of the first page not yet reported to the policy.
-    untold: u64,
+    first_unreported: u64,
     /// Number of blocks moved.
     moved: u64,
     /// Erase timestamps of the blocks, which are stored in their spare areas.
@@ -30,10 +30,10 @@ impl Levelling {
         first_sequence: u64,
     ) -> Self {
         erased_at.resize(blocks as usize, 0);
-        Levelling { policy, untold: first_sequence, moved: 0, erased_at, spare_reads: 0 }
+        Levelling { policy, first_unreported: first_sequence, moved: 0, erased_at, spare_reads: 0 }
     }
 
-    /// Returns the RAM in the device.
+    /// Returns the RAM that wear levelling needs in the device.
     pub fn ram(&self) -> Vec<RamPart> {
         self.policy.ram()
     }
@@ -49,7 +49,7 @@ impl Levelling {
     }
 
     /// Resets the count of spare area reads, for example after recovery, which is reported separately.
-    pub fn forget_spare_reads(&mut self) {
+    pub fn reset_spare_reads(&mut self) {
         self.spare_reads = 0;
     }
 
@@ -61,13 +61,13 @@ impl Levelling {
 
 impl<M: Medium, V: VictimPolicy> Pool<M, V> {
     /// Enables wear levelling, if there is a policy; `erased_at` are the erase timestamps that survived a power cut.
-    pub(crate) fn level_with(&mut self, policy: Option<Box<dyn WearLevelling>>, erased_at: Vec<u32>) {
+    pub(crate) fn set_wear_levelling(&mut self, policy: Option<Box<dyn WearLevelling>>, erased_at: Vec<u32>) {
         let (blocks, first_sequence) = (self.blocks.len(), self.sequence);
         self.levelling =
             policy.map(|policy| Box::new(Levelling::new(policy, erased_at, blocks, first_sequence)));
     }
 
-    /// Returns the wear of the block, as stored in the spare area of its first page.
+    /// Returns the wear of the block, which the spare area of its first page stores.
     fn wear_of(&self, levelling: &Levelling, block: BlockId) -> BlockWear {
         BlockWear { erases: self.medium.erases(block), erased_at: levelling.erased_at[block.index()] }
     }
@@ -80,13 +80,13 @@ impl<M: Medium, V: VictimPolicy> Pool<M, V> {
         reads
     }
 
-    /// Takes an erased block for pages written because of `cause`.
+    /// Takes an erased block out of the pool, for pages written because of `cause`.
     #[inline]
     pub(crate) fn take_erased(&mut self, cause: Cause) -> Option<BlockId> {
         match &mut self.levelling {
             Some(levelling) if !self.erased.is_empty() => {
-                let hot = !matches!(cause, Cause::Cleaning | Cause::WearLevelling);
-                let at = levelling.policy.choose(&self.erased, hot);
+                let is_hot = !matches!(cause, Cause::Cleaning | Cause::WearLevelling);
+                let at = levelling.policy.choose(&self.erased, is_hot);
                 self.erased.remove(at)
             }
             _ => {
@@ -99,7 +99,7 @@ impl<M: Medium, V: VictimPolicy> Pool<M, V> {
         }
     }
 
-    /// Shrinks a list that held all blocks when the drive was new.
+    /// Shrinks the list of erased blocks, which held all blocks when the drive was new.
     #[cold]
     fn shrink_erased(&mut self) {
         self.erased.shrink_to(2 * self.erased.len());
@@ -108,7 +108,8 @@ impl<M: Medium, V: VictimPolicy> Pool<M, V> {
     /// Reads the erase count of a block before its erase, if the policy uses it.
     #[inline]
     pub(super) fn read_wear_before_erase(&mut self, block: BlockId) {
-        if let Some(levelling) = self.levelling.as_mut().filter(|levelling| levelling.policy.counts_erases())
+        if let Some(levelling) =
+            self.levelling.as_mut().filter(|levelling| levelling.policy.uses_erase_counts())
         {
             levelling.spare_reads += 1;
             self.medium.read_wear(block);
@@ -117,45 +118,45 @@ impl<M: Medium, V: VictimPolicy> Pool<M, V> {
 
     /// Notifies the policy of an erase.
     #[inline]
-    pub(super) fn note_erase(&mut self, block: BlockId) {
+    pub(super) fn report_erase(&mut self, block: BlockId) {
         let Some(levelling) = &mut self.levelling else { return };
-        let erases = if levelling.policy.counts_erases() { self.medium.erases(block) } else { 0 };
+        let erases = if levelling.policy.uses_erase_counts() { self.medium.erases(block) } else { 0 };
         levelling.erased_at[block.index()] = levelling.policy.erased(block, erases);
     }
 
-    /// Passes the wear of all blocks, in order, to the policy after recovery has read all spare areas; the erased
-    /// blocks are sorted then.
+    /// Reports the wear of all blocks to the policy after recovery has read all spare areas. The list of erased blocks
+    /// must be sorted.
     pub(crate) fn recover_wear(&mut self) {
         let Some(mut levelling) = self.levelling.take() else { return };
         let blocks = (0..self.medium.blocks()).map(BlockId).filter(|&block| !self.medium.is_bad(block));
-        let found = |block| FoundBlock {
+        let to_found = |block| RecoveredBlock {
             block,
             wear: self.wear_of(&levelling, block),
             is_erased: self.erased.binary_search(&block).is_ok(),
         };
-        let found: Vec<FoundBlock> = blocks.map(found).collect();
+        let found: Vec<RecoveredBlock> = blocks.map(to_found).collect();
         levelling.policy.recover(&found);
         self.levelling = Some(levelling);
     }
 
     /// Excludes the pages programmed so far from wear levelling.
-    pub(crate) fn skip_untold(&mut self) {
+    pub(crate) fn skip_unreported(&mut self) {
         if let Some(levelling) = &mut self.levelling {
-            levelling.untold = self.sequence;
+            levelling.first_unreported = self.sequence;
         }
     }
 
-    /// Returns the block that the policy wants emptied now, if there is one and `may_move` allows it.
+    /// Returns the block that the policy wants emptied now, if there is one and `may_move` returns true for it.
     pub(crate) fn next_wear_move(
         &mut self,
         may_move: impl FnOnce(&Blocks, BlockId) -> bool,
     ) -> Option<BlockId> {
         let mut levelling = self.levelling.take()?;
-        let programs = self.sequence - levelling.untold;
-        levelling.untold = self.sequence;
+        let programs = self.sequence - levelling.first_unreported;
+        levelling.first_unreported = self.sequence;
         let Levelling { policy, erased_at, spare_reads, .. } = &mut *levelling;
         let medium = &mut self.medium;
-        let named = policy.next_move(programs, &mut |block| {
+        let requested = policy.next_move(programs, &mut |block| {
             if medium.is_bad(block) {
                 return None;
             }
@@ -163,7 +164,7 @@ impl<M: Medium, V: VictimPolicy> Pool<M, V> {
             medium.read_wear(block);
             Some(BlockWear { erases: medium.erases(block), erased_at: erased_at[block.index()] })
         });
-        let block = named.filter(|&block| !self.has_failed(block) && may_move(&self.blocks, block));
+        let block = requested.filter(|&block| !self.has_failed(block) && may_move(&self.blocks, block));
         levelling.moved += u64::from(block.is_some());
         self.levelling = Some(levelling);
         block

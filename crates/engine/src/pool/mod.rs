@@ -1,38 +1,38 @@
-//! The pool of blocks under every log and every FTL: states of blocks (erased, open, closed, failed, bad), and all
-//! operations on their medium.
+//! The pool of blocks that every log and every FTL uses: states of blocks (erased, open, closed, failed, bad), and all
+//! operations on the medium.
 //!
-//! The states of a block form a cycle. *Erased* blocks wait in the order in which they were erased.
-//! `Pool::take_erased` and `Pool::open` make one the *frontier* of a stream; `Pool::program` and
-//! `Pool::move_frontier` fill it. A full block is *closed*: a candidate. `Pool::take_victim` selects a candidate,
-//! which its owner empties, and `Pool::give_back` erases it into the pool again. A block leaves the cycle by an erase
-//! that wears it out, or by a failed program; then it is *set aside* until it is emptied and retired. With too few
-//! blocks left, the drive's life ends (`Pool::end_of_life`).
+//! The states of a block form a cycle. *Erased* blocks wait in the order in which they were erased. `Pool::take_erased`
+//! and `Pool::open` make one the *frontier* of a stream; `Pool::program` and `Pool::advance_frontier` fill it. A full
+//! block is *closed* and becomes a candidate. `Pool::take_victim` selects a candidate, which the log or FTL empties,
+//! and `Pool::reclaim` erases the candidate into the pool again. A block leaves the cycle by an erase that wears it out
+//! or by a failed program. After a failed program, the block is *set aside* until it is emptied and retired. With too
+//! few blocks left, the drive's life ends (`Pool::end_of_life`).
 //!
-//! The pool does not know the locations of logical pages. The log or the FTL above, which owns the pool, tracks the
-//! pages in a block and moves them.
+//! The pool does not know the locations of logical pages. The log or FTL that owns the pool keeps the map of pages and
+//! moves them.
 
 mod abilities;
 mod check;
 mod faults;
 mod levelling;
-mod marks;
 mod migration;
 mod moves;
 mod program;
-mod remains;
+mod surviving_flash;
 #[cfg(test)]
 mod tests;
 mod victims;
+mod watermarks;
 
-pub use faults::SetAside;
+pub use faults::PendingBlock;
 pub use levelling::Levelling;
-pub use marks::{FreeBlocks, Marks};
-pub(crate) use migration::{Judge, Mover};
-pub use migration::{Migration, Verdict};
+pub use migration::{Decision, MigrationPolicy};
+pub(crate) use migration::{MigrationExecutor, PageMover};
 pub use moves::Moves;
 pub(crate) use program::Purpose;
-pub use remains::Remains;
+pub use surviving_flash::SurvivingFlash;
 pub use victims::NoVictims;
+pub use watermarks::{FreeBlocks, Watermarks};
 
 use crate::counters::Counters;
 use crate::layer::Medium;
@@ -40,12 +40,12 @@ use crate::units::{BlockId, StreamId};
 use crate::victim::{Blocks, VictimPolicy};
 use std::collections::VecDeque;
 
-/// An open block and the page that it takes next.
+/// An open block and its next page to be programmed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frontier {
     /// The block.
     pub block: BlockId,
-    /// The page.
+    /// Index of the next page within the block.
     pub page: u32,
 }
 
@@ -59,9 +59,8 @@ pub struct PoolConfig {
     /// Sequence number of the first page.
     pub first_sequence: u64,
     /// Start and end of cleaning; `None` for a store that reclaims in place and has no reserve of erased blocks.
-    pub marks: Option<Marks>,
-    /// True if a block with a failed program can be emptied, which requires page owners and erased blocks as
-    /// destination.
+    pub watermarks: Option<Watermarks>,
+    /// True if a block with a failed program can be emptied, which requires page owners and erased blocks.
     pub survives_failed_programs: bool,
 }
 
@@ -69,15 +68,15 @@ pub struct PoolConfig {
 pub struct Pool<M, V> {
     /// Medium of the blocks.
     pub(crate) medium: M,
-    /// Operations sent to the medium, and those received from above.
+    /// Operations sent to the medium, and operations received from above.
     pub(crate) counters: Counters,
     /// Pages appended so far, including moved ones.
     pub(crate) sequence: u64,
-    /// Remaining pages of the current atomic group; 0 without one.
+    /// Remaining pages of the current atomic group; 0 outside a group.
     group_left: usize,
     /// True during an atomic group.
     in_group: bool,
-    /// Valid pages of every block, and the candidates.
+    /// Number of valid pages of every block, and the candidates.
     pub(crate) blocks: Blocks,
     /// Victim policy.
     pub(crate) victim: V,
@@ -85,16 +84,16 @@ pub struct Pool<M, V> {
     pub(crate) frontiers: Vec<Option<Frontier>>,
     /// Erased blocks, in the order in which they were erased.
     pub(crate) erased: VecDeque<BlockId>,
-    /// Blocks closed before they were full, which wait to be emptied.
-    pub(crate) set_aside: Vec<SetAside>,
+    /// Blocks that were closed before they were full and are still to be emptied.
+    pub(crate) pending_blocks: Vec<PendingBlock>,
     /// Blocks that are not bad.
     pub(crate) usable_blocks: u32,
     /// Number of blocks that were not bad when the pool was created.
     first_usable_blocks: u32,
-    /// Minimum number of blocks for cleaning, set by the owner.
+    /// Number of blocks without which cleaning is impossible, set by the log or FTL above.
     pub(crate) needed_blocks: u32,
     /// Start and end of cleaning.
-    pub(crate) marks: Option<Marks>,
+    pub(crate) watermarks: Option<Watermarks>,
     /// Number of logs above that are cleaning.
     cleaning_above: u32,
     /// Number of times cleaning was deferred for a log above.
@@ -106,20 +105,20 @@ pub struct Pool<M, V> {
     /// Attribution and counts of moved pages.
     pub(crate) moves: Moves,
     survives_failed_programs: bool,
-    /// True if the policy needs to know which pages are programmed where.
-    tells_programs: bool,
+    /// True if the victim policy is notified of programmed pages.
+    reports_programs: bool,
     /// True if the pool was recovered after a power cut.
     pub(crate) is_recovered: bool,
 }
 
 impl<M: Medium, V: VictimPolicy> Pool<M, V> {
-    /// Creates a pool of all blocks of `medium` that are not bad, as erased ones.
+    /// Creates a pool of all blocks of `medium` that are not bad; all are erased.
     pub(crate) fn new(medium: M, victim: V, config: PoolConfig) -> Self {
         let (count, pages_per_block) = (medium.blocks(), medium.pages_per_block());
         let mut erased = VecDeque::with_capacity(count as usize);
         erased.extend((0..count).map(BlockId).filter(|&block| !medium.is_bad(block)));
         let usable_blocks = erased.len() as u32;
-        let tells_programs = victim.needs().programs;
+        let reports_programs = victim.needs().programs;
         Pool {
             counters: Counters::default(),
             sequence: config.first_sequence,
@@ -129,18 +128,18 @@ impl<M: Medium, V: VictimPolicy> Pool<M, V> {
             victim,
             frontiers: vec![None; config.streams],
             erased,
-            set_aside: Vec::new(),
+            pending_blocks: Vec::new(),
             usable_blocks,
             first_usable_blocks: usable_blocks,
             needed_blocks: 0,
-            marks: config.marks,
+            watermarks: config.watermarks,
             cleaning_above: 0,
             deferrals: 0,
             levelling: None,
             victim_valid_pages: vec![0; pages_per_block as usize + 1],
             moves: Moves::default(),
             survives_failed_programs: config.survives_failed_programs,
-            tells_programs,
+            reports_programs,
             is_recovered: false,
             medium,
         }
@@ -152,13 +151,13 @@ impl<M: Medium, V: VictimPolicy> Pool<M, V> {
         self.medium.pages_per_block()
     }
 
-    /// Returns the number of pages that the frontier still takes.
+    /// Returns the number of free pages behind the frontier.
     #[inline(always)]
     pub(crate) fn room(&self, frontier: Frontier) -> u32 {
         self.pages_per_block() - frontier.page
     }
 
-    /// Returns the number of pages that all open blocks still take.
+    /// Returns the number of free pages in all open blocks.
     pub(crate) fn open_room(&self) -> u32 {
         self.frontiers.iter().flatten().map(|&frontier| self.room(frontier)).sum()
     }
@@ -173,7 +172,7 @@ impl<M: Medium, V: VictimPolicy> Pool<M, V> {
         self.frontier_in(block).is_some()
     }
 
-    /// Returns the pages of `block` written since its erase.
+    /// Returns the number of pages of `block` written since its erase.
     pub(crate) fn written(&self, block: BlockId) -> u32 {
         if let Some(frontier) = self.frontier_in(block) {
             return frontier.page;
@@ -181,7 +180,7 @@ impl<M: Medium, V: VictimPolicy> Pool<M, V> {
         if self.blocks.is_candidate(block) {
             return self.pages_per_block();
         }
-        self.set_aside.iter().find(|aside| aside.block == block).map_or(0, |aside| aside.written)
+        self.pending_blocks.iter().find(|pending| pending.block == block).map_or(0, |aside| aside.written)
     }
 
     /// Makes the erased `block` the frontier of `stream`.
@@ -190,14 +189,14 @@ impl<M: Medium, V: VictimPolicy> Pool<M, V> {
         let frontier = Frontier { block, page: 0 };
         self.frontiers[stream.index()] = Some(frontier);
         self.blocks.open(block);
-        self.blocks.give_to(block, stream);
+        self.blocks.set_stream(block, stream);
         frontier
     }
 
-    /// Advances the stream's write pointer by `pages`; returns true if the block is now full. The caller closes the
-    /// block, because some blocks must not become candidates.
+    /// Advances the stream's frontier by `pages`; returns true if the block is now full. The caller then decides about
+    /// closing the block, because some blocks must not become candidates.
     #[inline]
-    pub(crate) fn move_frontier(&mut self, stream: StreamId, frontier: Frontier, pages: u32) -> bool {
+    pub(crate) fn advance_frontier(&mut self, stream: StreamId, frontier: Frontier, pages: u32) -> bool {
         let page = frontier.page + pages;
         let is_full = page >= self.pages_per_block();
         self.frontiers[stream.index()] = (!is_full).then_some(Frontier { page, ..frontier });

@@ -1,16 +1,16 @@
-//! Statistics of moved pages: their owners, the partitions that caused the moves, and repeated moves.
+//! Statistics of moved pages: by partition of the pages, by partition that caused the moves, and of repeated moves.
 
 use crate::counters::Cause;
 use crate::layer::Answer;
-use crate::units::{Lpn, Slot, ends, run_length};
+use crate::units::{Lpn, Slot, bounds, run_length};
 use crate::validity::RamBitmap;
 
-/// Minimum length of a list that is tested for being one run.
+/// Minimum length of a list for which the code tests if the pages are consecutive.
 const LONG_RUN: usize = 8;
 
 /// Returns the index of the page's bit.
 #[inline(always)]
-fn place(page: Lpn) -> Slot {
+fn bit_of(page: Lpn) -> Slot {
     Slot(page.0)
 }
 
@@ -18,25 +18,25 @@ fn place(page: Lpn) -> Slot {
 #[derive(Debug, Default)]
 pub struct Moves {
     attribution: Option<Box<Attribution>>,
-    /// A set bit for each logical page that was not moved since its last write, if counted.
+    /// One bit per logical page, set if the page was not moved since its last write; empty if moves are not counted.
     unmoved: RamBitmap,
-    /// Number of pages that are counted.
-    counted: u32,
+    /// Number of logical pages whose moves are counted.
+    counted_pages: u32,
     /// Moves of pages that had been moved before.
-    again_pages: u64,
+    repeated_moves: u64,
 }
 
 impl Moves {
-    /// Enables attribution to partitions; number `k` ends before page `ends[k]`. Pages after the last partition, such
-    /// as the store's own pages, are attributed to an extra entry of the table.
-    pub fn divide(&mut self, ends: &[u32]) {
+    /// Enables attribution to partitions; partition `k` ends before page `ends[k]`. Pages after the last partition,
+    /// such as the store's metadata pages, count as one more partition.
+    pub fn set_partitions(&mut self, ends: &[u32]) {
         self.attribution = Some(Box::new(Attribution::new(ends)));
     }
 
-    /// Enables counting of the moves of each of `pages` pages.
+    /// Enables counting of moves for the first `pages` logical pages.
     pub fn count(&mut self, pages: u32) {
-        if self.counted == 0 {
-            self.counted = pages;
+        if self.counted_pages == 0 {
+            self.counted_pages = pages;
             self.unmoved = RamBitmap::new(pages, 1);
         }
     }
@@ -51,12 +51,12 @@ impl Moves {
 
     /// True if attribution or counting is enabled.
     #[inline(always)]
-    pub fn notes(&self) -> bool {
-        self.attribution.is_some() || self.counted > 0
+    pub fn is_enabled(&self) -> bool {
+        self.attribution.is_some() || self.counted_pages > 0
     }
 
-    /// Records that `owners` were programmed because of `cause`. Translation and validity pages are ignored: they
-    /// have their own number spaces.
+    /// Records that `owners` were programmed because of `cause`. Translation and validity pages are ignored, because
+    /// they are numbered separately.
     pub fn programmed(&mut self, owners: &[Lpn], cause: Cause) {
         match cause {
             Cause::Translation | Cause::Validity => {}
@@ -75,15 +75,16 @@ impl Moves {
     /// Records that the pages were written.
     #[inline(always)]
     pub fn written(&mut self, pages: &[Lpn]) {
-        let Some(first) = pages.first().filter(|_| self.counted > 0) else { return };
-        // Padding has the highest page number, which page 0 seems to follow: a run with padding exceeds the table.
+        let Some(first) = pages.first().filter(|_| self.counted_pages > 0) else { return };
+        // The number of a padding page is the highest page number, so page 0 seems to follow it: such a run exceeds the
+        // table.
         let end = first.index() + pages.len();
-        if pages.len() >= LONG_RUN && end <= self.counted as usize && run_length(pages) == pages.len() {
+        if pages.len() >= LONG_RUN && end <= self.counted_pages as usize && run_length(pages) == pages.len() {
             return self.run_written(*first, pages.len());
         }
         for page in pages {
-            if page.0 < self.counted {
-                self.unmoved.set(place(*page));
+            if page.0 < self.counted_pages {
+                self.unmoved.set(bit_of(*page));
             }
         }
     }
@@ -91,19 +92,19 @@ impl Moves {
     /// Records that `pages` consecutive pages from `first` were written by the store's user.
     #[inline]
     pub fn run_written(&mut self, first: Lpn, pages: usize) {
-        if self.counted > 0 && pages > 0 {
+        if self.counted_pages > 0 && pages > 0 {
             self.unmoved.set_run(first.index(), pages);
         }
     }
 
     /// Records that cleaning moved the pages.
     pub fn cleaned(&mut self, pages: &[Lpn]) {
-        self.charge(pages);
+        self.attribute(pages);
         self.moved(pages);
     }
 
     /// Attributes pages that cleaning wrote, even if some of these copies are outdated already.
-    pub fn charge(&mut self, pages: &[Lpn]) {
+    pub fn attribute(&mut self, pages: &[Lpn]) {
         if let Some(attribution) = &mut self.attribution {
             attribution.moved(pages);
         }
@@ -112,45 +113,46 @@ impl Moves {
     /// Records that the pages were moved, by cleaning or wear levelling.
     pub fn moved(&mut self, pages: &[Lpn]) {
         for page in pages {
-            if page.0 < self.counted {
-                self.again_pages += u64::from(!self.unmoved.is_set(place(*page)));
-                self.unmoved.clear(place(*page));
+            if page.0 < self.counted_pages {
+                self.repeated_moves += u64::from(!self.unmoved.is_set(bit_of(*page)));
+                self.unmoved.clear(bit_of(*page));
             }
         }
     }
 
-    /// Returns how many of `pages` were moved since they were written; `None` if not counted.
-    fn among(&self, pages: &[Lpn]) -> Option<u64> {
+    /// Returns how many of `pages` were moved since they were written; `None` if moves are not counted.
+    fn count_moved(&self, pages: &[Lpn]) -> Option<u64> {
         // Most lists are pages of one segment, none of which was moved.
-        if let Some((first, last)) = ends(pages).filter(|(_, last)| last.0 < self.counted)
-            && self.unmoved.are_set_around(place(first), place(last), pages.len())
+        if let Some((first, last)) = bounds(pages).filter(|(_, last)| last.0 < self.counted_pages)
+            && self.unmoved.are_set_around(bit_of(first), bit_of(last), pages.len())
         {
             return Some(0);
         }
-        let moved = |page: &&Lpn| page.0 < self.counted && !self.unmoved.is_set(place(**page));
-        (self.counted > 0).then(|| pages.iter().filter(moved).count() as u64)
+        let moved = |page: &&Lpn| page.0 < self.counted_pages && !self.unmoved.is_set(bit_of(**page));
+        (self.counted_pages > 0).then(|| pages.iter().filter(moved).count() as u64)
     }
 
-    /// Returns the number of `pages` that were moved since they were written, as a layer's answer.
+    /// Returns the answer to a query of how many of `pages` were moved since they were written.
     pub fn answer(&self, pages: &[Lpn]) -> Answer {
-        self.among(pages).map_or(Answer::Nothing, Answer::Pages)
+        self.count_moved(pages).map_or(Answer::Nothing, Answer::Pages)
     }
 
     /// Returns the moves of pages that had been moved before.
-    pub fn again_pages(&self) -> u64 {
-        self.again_pages
+    pub fn repeated_moves(&self) -> u64 {
+        self.repeated_moves
     }
 
-    /// Returns the pages moved by cleaning, `[cause][owner]`; empty without attribution.
+    /// Returns the pages moved by cleaning, by causing and owning partition: `[cause][owner]`; empty without
+    /// attribution.
     pub fn matrix(&self) -> Vec<Vec<u64>> {
         self.attribution.as_ref().map_or_else(Vec::new, |attribution| attribution.matrix())
     }
 }
 
-/// Counts moved pages by the partition whose write caused the cleaning and the partition that owns the pages.
+/// Counts of moved pages, by the partition whose write caused the cleaning and the partition that owns the pages.
 #[derive(Debug)]
 struct Attribution {
-    /// End page of each partition, rising; the last entry is for all other pages.
+    /// End page of each partition, ascending; the last entry is for all other pages.
     ends: Vec<u32>,
     /// Partition of the current write.
     writer: usize,
@@ -164,8 +166,8 @@ impl Attribution {
         Attribution { writer: 0, moved: vec![0; ends.len() * ends.len()], ends }
     }
 
-    /// Returns the partition of the page; page numbers beyond all pages, such as that of padding, belong to the last
-    /// entry.
+    /// Returns the partition of the page; page numbers beyond the logical pages, such as that of padding, belong to the
+    /// last entry.
     fn partition_of(&self, page: Lpn) -> usize {
         self.ends.partition_point(|&end| end <= page.0).min(self.ends.len() - 1)
     }
@@ -194,21 +196,21 @@ mod tests {
     use std::collections::BTreeSet;
 
     proptest! {
-        /// Comparison with a set: pages singly and in runs, some beyond the counted ones.
+        /// Comparison with a set: single pages and runs, some of them beyond the counted pages.
         #[test]
         fn moved_pages_match_a_set(
             steps in prop::collection::vec((any::<bool>(), 0u32..300, 1u32..200), 1..60),
-            asked in prop::collection::vec(0u32..300, 0..40),
+            queried in prop::collection::vec(0u32..300, 0..40),
         ) {
             const COUNTED: u32 = 250;
-            let (mut moves, mut model, mut again) = (Moves::default(), BTreeSet::new(), 0);
+            let (mut moves, mut model, mut repeated) = (Moves::default(), BTreeSet::new(), 0);
             moves.count(COUNTED);
             for (is_moved, first, length) in steps {
                 let pages: Vec<Lpn> = (first..first + length).map(Lpn).collect();
                 if is_moved {
                     moves.moved(&pages);
                     let counted = pages.iter().filter(|page| page.0 < COUNTED);
-                    again += counted.filter(|page| !model.insert(page.0)).count() as u64;
+                    repeated += counted.filter(|page| !model.insert(page.0)).count() as u64;
                 } else {
                     moves.written(&pages);
                     pages.iter().for_each(|page| {
@@ -216,19 +218,19 @@ mod tests {
                     });
                 }
             }
-            let pages: Vec<Lpn> = asked.iter().map(|&page| Lpn(page)).collect();
-            let known = asked.iter().filter(|page| model.contains(page)).count() as u64;
-            prop_assert_eq!(moves.among(&pages), Some(known));
-            prop_assert_eq!(moves.again_pages(), again);
+            let pages: Vec<Lpn> = queried.iter().map(|&page| Lpn(page)).collect();
+            let expected = queried.iter().filter(|page| model.contains(page)).count() as u64;
+            prop_assert_eq!(moves.count_moved(&pages), Some(expected));
+            prop_assert_eq!(moves.repeated_moves(), repeated);
         }
     }
 
     #[test]
-    fn moves_are_charged_to_cause_and_owner() {
+    fn moves_are_attributed_to_cause_and_owner() {
         let mut moves = Moves::default();
         moves.cleaned(&[Lpn(1)]);
         assert!(moves.matrix().is_empty());
-        moves.divide(&[10, 30]);
+        moves.set_partitions(&[10, 30]);
         moves.begin(&[Lpn(12), Lpn(13)]);
         moves.cleaned(&[Lpn(1), Lpn(29), Lpn(30), Lpn(u32::MAX)]);
         moves.begin(&[]);
@@ -240,38 +242,38 @@ mod tests {
     fn page_counts_as_moved_until_it_is_written() {
         let mut moves = Moves::default();
         moves.moved(&[Lpn(1)]);
-        assert_eq!(moves.among(&[Lpn(1)]), None);
+        assert_eq!(moves.count_moved(&[Lpn(1)]), None);
         moves.count(4);
         moves.cleaned(&[Lpn(1), Lpn(2), Lpn(9)]);
         moves.moved(&[Lpn(2)]);
-        assert_eq!((moves.among(&[Lpn(0), Lpn(1), Lpn(2)]), moves.again_pages()), (Some(2), 1));
+        assert_eq!((moves.count_moved(&[Lpn(0), Lpn(1), Lpn(2)]), moves.repeated_moves()), (Some(2), 1));
         moves.written(&[Lpn(u32::MAX), Lpn(2), Lpn(3), Lpn(4), Lpn(5)]);
-        assert_eq!(moves.among(&[Lpn(0), Lpn(1), Lpn(2)]), Some(1));
+        assert_eq!(moves.count_moved(&[Lpn(0), Lpn(1), Lpn(2)]), Some(1));
         moves.moved(&[Lpn(0), Lpn(1)]);
         moves.written(&[Lpn(u32::MAX), Lpn(0)]);
-        assert_eq!(moves.among(&[Lpn(0), Lpn(1)]), Some(1));
+        assert_eq!(moves.count_moved(&[Lpn(0), Lpn(1)]), Some(1));
     }
 
-    /// Cleaning moves a page and is attributed, wear levelling moves it, and every other cause of a logical page
-    /// writes it.
+    /// A page programmed by cleaning counts as moved and is attributed; by wear levelling, it counts as moved; by any
+    /// other cause of logical pages, it counts as written.
     #[test]
     fn programmed_pages_are_moved_or_written_by_cause() {
         for cause in Cause::ALL {
             let mut moves = Moves::default();
-            moves.divide(&[10]);
+            moves.set_partitions(&[10]);
             moves.count(4);
-            assert!(moves.notes());
+            assert!(moves.is_enabled());
             moves.moved(&[Lpn(1)]);
             moves.programmed(&[Lpn(1)], cause);
-            let (is_moved, again, charged) = match cause {
+            let (is_moved, repeated, attributed) = match cause {
                 Cause::Translation | Cause::Validity => (1, 0, 0),
                 Cause::Cleaning => (1, 1, 1),
                 Cause::WearLevelling => (1, 1, 0),
                 Cause::Host | Cause::LogMetadata | Cause::Dedup => (0, 0, 0),
             };
-            let found = (moves.answer(&[Lpn(1)]), moves.again_pages(), moves.matrix()[0][0]);
-            assert_eq!(found, (Answer::Pages(is_moved), again, charged), "{cause:?}");
+            let found = (moves.answer(&[Lpn(1)]), moves.repeated_moves(), moves.matrix()[0][0]);
+            assert_eq!(found, (Answer::Pages(is_moved), repeated, attributed), "{cause:?}");
         }
-        assert!(!Moves::default().notes() && Moves::default().answer(&[Lpn(1)]) == Answer::Nothing);
+        assert!(!Moves::default().is_enabled() && Moves::default().answer(&[Lpn(1)]) == Answer::Nothing);
     }
 }

@@ -11,7 +11,7 @@ use crate::victim::VictimPolicy;
 pub(crate) struct Purpose {
     /// Cause.
     pub cause: Cause,
-    /// Number that the store saves with the block; 0 if unused.
+    /// Number that the store saves in the spare areas of the block; 0 if unused.
     pub note: u64,
 }
 
@@ -22,8 +22,8 @@ impl From<Cause> for Purpose {
 }
 
 impl<M: Medium, V: VictimPolicy> Pool<M, V> {
-    /// Programs a run at `frontier`, counts it, and records moved pages. After a failure, [`Pool::taken_before`]
-    /// returns the number of pages written.
+    /// Programs a run at `frontier`, counts the run, and records moved pages. After a failure,
+    /// [`Pool::programmed_before_failure`] returns the number of pages written.
     #[inline(always)]
     pub(crate) fn program(
         &mut self,
@@ -34,16 +34,16 @@ impl<M: Medium, V: VictimPolicy> Pool<M, V> {
         purpose: impl Into<Purpose>,
     ) -> Result<(), LayerError> {
         let purpose = purpose.into();
-        self.send(stream, frontier, owners, data, purpose)?;
-        if self.moves.notes() {
-            self.note_moves(owners, purpose.cause);
+        self.program_unrecorded(stream, frontier, owners, data, purpose)?;
+        if self.moves.is_enabled() {
+            self.record_moves(owners, purpose.cause);
         }
         Ok(())
     }
 
     /// Programs a run like [`Pool::program`], but leaves the recording of moves to the caller.
     #[inline(always)]
-    pub(crate) fn send(
+    pub(crate) fn program_unrecorded(
         &mut self,
         stream: StreamId,
         frontier: Frontier,
@@ -51,47 +51,48 @@ impl<M: Medium, V: VictimPolicy> Pool<M, V> {
         data: &[M::Payload],
         Purpose { cause, note }: Purpose,
     ) -> Result<(), LayerError> {
-        let group = if self.in_group { self.part_of_group(data.len()) } else { Group::None };
+        let group = if self.in_group { self.group_position(data.len()) } else { Group::None };
         let run = Run { owners, data, sequence: self.sequence, cause, stream, group, note };
         self.medium.program(frontier.block, frontier.page, run)?;
         self.sequence += data.len() as u64;
         self.counters.add_outgoing(cause, Operation::Write, data.len() as u64);
-        if self.tells_programs {
-            self.tell_programs(frontier, owners, cause);
+        if self.reports_programs {
+            self.report_programs(frontier, owners, cause);
         }
         Ok(())
     }
 
     /// Returns the position of a run of `pages` pages in the current atomic group.
     #[inline(never)]
-    fn part_of_group(&mut self, pages: usize) -> Group {
+    fn group_position(&mut self, pages: usize) -> Group {
         let group = match self.group_left {
             0 => Group::None,
             left if left == pages => Group::Ends,
-            _ => Group::GoesOn,
+            _ => Group::Continues,
         };
         self.group_left = self.group_left.saturating_sub(pages);
         group
     }
 
     #[inline(never)]
-    fn tell_programs(&mut self, frontier: Frontier, owners: Option<&[Lpn]>, cause: Cause) {
+    fn report_programs(&mut self, frontier: Frontier, owners: Option<&[Lpn]>, cause: Cause) {
         if let Some(owners) = owners {
             self.victim.programmed(frontier.block, frontier.page, owners, cause, &self.blocks);
         }
     }
 
     #[inline(never)]
-    fn note_moves(&mut self, owners: Option<&[Lpn]>, cause: Cause) {
+    fn record_moves(&mut self, owners: Option<&[Lpn]>, cause: Cause) {
         if let Some(owners) = owners {
             self.moves.programmed(owners, cause);
         }
     }
 
-    /// After a run of `pages` pages failed with `error`, counts the pages at its beginning that were written, and
-    /// returns their number. The caller must set the block aside. Returns an error if that is not supported.
+    /// Counts the pages that were written at the beginning of a run of `pages` pages before it failed with `error`, and
+    /// returns their number. The caller must set the block aside. Returns an error if the pool does not survive failed
+    /// programs.
     #[cold]
-    pub(crate) fn taken_before(
+    pub(crate) fn programmed_before_failure(
         &mut self,
         frontier: Frontier,
         (owners, pages): (Option<&[Lpn]>, usize),
@@ -104,20 +105,21 @@ impl<M: Medium, V: VictimPolicy> Pool<M, V> {
         if !self.survives_failed_programs {
             return Err(error);
         }
-        let taken = (failed - frontier.page) as usize;
+        let programmed = (failed - frontier.page) as usize;
         if self.in_group {
-            self.group_left += pages - taken;
+            self.group_left += pages - programmed;
         }
         self.sequence += pages as u64;
-        self.counters.add_outgoing(cause, Operation::Write, taken as u64);
-        self.note_moves(owners.map(|owners| &owners[..taken]), cause);
-        if self.tells_programs {
-            self.tell_programs(frontier, owners.map(|owners| &owners[..taken]), cause);
+        self.counters.add_outgoing(cause, Operation::Write, programmed as u64);
+        self.record_moves(owners.map(|owners| &owners[..programmed]), cause);
+        if self.reports_programs {
+            self.report_programs(frontier, owners.map(|owners| &owners[..programmed]), cause);
         }
-        Ok(taken)
+        Ok(programmed)
     }
 
-    /// Begins an atomic group of the next `pages` pages: after a power cut all of them are valid, or none.
+    /// Begins an atomic group of the next `pages` pages: after a power cut, either all or none of these pages are
+    /// valid.
     pub(crate) fn begin_group(&mut self, pages: usize) {
         (self.group_left, self.in_group) = (pages, true);
     }
@@ -134,7 +136,7 @@ impl<M: Medium, V: VictimPolicy> Pool<M, V> {
             Ok(()) => {
                 self.counters.add_outgoing(cause, Operation::Erase, 1);
                 self.blocks.erased(block);
-                self.note_erase(block);
+                self.report_erase(block);
                 Ok(true)
             }
             Err(MediumError::WornOut { .. }) => {
@@ -148,7 +150,7 @@ impl<M: Medium, V: VictimPolicy> Pool<M, V> {
 
     /// Returns a block without needed data to the pool: erases it or, if a program failed in it, retires it. Returns
     /// true if it was erased.
-    pub(crate) fn give_back(&mut self, block: BlockId, cause: Cause) -> Result<bool, LayerError> {
+    pub(crate) fn reclaim(&mut self, block: BlockId, cause: Cause) -> Result<bool, LayerError> {
         if self.take_failed(block) {
             self.retire(block);
             return Ok(false);

@@ -3,12 +3,12 @@
 use super::Pool;
 use crate::layer::{Medium, MediumExt};
 use crate::units::BlockId;
-use crate::victim::{Below, Blocks, VictimPolicy};
+use crate::victim::{Blocks, LowerLayerView, VictimPolicy};
 
-/// Limit on consecutive victims full of valid pages, as a multiple of the number of blocks, before cleaning gives up.
-/// A deterministic policy meets none or goes round once. A random policy finds the only block with an invalid page
-/// among `n` blocks in `n` draws on average, and misses it `64 n` times with probability `exp(-64)`.
-const FRUITLESS_ROUNDS: u64 = 64;
+/// Limit on consecutive victims full of valid pages, as a multiple of the number of blocks, before cleaning gives up. A
+/// deterministic policy selects at most one such victim per block in a row. A random policy finds the only block with
+/// an invalid page among `n` blocks in `n` draws on average, and misses it `64 n` times with probability `exp(-64)`.
+const MAX_FULL_VICTIM_ROUNDS: u64 = 64;
 
 /// Placeholder policy for FTLs that select victims themselves.
 #[derive(Clone, Copy, Debug, Default)]
@@ -24,10 +24,10 @@ impl VictimPolicy for NoVictims {
     }
 }
 
-/// A medium as victim policies see it.
-struct Under<'a, M>(&'a M);
+/// The medium as victim policies see it.
+struct MediumView<'a, M>(&'a M);
 
-impl<M: Medium> Below for Under<'_, M> {
+impl<M: Medium> LowerLayerView for MediumView<'_, M> {
     fn left_valid(&self, block: BlockId) -> f64 {
         self.0.left_valid(block)
     }
@@ -35,20 +35,22 @@ impl<M: Medium> Below for Under<'_, M> {
 
 impl<M: Medium, V: VictimPolicy> Pool<M, V> {
     /// Takes the next victim from the candidates. `None` if there is no candidate, or after too many consecutive
-    /// victims full of valid pages, which `fruitless` counts.
-    pub(crate) fn take_victim(&mut self, fruitless: &mut u64) -> Option<BlockId> {
-        if self.blocks.candidates() == 0 || *fruitless > FRUITLESS_ROUNDS * u64::from(self.blocks.len()) {
+    /// victims full of valid pages, which `full_victims` counts.
+    pub(crate) fn take_victim(&mut self, full_victims: &mut u64) -> Option<BlockId> {
+        if self.blocks.candidates() == 0
+            || *full_victims > MAX_FULL_VICTIM_ROUNDS * u64::from(self.blocks.len())
+        {
             return None;
         }
-        let victim = self.victim.select_above(&self.blocks, &Under(&self.medium));
+        let victim = self.victim.select_above(&self.blocks, &MediumView(&self.medium));
         self.blocks.take(victim);
         let is_full = self.blocks.valid_pages(victim) >= self.pages_per_block();
-        *fruitless = if is_full { *fruitless + 1 } else { 0 };
+        *full_victims = if is_full { *full_victims + 1 } else { 0 };
         Some(victim)
     }
 
-    /// Counts a victim that is emptied.
-    pub(crate) fn note_victim(&mut self, victim: BlockId) {
+    /// Adds a victim that is about to be emptied to the histogram of valid pages.
+    pub(crate) fn count_victim(&mut self, victim: BlockId) {
         self.victim_valid_pages[self.blocks.valid_pages(victim) as usize] += 1;
     }
 
@@ -64,12 +66,12 @@ impl<M: Medium, V: VictimPolicy> Pool<M, V> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::layer::tests::seams::{Heard, Made};
+    use crate::layer::tests::interfaces::{CallLog, StubMedium};
 
     #[test]
     fn policy_sees_pages_left_valid_below() {
-        let shares = |medium| [0, 2, 4].map(|block| Under(&medium).left_valid(BlockId(block)));
-        assert_eq!(shares(Made(Some(Heard::default()))), [0.0, 0.25, 0.5]);
-        assert_eq!(shares(Made(None)), [0.0; 3], "flash knows nothing");
+        let fractions = |medium| [0, 2, 4].map(|block| MediumView(&medium).left_valid(BlockId(block)));
+        assert_eq!(fractions(StubMedium(Some(CallLog::default()))), [0.0, 0.25, 0.5]);
+        assert_eq!(fractions(StubMedium(None)), [0.0; 3], "flash knows nothing");
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-/// Future intervals in which a resource that works in order is busy with cleaning. Past intervals are dropped.
+/// Future intervals of cleaning on a resource that serves operations in order. Past intervals are dropped.
 #[derive(Debug, Default)]
 pub(super) struct Backlog {
     /// Start and end of each interval, in order.
@@ -17,7 +17,7 @@ impl Backlog {
         self.sum_ns += end_ns - begin_ns;
     }
 
-    /// True if no interval is left; past intervals count until [`Backlog::ahead`] drops them.
+    /// True if no interval is left; past intervals count until [`Backlog::remaining_ns`] drops them.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.intervals.is_empty()
@@ -25,7 +25,7 @@ impl Backlog {
 
     /// Returns the nanoseconds of cleaning after `now_ns`, which must never decrease.
     #[inline]
-    pub fn ahead(&mut self, now_ns: u64) -> u64 {
+    pub fn remaining_ns(&mut self, now_ns: u64) -> u64 {
         while let Some(&(begin, end)) = self.intervals.front() {
             if end > now_ns {
                 return self.sum_ns - now_ns.saturating_sub(begin);

@@ -51,7 +51,7 @@ impl Flash {
     /// Returns the busy time of each die until `now_ns`, to which the device must have been advanced. With contention
     /// for dies only, the times include work that is already known to follow.
     pub fn die_busy(&self, now_ns: u64) -> Vec<BusyTime> {
-        let busy = |die: &super::die::Die| match self.is_folded {
+        let busy = |die: &super::die::Die| match self.has_known_ends {
             true => die.busy_ns().into(),
             false => CLASSES.map(|class| die.busy_until(class, now_ns)).into(),
         };
@@ -67,30 +67,32 @@ impl Flash {
     /// must have been advanced to `now_ns`.
     pub(super) fn channel_busy_before(&self, now_ns: u64) -> Vec<BusyTime> {
         let mut busy = self.channel_busy();
-        for &(channel, channel_ns) in self.given.at(now_ns) {
+        for &(channel, channel_ns) in self.early_grants.at(now_ns) {
             busy[channel as usize].host_ns -= channel_ns;
         }
         busy
     }
 
-    /// Compares the summed times of operations with the busy times of dies and channels; an error is a defect. While
-    /// operations are under way only channels can be compared.
+    /// Compares the summed times of operations with the busy times of dies and channels; an error is a bug. While
+    /// operations are under way, only channels can be compared.
     pub fn check(&self) -> Result<(), String> {
         let end_ns = self.last_end_ns();
         let dies: Vec<u64> = self.die_busy(u64::MAX >> 1).iter().map(BusyTime::total_ns).collect();
         let channels: Vec<u64> = self.channel_busy().iter().map(BusyTime::total_ns).collect();
         let transfers_ns: u64 = channels.iter().sum();
-        if transfers_ns != self.spent.transfers_ns {
+        if transfers_ns != self.operation_times.transfers_ns {
             return Err(format!(
                 "timing: channels busy for {transfers_ns} ns, not {}",
-                self.spent.transfers_ns
+                self.operation_times.transfers_ns
             ));
         }
         if !self.is_settled() {
             return Ok(());
         }
         let all_ns: u64 = dies.iter().sum();
-        let spent_ns = self.spent.operations_ns + self.spent.suspending_ns + self.spent.resuming_ns;
+        let spent_ns = self.operation_times.operations_ns
+            + self.operation_times.suspending_ns
+            + self.operation_times.resuming_ns;
         if all_ns != spent_ns {
             return Err(format!("timing: dies busy for {all_ns} ns, their operations took {spent_ns}"));
         }

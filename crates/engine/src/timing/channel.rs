@@ -1,16 +1,16 @@
-//! A channel: the order in which transfers get it, and its busy time.
+//! A channel: the order of its transfers, and its busy time.
 
 use super::backlog::Backlog;
 use super::node::Class;
 
-/// The key that means "no event".
+/// Key that means "no event".
 pub(super) const NEVER: u128 = u128::MAX;
 
 /// Kinds of events, in the order in which they happen at equal times.
 #[repr(u8)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Turn {
-    /// Operations end that could have been suspended until now.
+pub(super) enum EventKind {
+    /// Operations that could have been suspended until now end.
     End = 0,
     /// Operations arrive, in order of their numbers.
     Arrival = 1,
@@ -22,8 +22,8 @@ pub(super) enum Turn {
 
 /// Returns the key by which events are ordered: time, then kind, then number.
 #[inline]
-pub(super) fn key(time_ns: u64, turn: Turn, number: u64) -> u128 {
-    (u128::from(time_ns) << 64) | u128::from((turn as u64) << 62 | number)
+pub(super) fn key(time_ns: u64, kind: EventKind, number: u64) -> u128 {
+    (u128::from(time_ns) << 64) | u128::from((kind as u64) << 62 | number)
 }
 
 /// Returns the time of an event.
@@ -44,20 +44,23 @@ pub(super) struct Channel {
 
 impl Channel {
     /// Grants the channel for `channel_ns` to an operation that is ready at `ready_ns`. Returns the start of the
-    /// transfer, and the part of the wait that cleaning caused. Calls come in the order of readiness: first come,
+    /// transfer, and the part of the wait that cleaning caused. Calls must be in the order of `ready_ns`: first come,
     /// first served.
     #[inline]
     pub fn grant(&mut self, ready_ns: u64, channel_ns: u64, class: Class) -> (u64, u64) {
         let begin_ns = self.free_ns.max(ready_ns);
-        let behind_ns =
-            if !self.cleaning.is_empty() && begin_ns > ready_ns { self.cleaning.ahead(ready_ns) } else { 0 };
+        let cleaning_wait_ns = if !self.cleaning.is_empty() && begin_ns > ready_ns {
+            self.cleaning.remaining_ns(ready_ns)
+        } else {
+            0
+        };
         self.free_ns = begin_ns + channel_ns;
         self.busy_ns[class as usize] += channel_ns;
         if class == Class::Cleaning {
             // Drops past intervals from time to time.
-            self.cleaning.ahead(ready_ns);
+            self.cleaning.remaining_ns(ready_ns);
             self.cleaning.push(begin_ns, self.free_ns);
         }
-        (begin_ns, behind_ns)
+        (begin_ns, cleaning_wait_ns)
     }
 }

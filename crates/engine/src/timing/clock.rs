@@ -6,24 +6,24 @@ mod pending;
 
 use super::busy::BusyTime;
 use super::controller::Controller;
-use super::ends::Ends;
-use super::flash::{Finished, Flash, Programmed};
+use super::flash::{Completion, Flash, ProgramCompletion};
 use super::host::{Arrivals, Cleaning, HostTiming};
 use super::journal::{Journal, Step};
 use super::node::NONE;
-use super::parts::{Parts, Share};
-use super::singles::Single;
+use super::parts::{Fraction, Parts};
+use super::singles::SingleOperation;
 use super::statistics::{Statistics, TimingReport};
-use super::writes::Writes;
+use super::time_queue::TimeQueue;
+use super::writes::WriteTracker;
 use crate::config::ConfigError;
 use crate::counters::Cause;
 use crate::request::Op;
-use pending::{Before, Dispatch, Pending};
+use pending::{Dispatch, PendingRequest, TimesBeforeFlash};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Upper limit on the places of a deep queue that are taken before ended requests are removed from the count.
-const MOST_PLACES: u32 = 1 << 12;
+/// Maximum number of slots of a deep queue that are taken before ended requests are removed from the count.
+const MAX_UNCHECKED_SLOTS: u32 = 1 << 12;
 
 /// The device as the host sees it.
 ///
@@ -31,10 +31,11 @@ const MOST_PLACES: u32 = 1 << 12;
 /// execute the request and write their steps into the journal, and [`Clock::serve`] runs these steps on the flash.
 /// The layers thus execute requests in the order in which the device takes them.
 ///
-/// - The device takes requests in order. It takes a request when its queue has a free place. A write also needs room
-///   in the write buffer, if there is one: for its pages, or for as many as the buffer holds.
+/// - The device takes requests in order. It takes a request when its queue has a free slot. A write also needs free
+///   space in the write buffer, if there is one, for all its pages or, if they exceed the buffer, for the size of the
+///   buffer.
 /// - The controller then processes one request after another, and the layers execute each request when the controller
-///   has finished it. Meanwhile the device keeps taking requests.
+///   has finished it. During this time the device continues to take requests.
 /// - The link carries data in order in each direction. A write transfers its pages before the flash begins, a read
 ///   afterwards.
 /// - A buffered write ends when its pages are in the buffer; a page leaves the buffer when its program ends. Reads of
@@ -51,42 +52,42 @@ pub struct Clock {
     now_ns: u64,
     controller: Controller,
     next: Option<Dispatch>,
-    pending: Vec<Pending>,
-    /// The parts, so far, of reads that wait for the link and of flushes that wait for writes.
+    pending: Vec<PendingRequest>,
+    /// Parts of the response times, so far, of reads that wait for the link and of flushes that wait for writes.
     parts: Vec<Parts>,
-    free: Vec<u32>,
+    free_tags: Vec<u32>,
     /// Reads whose end on the flash is known and that wait for the link, by time.
-    done: BinaryHeap<Reverse<(u64, u32)>>,
-    /// Ends of requests that still occupy a place in the queue, and the share of their response time that cleaning
+    reads_for_link: BinaryHeap<Reverse<(u64, u32)>>,
+    /// Ends of requests that still occupy a slot in the queue, and the fraction of their response time that cleaning
     /// caused.
-    places: Ends<Share>,
-    /// Requests that occupy a place, including those that ended since the queue was last found full.
+    slot_ends: TimeQueue<Fraction>,
+    /// Number of requests that occupy a slot, including requests that ended since the queue was last found full.
     in_queue: u32,
-    /// Share of cleaning in the response time of the request whose place the last waiting request took.
-    waited_share: Share,
+    /// Fraction of cleaning in the response time of the request whose slot the last waiting request took.
+    waited_cleaning_fraction: Fraction,
     link_in_ns: u64,
     link_out_ns: u64,
     buffered: u64,
     /// Programs whose pages are in the buffer.
-    leaving: BinaryHeap<Reverse<Programmed>>,
-    writes: Writes,
+    buffered_programs: BinaryHeap<Reverse<ProgramCompletion>>,
+    writes: WriteTracker,
     busy_before: (Vec<BusyTime>, Vec<BusyTime>),
     /// True if a request is complete when its flash operations are known to end: without a link and a write buffer.
-    is_bare: bool,
+    is_flash_only: bool,
     /// Requests served so far.
     served: u64,
-    /// Numbers and ends of the ended requests, if [`Clock::follow`] was called.
+    /// Numbers and ends of the ended requests, if [`Clock::record_ends`] was called.
     ended: Option<Vec<(u64, u64)>>,
     steps: Vec<Step>,
-    finished: Vec<Finished>,
+    finished: Vec<Completion>,
 }
 
 impl Clock {
-    /// Creates the clock at time 0, with nothing to do.
+    /// Creates the clock of an idle device at time 0.
     pub fn new(host: HostTiming, flash: Flash, journal: Journal) -> Result<Self, ConfigError> {
         host.check()?;
-        let flash = flash.noting_cleaning();
-        let flash = if host.write_buffer_pages > 0 { flash.noting_programs() } else { flash };
+        let flash = flash.recording_cleaning();
+        let flash = if host.write_buffer_pages > 0 { flash.recording_programs() } else { flash };
         let busy_before = (flash.die_busy(0), flash.channel_busy());
         Ok(Clock {
             host,
@@ -99,18 +100,18 @@ impl Clock {
             next: None,
             pending: Vec::new(),
             parts: Vec::new(),
-            free: Vec::new(),
-            done: BinaryHeap::new(),
-            places: Ends::new(host.queue_depth),
+            free_tags: Vec::new(),
+            reads_for_link: BinaryHeap::new(),
+            slot_ends: TimeQueue::new(host.queue_depth),
             in_queue: 0,
-            waited_share: Share::default(),
+            waited_cleaning_fraction: Fraction::default(),
             link_in_ns: 0,
             link_out_ns: 0,
             buffered: 0,
-            leaving: BinaryHeap::new(),
-            writes: Writes::default(),
+            buffered_programs: BinaryHeap::new(),
+            writes: WriteTracker::default(),
             busy_before,
-            is_bare: host.link_bytes_per_us.is_none() && host.write_buffer_pages == 0,
+            is_flash_only: host.link_bytes_per_us.is_none() && host.write_buffer_pages == 0,
             served: 0,
             ended: None,
             steps: Vec::new(),
@@ -118,64 +119,64 @@ impl Clock {
         })
     }
 
-    /// Returns the time at which the device begins the next request: when the device has taken it and the controller
-    /// has finished with it. Times never decrease. `arrival_ns` has no meaning in a closed loop. [`Clock::serve`]
-    /// must follow.
+    /// Returns the time at which the device begins the next request: when the device has taken the request and the
+    /// controller has processed it. Times never decrease. `arrival_ns` has no meaning in a closed loop.
+    /// [`Clock::serve`] must follow.
     pub fn next_dispatch(&mut self, op: Op, pages: u32, arrival_ns: u64) -> u64 {
         let begin_ns = match self.host.arrivals {
             Arrivals::Open => self.taken_ns.max(arrival_ns),
             Arrivals::Closed => self.taken_ns,
         };
-        let place_ns = self.wait_for_place(begin_ns);
-        // In a closed loop a request arrives when there is a place for it.
-        let arrival_ns = if self.host.arrivals == Arrivals::Open { arrival_ns } else { place_ns };
-        let queue_ns = place_ns - arrival_ns;
-        // If the place was free already, the wait is that of the requests before this one.
-        let queue_of_which_cleaning_ns = self.waited_share.of(queue_ns);
-        let taken_ns = if op == Op::Write { self.wait_for_room(pages, place_ns) } else { place_ns };
-        let buffer_ns = taken_ns - place_ns;
-        let buffer_of_which_cleaning_ns = self.waited_share.of(buffer_ns);
+        let slot_ns = self.wait_for_slot(begin_ns);
+        // In a closed loop, a request arrives when the queue has a free slot.
+        let arrival_ns = if self.host.arrivals == Arrivals::Open { arrival_ns } else { slot_ns };
+        let queue_ns = slot_ns - arrival_ns;
+        // If the slot was already free, this request waited because earlier requests waited.
+        let queue_of_which_cleaning_ns = self.waited_cleaning_fraction.of(queue_ns);
+        let taken_ns = if op == Op::Write { self.wait_for_buffer(pages, slot_ns) } else { slot_ns };
+        let buffer_ns = taken_ns - slot_ns;
+        let buffer_of_which_cleaning_ns = self.waited_cleaning_fraction.of(buffer_ns);
         let now_ns = self.controller.serve(op, taken_ns);
-        let before = Before {
+        let before = TimesBeforeFlash {
             queue_ns,
             queue_of_which_cleaning_ns,
             buffer_ns,
             buffer_of_which_cleaning_ns,
             controller_ns: now_ns - taken_ns,
-            ..Before::default()
+            ..TimesBeforeFlash::default()
         };
         (self.taken_ns, self.now_ns) = (taken_ns, now_ns);
         self.next = Some(Dispatch { arrival_ns, now_ns, before });
         now_ns
     }
 
-    /// Returns the time from which the queue has a free place.
-    fn wait_for_place(&mut self, mut now_ns: u64) -> u64 {
+    /// Returns the time from which the queue has a free slot.
+    fn wait_for_slot(&mut self, mut now_ns: u64) -> u64 {
         if self.host.link_bytes_per_us.is_some() {
             self.advance(now_ns);
         }
-        // The count of places is updated only when all seem to be taken, and from time to time.
-        if self.in_queue < self.host.queue_depth.min(MOST_PLACES) {
+        // The count of taken slots is updated only when all slots seem to be taken, and from time to time.
+        if self.in_queue < self.host.queue_depth.min(MAX_UNCHECKED_SLOTS) {
             return now_ns;
         }
         self.advance(now_ns);
         loop {
             let in_queue = &mut self.in_queue;
-            self.places.take_until(now_ns, |_| *in_queue -= 1);
+            self.slot_ends.take_until(now_ns, |_| *in_queue -= 1);
             if self.in_queue < self.host.queue_depth {
                 return now_ns;
             }
-            match self.places.first() {
-                Some((end_ns, share)) if self.nothing_ends_before(end_ns) => {
-                    (now_ns, self.waited_share) = (end_ns, share);
+            match self.slot_ends.first() {
+                Some((end_ns, fraction)) if self.no_request_ends_before(end_ns) => {
+                    (now_ns, self.waited_cleaning_fraction) = (end_ns, fraction);
                 }
-                _ => self.go_on(),
+                _ => self.process_next(),
             }
         }
     }
 
-    /// Returns the time from which the buffer has room for a write.
-    fn wait_for_room(&mut self, pages: u32, mut now_ns: u64) -> u64 {
+    /// Returns the time from which the buffer has free space for a write.
+    fn wait_for_buffer(&mut self, pages: u32, mut now_ns: u64) -> u64 {
         let capacity = u64::from(self.host.write_buffer_pages);
         if capacity == 0 {
             return now_ns;
@@ -183,41 +184,41 @@ impl Clock {
         self.advance(now_ns);
         let room = capacity - u64::from(pages).min(capacity);
         loop {
-            while let Some(&Reverse(Programmed { end_ns, pages, .. })) = self.leaving.peek()
+            while let Some(&Reverse(ProgramCompletion { end_ns, pages, .. })) = self.buffered_programs.peek()
                 && end_ns <= now_ns
             {
-                self.leaving.pop();
+                self.buffered_programs.pop();
                 self.buffered -= u64::from(pages);
             }
             if self.buffered <= room {
                 return now_ns;
             }
-            match self.leaving.peek() {
+            match self.buffered_programs.peek() {
                 Some(Reverse(next))
                     if self.flash.next_event_ns().is_none_or(|event_ns| next.end_ns <= event_ns) =>
                 {
-                    (now_ns, self.waited_share) = (next.end_ns, next.share);
+                    (now_ns, self.waited_cleaning_fraction) = (next.end_ns, next.cleaning_fraction);
                 }
-                _ => self.go_on(),
+                _ => self.process_next(),
             }
         }
     }
 
     /// True if no request whose end is still unknown can end before `time_ns`.
-    fn nothing_ends_before(&self, time_ns: u64) -> bool {
+    fn no_request_ends_before(&self, time_ns: u64) -> bool {
         self.flash.next_event_ns().is_none_or(|event_ns| time_ns <= event_ns)
-            && self.done.peek().is_none_or(|Reverse((done_ns, _))| time_ns <= *done_ns)
+            && self.reads_for_link.peek().is_none_or(|Reverse((done_ns, _))| time_ns <= *done_ns)
     }
 
     /// Settles the next request that is known to end, or processes the flash's next event.
-    fn go_on(&mut self) {
-        if let Some(&Reverse((done_ns, _))) = self.done.peek()
+    fn process_next(&mut self) {
+        if let Some(&Reverse((done_ns, _))) = self.reads_for_link.peek()
             && self.flash.next_event_ns().is_none_or(|event_ns| done_ns <= event_ns)
         {
-            return self.settle_until(done_ns);
+            return self.answer_reads_until(done_ns);
         }
-        let went_on = self.flash.step();
-        assert!(went_on, "the device waits for what never comes");
+        let progressed = self.flash.step();
+        assert!(progressed, "the device waits for what never comes");
         self.collect();
     }
 
@@ -225,35 +226,35 @@ impl Clock {
     fn advance(&mut self, now_ns: u64) {
         self.flash.advance(now_ns);
         self.collect();
-        if !self.done.is_empty() {
-            self.settle_until(now_ns);
+        if !self.reads_for_link.is_empty() {
+            self.answer_reads_until(now_ns);
         }
     }
 
-    /// Makes [`Clock::go_to`] report the end of each request from now on.
-    pub fn follow(&mut self) {
+    /// Makes [`Clock::advance_to`] report the end of each request from now on.
+    pub fn record_ends(&mut self) {
         self.ended = Some(Vec::new());
     }
 
     /// Returns the number of the request that is served next, from 0.
-    pub fn next_number(&self) -> u64 {
+    pub fn next_request_number(&self) -> u64 {
         self.served
     }
 
     /// Processes all events until `now_ns`; no request may arrive before `now_ns` afterwards. Appends to `ended` the
     /// numbers and end times of the requests whose ends became known since the last call; such an end may lie in the
-    /// future. Returns the time at which more may become known, if anything is under way.
-    pub fn go_to(&mut self, now_ns: u64, ended: &mut Vec<(u64, u64)>) -> Option<u64> {
+    /// future. Returns the time at which more ends may become known, if operations are under way.
+    pub fn advance_to(&mut self, now_ns: u64, ended: &mut Vec<(u64, u64)>) -> Option<u64> {
         self.advance(now_ns);
-        if let Some(found) = &mut self.ended {
-            ended.append(found);
+        if let Some(recorded) = &mut self.ended {
+            ended.append(recorded);
         }
-        let next_done_ns = self.done.peek().map(|Reverse((done_ns, _))| *done_ns);
+        let next_done_ns = self.reads_for_link.peek().map(|Reverse((done_ns, _))| *done_ns);
         self.flash.next_event_ns().into_iter().chain(next_done_ns).min()
     }
 
     #[inline]
-    fn note_end(&mut self, number: u64, end_ns: u64) {
+    fn record_end(&mut self, number: u64, end_ns: u64) {
         if let Some(ended) = &mut self.ended {
             ended.push((number, end_ns));
         }
@@ -262,39 +263,39 @@ impl Clock {
     /// Runs the steps in the journal on the flash, for the request of the last [`Clock::next_dispatch`].
     pub fn serve(&mut self, op: Op, pages: u32) {
         self.served += 1;
-        let alone = if self.is_bare { self.journal.take_alone() } else { None };
+        let only_step = if self.is_flash_only { self.journal.take_single() } else { None };
         let begin_ns = self.next.expect("next_dispatch comes before serve").now_ns;
-        let single = alone.and_then(|step| self.flash.single(begin_ns, begin_ns, step));
+        let single = only_step.and_then(|step| self.flash.single_operation(begin_ns, begin_ns, step));
         match single {
-            Some(single) if self.serve_at_once(op, pages, &single) => self.collect(),
-            _ => self.serve_steps(op, pages, alone, single),
+            Some(single) if self.serve_immediately(op, pages, &single) => self.collect(),
+            _ => self.serve_steps(op, pages, only_step, single),
         }
     }
 
-    /// Serves a request that is this single operation, if its end is known at once and it need not wait for other
-    /// operations.
+    /// Serves a request that consists of this single operation, if the end is known at once and the operation need not
+    /// wait for other operations.
     #[inline]
-    fn serve_at_once(&mut self, op: Op, pages: u32, single: &Single) -> bool {
+    fn serve_immediately(&mut self, op: Op, pages: u32, single: &SingleOperation) -> bool {
         let Dispatch { arrival_ns, now_ns, before } = self.next.expect("asked for before");
         if !matches!(op, Op::Read | Op::Write) {
             return false;
         }
-        let Some((done_ns, parts)) = self.flash.do_at_once(now_ns, single) else { return false };
+        let Some((done_ns, parts)) = self.flash.try_complete(now_ns, single) else { return false };
         self.next = None;
         if op == Op::Write {
-            self.writes.pass(done_ns);
+            self.writes.add_ended(done_ns);
         }
         self.in_queue += 1;
-        let parts = before.and(&parts);
+        let parts = before.combine(&parts);
         self.statistics.record(op, pages, arrival_ns, &parts);
-        self.places.push(done_ns, parts.cleaning_share());
-        self.note_end(self.served - 1, done_ns);
+        self.slot_ends.push(done_ns, parts.cleaning_fraction());
+        self.record_end(self.served - 1, done_ns);
         true
     }
 
-    /// Runs on the flash the one step `alone`, if the request is a single operation, or else the steps in the
+    /// Runs on the flash the one step `only_step`, if the request is a single operation, or else the steps in the
     /// journal.
-    fn serve_steps(&mut self, op: Op, pages: u32, alone: Option<Step>, single: Option<Single>) {
+    fn serve_steps(&mut self, op: Op, pages: u32, only_step: Option<Step>, single: Option<SingleOperation>) {
         let Dispatch { arrival_ns, mut now_ns, mut before } =
             self.next.take().expect("next_dispatch comes before serve");
         let mut start_ns = now_ns;
@@ -306,27 +307,27 @@ impl Clock {
         let number = if op == Op::Write { self.writes.begin() } else { 0 };
         let is_answered = op == Op::Write && self.host.write_buffer_pages > 0;
         if self.journal.has_events() {
-            let back_ns = self.live_through_outages(now_ns, start_ns);
+            let recovered_ns = self.run_outages(now_ns, start_ns);
             // An answered request does not wait for the outage.
-            before.outage_ns = if is_answered { 0 } else { back_ns - start_ns };
-            (now_ns, start_ns) = (back_ns, back_ns);
+            before.outage_ns = if is_answered { 0 } else { recovered_ns - start_ns };
+            (now_ns, start_ns) = (recovered_ns, recovered_ns);
         }
-        let pending = Pending {
+        let pending = PendingRequest {
             op,
             pages,
             arrival_ns,
             before,
             done_ns: 0,
-            number,
-            ticket: self.served - 1,
+            write_number: number,
+            request_number: self.served - 1,
             writes_ended_ns: None,
             is_done: false,
             is_answered,
             is_measured: true,
         };
-        let tag = self.free.pop().unwrap_or(self.pending.len() as u32);
+        let tag = self.free_tags.pop().unwrap_or(self.pending.len() as u32);
         match self.pending.get_mut(tag as usize) {
-            Some(place) => *place = pending,
+            Some(slot) => *slot = pending,
             None => {
                 self.pending.push(pending);
                 self.parts.push(Parts::default());
@@ -341,11 +342,11 @@ impl Clock {
             self.flash.submit_single(tag, now_ns, start_ns, single);
         } else {
             self.steps.clear();
-            self.steps.extend(alone);
+            self.steps.extend(only_step);
             self.submit(tag, now_ns, start_ns);
         }
         if is_answered {
-            self.answer(tag, &before.and(&Parts::default()));
+            self.answer(tag, &before.combine(&Parts::default()));
         }
         self.collect();
     }
@@ -369,8 +370,8 @@ impl Clock {
         self.flash.submit(tag, now_ns, start_ns, steps, self.host.cleaning == Cleaning::Foreground);
     }
 
-    /// Returns the time at which the device becomes idle before `until_ns`, the arrival of the next request, or
-    /// `None` if it does not. The caller may then let a layer clean and call [`Clock::serve_cleaning`].
+    /// Returns the time at which the device becomes idle before `until_ns`, the arrival of the next request, or `None`
+    /// if the device does not become idle. The caller may then let a layer clean and call [`Clock::serve_cleaning`].
     pub fn idle(&mut self, until_ns: u64) -> Option<u64> {
         while !self.flash.is_settled() && self.flash.next_event_ns().is_some_and(|next_ns| next_ns < until_ns)
         {
@@ -389,14 +390,14 @@ impl Clock {
     /// when the device last took a request.
     pub fn serve_cleaning(&mut self) {
         if self.journal.has_events() {
-            self.live_through_outages(self.now_ns, self.now_ns);
+            self.run_outages(self.now_ns, self.now_ns);
         }
         self.steps.clear();
         self.submit(NONE, self.now_ns, self.now_ns);
         self.collect();
     }
 
-    /// Completes everything that was begun, and returns the time of the last end.
+    /// Completes all operations under way, and returns the time of the last end.
     pub fn drain(&mut self) -> u64 {
         self.advance(u64::MAX >> 1);
         self.statistics.end_ns().max(self.flash.last_end_ns())
@@ -422,7 +423,7 @@ impl Clock {
         self.statistics.report(end_ns, dies, channels)
     }
 
-    /// Recomputes the counts that can be recomputed; an error is a defect.
+    /// Recomputes the counts that can be recomputed; an error is a bug.
     pub fn check(&self) -> Result<(), String> {
         self.flash.check()
     }

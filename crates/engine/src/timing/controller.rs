@@ -1,4 +1,4 @@
-//! The drive's controller: processing time of each request before anything else is done for it.
+//! The drive's controller: processing time of each request before its other work begins.
 
 use crate::request::Op;
 

@@ -38,7 +38,7 @@ pub(super) enum Phase {
     Idle,
     /// An operation waits for the channel.
     Channel,
-    /// An operation is in the array, or on its way there, and may be suspended.
+    /// An operation is in the array, or will reach it, and may be suspended.
     Array,
     /// An operation whose end is known is under way; then the die chooses the next one.
     Choosing,
@@ -57,20 +57,20 @@ pub(super) struct Die {
     pub suspended: u32,
     /// Remaining time of the suspended operation, or of the current erase or program since it last began.
     pub left_ns: u64,
-    /// True if a host read came before the current operation reached the array.
-    pub hurry: bool,
+    /// True if a host read arrived before the current operation reached the array.
+    pub suspend_requested: bool,
     /// End of the last operation.
     pub free_ns: u64,
     /// Queue of host reads, where reads have priority.
     pub reads: Queue,
-    pub rest: Queue,
+    pub others: Queue,
     /// Busy time by class; the last interval may end in the future.
     busy_ns: [u64; 4],
-    last: (Class, u64),
+    last_interval: (Class, u64),
     /// Class and start of an interval whose end is not known yet.
-    open: Option<(Class, u64)>,
+    open_interval: Option<(Class, u64)>,
     /// Time that the next read to be taken waited for another operation to be suspended.
-    pub stepping_back_ns: u64,
+    pub suspend_wait_ns: u64,
 }
 
 impl Die {
@@ -81,47 +81,47 @@ impl Die {
             current: NONE,
             suspended: NONE,
             left_ns: 0,
-            hurry: false,
+            suspend_requested: false,
             free_ns: 0,
             reads: Queue::EMPTY,
-            rest: Queue::EMPTY,
+            others: Queue::EMPTY,
             busy_ns: [0; 4],
-            last: (Class::Host, 0),
-            open: None,
-            stepping_back_ns: 0,
+            last_interval: (Class::Host, 0),
+            open_interval: None,
+            suspend_wait_ns: 0,
         }
     }
 
     /// Begins an interval of class `class` at `begin_ns`.
     #[inline]
     pub fn begin(&mut self, class: Class, begin_ns: u64) {
-        debug_assert!(self.open.is_none() && begin_ns >= self.last.1);
-        self.open = Some((class, begin_ns));
+        debug_assert!(self.open_interval.is_none() && begin_ns >= self.last_interval.1);
+        self.open_interval = Some((class, begin_ns));
     }
 
     /// Ends the open interval at `end_ns`.
     #[inline]
     pub fn end(&mut self, end_ns: u64) {
-        let (class, begin_ns) = self.open.take().expect("a die ends what it began");
+        let (class, begin_ns) = self.open_interval.take().expect("a die ends what it began");
         self.busy_ns[class as usize] += end_ns - begin_ns;
-        self.last = (class, end_ns);
+        self.last_interval = (class, end_ns);
     }
 
     /// Adds a whole interval.
     #[inline]
-    pub fn spend(&mut self, class: Class, begin_ns: u64, end_ns: u64) {
+    pub fn add_interval(&mut self, class: Class, begin_ns: u64, end_ns: u64) {
         self.busy_ns[class as usize] += end_ns - begin_ns;
-        self.last = (class, end_ns);
+        self.last_interval = (class, end_ns);
     }
 
     /// Returns the time spent on `class` until `now_ns`, when at most one interval with a known end is under way.
     #[inline]
     pub fn busy_until(&self, class: Class, now_ns: u64) -> u64 {
         let mut busy = self.busy_ns[class as usize];
-        if self.last.0 == class {
-            busy -= self.last.1.saturating_sub(now_ns);
+        if self.last_interval.0 == class {
+            busy -= self.last_interval.1.saturating_sub(now_ns);
         }
-        if let Some((open, begin_ns)) = self.open
+        if let Some((open, begin_ns)) = self.open_interval
             && open == class
         {
             busy += now_ns.saturating_sub(begin_ns);

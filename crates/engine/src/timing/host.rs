@@ -1,6 +1,6 @@
 //! The host interface.
 
-use super::parameters::LONGEST_NS;
+use super::parameters::MAX_TIME_NS;
 use crate::config::ConfigError;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -63,7 +63,7 @@ impl HostTiming {
             ("controller_read_ns", self.controller_read_ns),
             ("controller_write_ns", self.controller_write_ns),
         ] {
-            if time_ns > LONGEST_NS {
+            if time_ns > MAX_TIME_NS {
                 return Err(ConfigError::new(key, format!("{time_ns} is more than an hour")));
             }
         }

@@ -1,4 +1,4 @@
-//! Flash operations that requests cause, in order: the layers append to the journal, the clock reads it.
+//! Flash operations that requests cause, in order: the layers append to the journal, and the clock reads it.
 
 use crate::counters::Cause;
 use crate::units::BlockId;
@@ -70,19 +70,19 @@ pub enum Event {
 impl Step {
     /// Packs a read or a program, as most steps are, into two words; `None` for other steps.
     #[inline]
-    fn packed(self) -> Option<[u64; 2]> {
+    fn pack(self) -> Option<[u64; 2]> {
         let (block, page, pages, cause) = match self {
             Step::Read { block, page, cause } => (block, page, 0, cause),
             Step::Program { block, page, pages, cause } if pages > 0 => (block, page, pages, cause),
             _ => return None,
         };
-        let place = u64::from(block.0) << 32 | u64::from(page);
-        Some([place, (cause as u64) << 32 | u64::from(pages)])
+        let location = u64::from(block.0) << 32 | u64::from(page);
+        Some([location, (cause as u64) << 32 | u64::from(pages)])
     }
 
-    /// Reverses [`Step::packed`].
+    /// Reverses [`Step::pack`].
     #[inline]
-    fn unpacked([place, rest]: [u64; 2]) -> Step {
+    fn unpack([place, rest]: [u64; 2]) -> Step {
         let (block, page) = (BlockId((place >> 32) as u32), place as u32);
         let cause = Cause::ALL[(rest >> 32) as usize];
         match rest as u32 {
@@ -94,9 +94,9 @@ impl Step {
 
 /// There is no step.
 const NONE: u8 = 0;
-/// There is one step, in [`Shared::alone`].
-const ALONE: u8 = 1;
-/// All steps are in [`Shared::steps`].
+/// There is one step, in [`JournalState::single`].
+const SINGLE: u8 = 1;
+/// All steps are in [`JournalState::steps`].
 const MANY: u8 = 2;
 
 /// Steps not yet timed, shared between the layers and the clock.
@@ -104,12 +104,12 @@ const MANY: u8 = 2;
 /// All users run on one thread at a time; locks and atomics only satisfy the compiler. A single step, the common
 /// case, needs no lock.
 #[derive(Clone, Debug, Default)]
-pub struct Journal(Arc<Shared>);
+pub struct Journal(Arc<JournalState>);
 
 #[derive(Debug, Default)]
-struct Shared {
+struct JournalState {
     state: AtomicU8,
-    alone: [AtomicU64; 2],
+    single: [AtomicU64; 2],
     steps: Mutex<Vec<Step>>,
     /// Events, each with the number of steps before it.
     events: Mutex<Vec<(usize, Event)>>,
@@ -127,8 +127,8 @@ impl Journal {
         journal
     }
 
-    /// Switches recording on (the default) or off. Work before the clock starts, such as filling a drive, need not be
-    /// recorded.
+    /// Switches recording on (the default) or off. Operations before the clock starts, such as filling a drive, need
+    /// not be recorded.
     pub fn set_recording(&self, recording: bool) {
         self.0.paused.store(!recording, Ordering::Relaxed);
     }
@@ -144,14 +144,14 @@ impl Journal {
         if self.is_paused() {
             return;
         }
-        match step.packed() {
+        match step.pack() {
             Some(words) if self.state() == NONE => {
-                for (to, word) in self.0.alone.iter().zip(words) {
+                for (to, word) in self.0.single.iter().zip(words) {
                     to.store(word, Ordering::Relaxed);
                 }
-                self.set_state(ALONE);
+                self.set_state(SINGLE);
             }
-            _ => self.many().push(step),
+            _ => self.all_steps().push(step),
         }
     }
 
@@ -159,22 +159,22 @@ impl Journal {
     #[inline]
     pub fn extend(&self, steps: impl Iterator<Item = Step>) {
         if !self.is_paused() {
-            self.many().extend(steps);
+            self.all_steps().extend(steps);
         }
     }
 
-    /// Runs `unseen` without recording its steps.
-    pub fn pausing<T>(&self, unseen: impl FnOnce() -> T) -> T {
+    /// Runs `run` without recording its steps.
+    pub fn without_recording<T>(&self, run: impl FnOnce() -> T) -> T {
         let was_paused = self.0.paused.swap(true, Ordering::Relaxed);
-        let done = unseen();
+        let done = run();
         self.set_recording(!was_paused);
         done
     }
 
     /// Appends an event.
-    pub fn note(&self, event: Event) {
+    pub fn push_event(&self, event: Event) {
         if !self.is_paused() {
-            let at = self.many().len();
+            let at = self.all_steps().len();
             self.events().push((at, event));
             self.0.has_events.store(true, Ordering::Relaxed);
         }
@@ -194,12 +194,12 @@ impl Journal {
 
     /// Takes the only step, if there is exactly one and no event.
     #[inline]
-    pub fn take_alone(&self) -> Option<Step> {
-        if self.state() != ALONE || self.has_events() {
+    pub fn take_single(&self) -> Option<Step> {
+        if self.state() != SINGLE || self.has_events() {
             return None;
         }
         self.set_state(NONE);
-        Some(self.alone())
+        Some(self.single())
     }
 
     /// Moves all steps to the end of `steps`.
@@ -207,7 +207,7 @@ impl Journal {
     pub fn take(&self, steps: &mut Vec<Step>) {
         match self.state() {
             NONE => {}
-            ALONE => steps.push(self.alone()),
+            SINGLE => steps.push(self.single()),
             _ if steps.is_empty() => std::mem::swap(steps, &mut self.lock()),
             _ => steps.append(&mut self.lock()),
         }
@@ -232,15 +232,15 @@ impl Journal {
     }
 
     #[inline]
-    fn alone(&self) -> Step {
-        Step::unpacked(self.0.alone.each_ref().map(|word| word.load(Ordering::Relaxed)))
+    fn single(&self) -> Step {
+        Step::unpack(self.0.single.each_ref().map(|word| word.load(Ordering::Relaxed)))
     }
 
     /// Returns all steps in one vector, for appending.
-    fn many(&self) -> MutexGuard<'_, Vec<Step>> {
+    fn all_steps(&self) -> MutexGuard<'_, Vec<Step>> {
         let mut all = self.lock();
-        if self.state() == ALONE {
-            all.push(self.alone());
+        if self.state() == SINGLE {
+            all.push(self.single());
         }
         self.set_state(MANY);
         all
@@ -259,50 +259,50 @@ impl Journal {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::seed::{Seed, below};
+    use crate::seed::{Seed, random_below};
 
     #[test]
     fn recorded_steps_are_taken_in_order() {
         let (mut random, journal) = (Seed(3).random(), Journal::default());
-        let (mut expected, mut noted, mut taken) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut expected, mut events, mut taken) = (Vec::new(), Vec::new(), Vec::new());
         for _ in 0..5_000 {
-            let (block, page) = (BlockId(u32::MAX - below(&mut random, 3) as u32), u32::MAX - 7);
-            let cause = Cause::ALL[below(&mut random, 7) as usize];
-            let step = match below(&mut random, 8) {
+            let (block, page) = (BlockId(u32::MAX - random_below(&mut random, 3) as u32), u32::MAX - 7);
+            let cause = Cause::ALL[random_below(&mut random, 7) as usize];
+            let step = match random_below(&mut random, 8) {
                 0..3 => Step::Read { block, page, cause },
-                3..5 => Step::Program { block, page, pages: 1 + below(&mut random, 9) as u32, cause },
+                3..5 => Step::Program { block, page, pages: 1 + random_below(&mut random, 9) as u32, cause },
                 5 => Step::ReadSpare { block, page, cause },
                 6 => Step::Erase { block, cause },
                 _ => Step::Hash { pages: 2, cause, percent: 30 },
             };
-            match below(&mut random, 12) {
+            match random_below(&mut random, 12) {
                 0 => {
                     journal.extend([step, step].into_iter());
                     expected.extend([step, step]);
                 }
                 1 => {
-                    journal.note(Event::Recovered);
-                    noted.push((expected.len(), Event::Recovered));
+                    journal.push_event(Event::Recovered);
+                    events.push((expected.len(), Event::Recovered));
                 }
-                2 => journal.pausing(|| journal.push(step)),
+                2 => journal.without_recording(|| journal.push(step)),
                 7 => {
-                    if let Some(alone) = journal.take_alone() {
-                        assert_eq!((expected.as_slice(), noted.len()), (&[alone][..], 0));
+                    if let Some(single) = journal.take_single() {
+                        assert_eq!((expected.as_slice(), events.len()), (&[single][..], 0));
                         expected.clear();
                     }
                 }
                 3..6 => {
-                    let before = below(&mut random, 2) as usize;
+                    let before = random_below(&mut random, 2) as usize;
                     taken.clear();
                     taken.extend(std::iter::repeat_n(step, before));
                     journal.take(&mut taken);
                     assert_eq!(taken[before..], expected);
-                    assert_eq!((journal.has_events(), journal.take_events()), (!noted.is_empty(), noted));
-                    (expected, noted) = (Vec::new(), Vec::new());
+                    assert_eq!((journal.has_events(), journal.take_events()), (!events.is_empty(), events));
+                    (expected, events) = (Vec::new(), Vec::new());
                 }
                 6 => {
                     journal.clear();
-                    (expected, noted) = (Vec::new(), Vec::new());
+                    (expected, events) = (Vec::new(), Vec::new());
                 }
                 _ => {
                     journal.push(step);
@@ -313,20 +313,20 @@ mod tests {
     }
 
     #[test]
-    fn single_step_is_taken_alone_only_without_other_steps_and_events() {
+    fn take_single_returns_a_step_only_without_other_steps_and_events() {
         let (block, cause) = (BlockId(3), Cause::Host);
         let (read, erase) = (Step::Read { block, page: 5, cause }, Step::Erase { block, cause });
         let journal = Journal::default();
         journal.push(read);
-        assert_eq!([journal.take_alone(), journal.take_alone()], [Some(read), None]);
+        assert_eq!([journal.take_single(), journal.take_single()], [Some(read), None]);
         journal.push(read);
         journal.push(erase);
-        assert_eq!(journal.take_alone(), None);
+        assert_eq!(journal.take_single(), None);
         let mut taken = Vec::new();
         journal.take(&mut taken);
         assert_eq!(taken, [read, erase]);
-        journal.note(Event::PowerLost);
+        journal.push_event(Event::PowerLost);
         journal.push(read);
-        assert_eq!(journal.take_alone(), None);
+        assert_eq!(journal.take_single(), None);
     }
 }

@@ -38,8 +38,8 @@ pub struct Layout {
     pub dies: u32,
     /// Planes in each die.
     pub planes: u32,
-    /// Physical blocks, one a plane, that form one block of the engine: a divisor of [`Layout::planes`] or a multiple
-    /// of it that divides all planes evenly.
+    /// Number of physical blocks, one per plane, that form one block of the engine: a divisor of [`Layout::planes`] or
+    /// a multiple of it that divides all planes evenly.
     pub superblock_blocks: u32,
     /// Mapping units, which are the engine's pages, in a flash page.
     pub units_per_page: u32,
@@ -51,7 +51,7 @@ pub struct Layout {
 
 /// Location of a flash page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct FlashLocation {
     /// The die, numbered channel by channel: `channel * dies_per_channel + way + ways * die of the chip`.
     pub die: u32,
     /// Its plane.
@@ -112,13 +112,13 @@ impl Layout {
     }
 
     /// Returns the number of flash pages of a die that are programmed together when the last one arrives.
-    pub(super) fn gathered_pages(&self, multi_plane: bool) -> u32 {
+    pub(super) fn jointly_programmed_pages(&self, multi_plane: bool) -> u32 {
         if multi_plane && self.striping == Striping::Drive { self.planes } else { 1 }
     }
 
     /// Returns the die that erases the `nth` physical block of `block`.
     pub(super) fn erasing_die(&self, block: BlockId, nth: u32) -> u32 {
-        Layout { striping: Striping::Block, ..*self }.place(block, nth).die
+        Layout { striping: Striping::Block, ..*self }.locate(block, nth).die
     }
 
     /// Returns the number of dies on each channel.
@@ -134,7 +134,7 @@ impl Layout {
     /// Returns the location of flash page `flash_page` of `block` (the unit's index divided by
     /// [`Layout::units_per_page`]).
     #[inline]
-    pub fn place(&self, block: BlockId, flash_page: u32) -> Place {
+    pub fn locate(&self, block: BlockId, flash_page: u32) -> FlashLocation {
         let all_dies = self.all_dies();
         // In this order the channel changes fastest.
         let (nth_die, plane, row) = if self.striping == Striping::Drive {
@@ -156,8 +156,8 @@ impl Layout {
                 flash_page / self.superblock_blocks,
             )
         };
-        let (channel, on_channel) = (nth_die % self.channels, nth_die / self.channels);
-        Place { die: channel * self.dies_per_channel() + on_channel, plane, row }
+        let (channel, die_on_channel) = (nth_die % self.channels, nth_die / self.channels);
+        FlashLocation { die: channel * self.dies_per_channel() + die_on_channel, plane, row }
     }
 
     /// Returns the channel of a die.
@@ -182,9 +182,9 @@ mod tests {
         striping: Striping::Block,
     };
 
-    fn places(layout: &Layout, cells: impl Iterator<Item = (u32, u32)>) -> Vec<(u32, u32)> {
+    fn locations(layout: &Layout, cells: impl Iterator<Item = (u32, u32)>) -> Vec<(u32, u32)> {
         cells
-            .map(|(block, page)| layout.place(BlockId(block), page))
+            .map(|(block, page)| layout.locate(BlockId(block), page))
             .map(|place| (place.die, place.plane))
             .collect()
     }
@@ -192,37 +192,37 @@ mod tests {
     #[test]
     fn consecutive_blocks_go_to_other_channels_then_ways_then_planes() {
         LAYOUT.check().unwrap();
-        let blocks = places(&LAYOUT, (0..9).map(|block| (block, 5)));
+        let blocks = locations(&LAYOUT, (0..9).map(|block| (block, 5)));
         assert_eq!(blocks, [(0, 0), (2, 0), (1, 0), (3, 0), (0, 1), (2, 1), (1, 1), (3, 1), (0, 0)]);
-        assert_eq!(LAYOUT.place(BlockId(3), 5).row, 5);
+        assert_eq!(LAYOUT.locate(BlockId(3), 5).row, 5);
     }
 
     #[test]
-    fn pages_of_a_superblock_go_round_its_planes() {
+    fn pages_of_a_superblock_rotate_over_its_planes() {
         let die = Layout { superblock_blocks: 2, ..LAYOUT };
-        assert_eq!(places(&die, (0..3).map(|page| (1, page))), [(2, 0), (2, 1), (2, 0)]);
+        assert_eq!(locations(&die, (0..3).map(|page| (1, page))), [(2, 0), (2, 1), (2, 0)]);
         let half = Layout { superblock_blocks: 4, ..LAYOUT };
-        assert_eq!(places(&half, (0..5).map(|page| (0, page))), [(0, 0), (0, 1), (2, 0), (2, 1), (0, 0)]);
-        assert_eq!(places(&half, (0..4).map(|page| (1, page))), [(1, 0), (1, 1), (3, 0), (3, 1)]);
-        assert_eq!(half.place(BlockId(0), 4).row, 1);
+        assert_eq!(locations(&half, (0..5).map(|page| (0, page))), [(0, 0), (0, 1), (2, 0), (2, 1), (0, 0)]);
+        assert_eq!(locations(&half, (0..4).map(|page| (1, page))), [(1, 0), (1, 1), (3, 0), (3, 1)]);
+        assert_eq!(half.locate(BlockId(0), 4).row, 1);
     }
 
     #[test]
-    fn striped_pages_go_round_the_drive_from_block_to_block() {
+    fn striped_pages_rotate_over_the_drive_across_blocks() {
         let striped = Layout { striping: Striping::Drive, pages_per_block: 6, ..LAYOUT };
         striped.check().unwrap();
         let pages = (0..2).flat_map(|block| (0..6).map(move |page| (block, page)));
         let first = [(0, 0), (0, 1), (2, 0), (2, 1), (1, 0), (1, 1), (3, 0), (3, 1)];
-        assert_eq!(places(&striped, pages), [&first[..], &first[..4]].concat());
+        assert_eq!(locations(&striped, pages), [&first[..], &first[..4]].concat());
         assert_eq!(
-            [(0, 5), (1, 1), (1, 2)].map(|(block, page)| striped.place(BlockId(block), page).row),
+            [(0, 5), (1, 1), (1, 2)].map(|(block, page)| striped.locate(BlockId(block), page).row),
             [0, 0, 1]
         );
         // Erases go to the dies that they have without striping.
         let dies = (0..5).map(|block| striped.erasing_die(BlockId(block), 0)).collect::<Vec<_>>();
         assert_eq!(dies, [0, 2, 1, 3, 0]);
-        assert_eq!([true, false].map(|multi_plane| striped.gathered_pages(multi_plane)), [2, 1]);
-        assert_eq!(LAYOUT.gathered_pages(true), 1);
+        assert_eq!([true, false].map(|multi_plane| striped.jointly_programmed_pages(multi_plane)), [2, 1]);
+        assert_eq!(LAYOUT.jointly_programmed_pages(true), 1);
         assert_eq!(Layout { pages_per_block: 7, ..striped }.check().unwrap_err().key, "striping");
     }
 

@@ -51,8 +51,8 @@ pub(super) struct Node {
     /// Request that the node belongs to; none for cleaning, which no request waits for directly.
     pub request: u32,
     /// True if the node is the whole request; `request` is then the request's tag.
-    pub is_all: bool,
-    /// Number among all nodes; the lower number goes first among equals.
+    pub is_whole_request: bool,
+    /// Number among all nodes; among equals, the node with the lower number goes first.
     pub number: u64,
     /// Time on the channel.
     pub channel_ns: u64,
@@ -61,32 +61,32 @@ pub(super) struct Node {
     /// Mapping units, or pages to be hashed.
     pub units: u32,
     /// Number of unfinished dependencies.
-    pub waits: u32,
+    pub unmet_dependencies: u32,
     /// First edge to the nodes that wait for this one.
-    pub edges: u32,
+    pub first_edge: u32,
     /// Next node in the queue of its die, or in the free list.
     pub next: u32,
     /// Block that is erased when this node ends.
-    pub erases: u32,
+    pub erased_block: u32,
     /// Next program of the same block on the same die, which must not arrive before this one.
     pub follower: u32,
-    /// True if the node waited for other nodes and [`Nodes::before`] holds the time until its release.
-    pub has_before: bool,
+    /// True if the node waited for other nodes and [`Nodes::wait_parts`] holds the time until its release.
+    pub has_wait_parts: bool,
     /// Earliest arrival.
     pub release_ns: u64,
     /// Position in the order of arrival at the dies.
     pub order: u64,
     /// Cleaning time of the die when the node arrived.
-    pub mark_ns: u64,
+    pub cleaning_at_arrival_ns: u64,
     /// Time at which the die took the node.
     pub taken_ns: u64,
     /// Wait for the die that cleaning caused.
-    pub behind_ns: u64,
+    pub die_cleaning_wait_ns: u64,
     /// Wait for another operation to be suspended.
     pub suspend_ns: u64,
     /// Wait for the channel, and the part of it that cleaning caused.
     pub channel_wait_ns: u64,
-    pub channel_behind_ns: u64,
+    pub channel_cleaning_wait_ns: u64,
     /// Time at which the array begins to erase or program.
     pub array_begin_ns: u64,
 }
@@ -98,9 +98,9 @@ impl Node {
         let worked_ns = self.channel_wait_ns + self.channel_ns + self.array_ns;
         Parts {
             die_wait_ns: self.taken_ns - self.release_ns - self.suspend_ns,
-            die_wait_of_which_cleaning_ns: self.behind_ns,
+            die_wait_of_which_cleaning_ns: self.die_cleaning_wait_ns,
             channel_wait_ns: self.channel_wait_ns,
-            channel_wait_of_which_cleaning_ns: self.channel_behind_ns,
+            channel_wait_of_which_cleaning_ns: self.channel_cleaning_wait_ns,
             transfer_ns: self.channel_ns,
             flash_ns: self.array_ns,
             suspend_ns: self.suspend_ns + (end_ns - self.taken_ns) - worked_ns,
@@ -115,25 +115,25 @@ const EMPTY: Node = Node {
     die: NONE,
     plane: 0,
     request: NONE,
-    is_all: false,
+    is_whole_request: false,
     number: 0,
     channel_ns: 0,
     array_ns: 0,
     units: 0,
-    waits: 0,
-    edges: NONE,
+    unmet_dependencies: 0,
+    first_edge: NONE,
     next: NONE,
-    erases: NONE,
+    erased_block: NONE,
     follower: NONE,
-    has_before: false,
+    has_wait_parts: false,
     release_ns: 0,
     order: 0,
-    mark_ns: 0,
+    cleaning_at_arrival_ns: 0,
     taken_ns: 0,
-    behind_ns: 0,
+    die_cleaning_wait_ns: 0,
     suspend_ns: 0,
     channel_wait_ns: 0,
-    channel_behind_ns: 0,
+    channel_cleaning_wait_ns: 0,
     array_begin_ns: 0,
 };
 
@@ -143,19 +143,19 @@ struct Edge {
     next: u32,
 }
 
-/// All unfinished nodes and the edges between them. Freed entries are reused, so that a steady flow allocates
-/// nothing.
+/// All unfinished nodes and the edges between them. Freed entries are reused, so that a steady flow of requests
+/// allocates no memory.
 #[derive(Debug, Default)]
 pub(super) struct Nodes {
     nodes: Vec<Node>,
     /// Parts of the time until each node's release, if it waited; a separate vector, because few nodes wait.
-    before: Vec<Parts>,
+    wait_parts: Vec<Parts>,
     free: u32,
     edges: Vec<Edge>,
     free_edge: u32,
     created: u64,
     /// Number of unfinished nodes.
-    pub live: u64,
+    pub unfinished: u64,
 }
 
 impl Nodes {
@@ -167,7 +167,7 @@ impl Nodes {
     pub fn create(&mut self, kind: Kind, class: Class, release_ns: u64) -> u32 {
         let id = if self.free == NONE {
             self.nodes.push(EMPTY);
-            self.before.push(Parts::default());
+            self.wait_parts.push(Parts::default());
             self.nodes.len() as u32 - 1
         } else {
             let id = self.free;
@@ -176,7 +176,7 @@ impl Nodes {
         };
         self.nodes[id as usize] = Node { kind, class, number: self.created, release_ns, ..EMPTY };
         self.created += 1;
-        self.live += 1;
+        self.unfinished += 1;
         id
     }
 
@@ -189,15 +189,15 @@ impl Nodes {
     /// Frees the entry of a node that has ended.
     pub fn remove(&mut self, id: u32) {
         let node = &mut self.nodes[id as usize];
-        debug_assert!(node.edges == NONE);
+        debug_assert!(node.first_edge == NONE);
         node.next = self.free;
         self.free = id;
-        self.live -= 1;
+        self.unfinished -= 1;
     }
 
     /// Makes `to` wait for `from`.
-    pub fn wait(&mut self, from: u32, to: u32) {
-        let edge = Edge { to, next: self.nodes[from as usize].edges };
+    pub fn add_dependency(&mut self, from: u32, to: u32) {
+        let edge = Edge { to, next: self.nodes[from as usize].first_edge };
         let id = if self.free_edge == NONE {
             self.edges.push(edge);
             self.edges.len() as u32 - 1
@@ -207,24 +207,24 @@ impl Nodes {
             self.edges[id as usize] = edge;
             id
         };
-        self.nodes[from as usize].edges = id;
-        self.nodes[to as usize].waits += 1;
+        self.nodes[from as usize].first_edge = id;
+        self.nodes[to as usize].unmet_dependencies += 1;
     }
 
     /// Makes `to` wait until `from` has arrived at its die.
-    pub fn follow(&mut self, from: u32, to: u32) {
+    pub fn add_follower(&mut self, from: u32, to: u32) {
         self.nodes[from as usize].follower = to;
-        self.nodes[to as usize].waits += 1;
+        self.nodes[to as usize].unmet_dependencies += 1;
     }
 
     /// Takes one of the nodes that wait for `from` from its list.
-    pub fn take_waiting(&mut self, from: u32) -> Option<u32> {
-        let id = self.nodes[from as usize].edges;
+    pub fn take_dependent(&mut self, from: u32) -> Option<u32> {
+        let id = self.nodes[from as usize].first_edge;
         if id == NONE {
             return None;
         }
         let Edge { to, next } = self.edges[id as usize];
-        self.nodes[from as usize].edges = next;
+        self.nodes[from as usize].first_edge = next;
         self.edges[id as usize].next = self.free_edge;
         self.free_edge = id;
         Some(to)
@@ -232,13 +232,13 @@ impl Nodes {
 
     /// Returns the parts of the time from the start of the request to the release of `id`.
     #[inline]
-    pub fn before(&self, id: u32) -> Parts {
-        if self[id].has_before { self.before[id as usize] } else { Parts::default() }
+    pub fn wait_parts(&self, id: u32) -> Parts {
+        if self[id].has_wait_parts { self.wait_parts[id as usize] } else { Parts::default() }
     }
 
-    pub fn set_before(&mut self, id: u32, parts: Parts) {
-        self[id].has_before = true;
-        self.before[id as usize] = parts;
+    pub fn set_wait_parts(&mut self, id: u32, parts: Parts) {
+        self[id].has_wait_parts = true;
+        self.wait_parts[id as usize] = parts;
     }
 }
 

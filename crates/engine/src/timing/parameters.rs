@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Longest single time that is accepted: an hour. Sums of such times stay far from the end of a `u64`.
-pub(super) const LONGEST_NS: u64 = 3_600_000_000_000;
+pub(super) const MAX_TIME_NS: u64 = 3_600_000_000_000;
 
 /// Resources that operations contend for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -102,7 +102,7 @@ impl FlashTiming {
             ("resume_ns", self.suspend.resume_ns),
             ("hash_ns", self.hash.hash_ns),
         ];
-        if let Some((key, time)) = times.iter().find(|(_, time)| *time > LONGEST_NS) {
+        if let Some((key, time)) = times.iter().find(|(_, time)| *time > MAX_TIME_NS) {
             return Err(ConfigError::new(*key, format!("{time} is more than an hour")));
         }
         if self.hash.engines == 0 {
@@ -117,12 +117,12 @@ impl FlashTiming {
     }
 
     /// True if the end of each operation is known on arrival.
-    pub(super) fn is_folded(&self) -> bool {
-        self.contention == Contention::Die && self.is_eager()
+    pub(super) fn has_known_ends(&self) -> bool {
+        self.contention == Contention::Die && self.is_fifo()
     }
 
     /// True if a die's next operation is known before the current one has ended.
-    pub(super) fn is_eager(&self) -> bool {
+    pub(super) fn is_fifo(&self) -> bool {
         self.priority == Priority::Fcfs && !self.suspend.erase && !self.suspend.program
     }
 }

@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 
 /// Response time of a request in parts, nanoseconds, along the path of the page that ended last.
 ///
-/// Waits and services add up to the response time exactly ([`Parts::total_ns`]). Fields called `of_which` are included in
-/// the one before them.
+/// Waits and services add up to the response time exactly ([`Parts::total_ns`]). Fields called `of_which` are included
+/// in the preceding field.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Parts {
     /// Wait for a place in the queue, before the device took the request.
@@ -54,9 +54,9 @@ pub struct Parts {
 
 /// Fraction of a time, in 1/65536.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Share(u32);
+pub(super) struct Fraction(u32);
 
-impl Share {
+impl Fraction {
     /// Returns this fraction of `time_ns`, rounded down.
     pub fn of(self, time_ns: u64) -> u64 {
         ((u128::from(time_ns) * u128::from(self.0)) >> 16) as u64
@@ -98,10 +98,10 @@ impl Parts {
 
     /// Returns the fraction of the response time that cleaning caused.
     #[inline]
-    pub(super) fn cleaning_share(&self) -> Share {
+    pub(super) fn cleaning_fraction(&self) -> Fraction {
         match self.cleaning_total_ns() {
-            0 => Share(0),
-            cleaning_ns => Share(((u128::from(cleaning_ns) << 16) / u128::from(self.total_ns())) as u32),
+            0 => Fraction(0),
+            cleaning_ns => Fraction(((u128::from(cleaning_ns) << 16) / u128::from(self.total_ns())) as u32),
         }
     }
 

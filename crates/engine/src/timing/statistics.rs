@@ -122,7 +122,7 @@ impl TimingReport {
 
 /// Statistics of one kind of request.
 #[derive(Debug)]
-struct Times {
+struct RequestStatistics {
     responses: Histogram<u64>,
     /// Response times, weighted with the nanoseconds of each that cleaning caused.
     cleaning: Histogram<u64>,
@@ -135,10 +135,10 @@ struct Times {
     narrow_parts: [u64; PARTS],
 }
 
-impl Times {
+impl RequestStatistics {
     fn new() -> Self {
         let histogram = || Histogram::new(DIGITS).expect("so many digits are possible");
-        Times {
+        RequestStatistics {
             responses: histogram(),
             cleaning: histogram(),
             pages: 0,
@@ -223,7 +223,7 @@ const KINDS: [&str; 4] = ["read", "write", "trim", "flush"];
 /// Collector of response times.
 #[derive(Debug)]
 pub struct Statistics {
-    kinds: [Times; 4],
+    kinds: [RequestStatistics; 4],
     /// Time series of the measurement.
     pub timeline: Timeline,
     /// Outages.
@@ -235,7 +235,7 @@ pub struct Statistics {
 impl Statistics {
     /// Creates empty statistics from `start_ns` on; earlier requests are not counted.
     pub fn new(start_ns: u64, page_bytes: u32) -> Self {
-        let kinds = std::array::from_fn(|_| Times::new());
+        let kinds = std::array::from_fn(|_| RequestStatistics::new());
         let (timeline, outages) = (Timeline::new(start_ns), Outages::default());
         Statistics { kinds, timeline, outages, page_bytes, last_end_ns: start_ns }
     }
@@ -254,7 +254,7 @@ impl Statistics {
         self.kinds[op as usize].record(pages, parts);
         let end_ns = arrival_ns + parts.total_ns();
         self.last_end_ns = self.last_end_ns.max(end_ns);
-        self.timeline.request(end_ns, parts.total_ns());
+        self.timeline.add_request(end_ns, parts.total_ns());
     }
 
     /// Returns the end of the last request.
@@ -267,8 +267,8 @@ impl Statistics {
         let start_ns = self.timeline.start_ns;
         let elapsed_ns = self.last_end_ns.max(end_ns) - start_ns;
         let per_s = |count: u64| if elapsed_ns > 0 { count as f64 * 1e9 / elapsed_ns as f64 } else { 0.0 };
-        let moved = &self.kinds[..2];
-        let bytes = moved.iter().map(|times| times.pages).sum::<u64>() * u64::from(self.page_bytes);
+        let transfers = &self.kinds[..2];
+        let bytes = transfers.iter().map(|times| times.pages).sum::<u64>() * u64::from(self.page_bytes);
         let named = KINDS.iter().zip(&self.kinds).filter(|(_, times)| !times.responses.is_empty());
         TimingReport {
             start_ns,
@@ -302,9 +302,9 @@ mod tests {
         assert_eq!((reads.requests, reads.max_ns, report.requests.len()), (100, 2000, 1));
         assert_eq!(reads.mean_ns, 1100.0);
         assert_eq!(reads.parts_ns["cleaning_ns"], 100.0);
-        let share = |at: usize| reads.percentiles[at].cleaning_share;
-        assert!((share(0) - 10_000.0 / 110_000.0).abs() < 1e-3, "{}", share(0));
-        assert!((share(2) - 0.5).abs() < 1e-3, "{}", share(2));
+        let fraction = |at: usize| reads.percentiles[at].cleaning_share;
+        assert!((fraction(0) - 10_000.0 / 110_000.0).abs() < 1e-3, "{}", fraction(0));
+        assert!((fraction(2) - 0.5).abs() < 1e-3, "{}", fraction(2));
         assert_eq!(report.requests_per_s, 1e5);
         assert_eq!(report.bytes_per_s, 4096e5);
         let text = serde_json::to_string(&report).unwrap();

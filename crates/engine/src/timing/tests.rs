@@ -1,18 +1,18 @@
 //! The simulated flash device, compared with a naive model that has one heap of events.
 
+mod components;
 mod hosts;
 mod naive;
 mod outages;
-mod pieces;
 mod queues;
 mod timed;
 
 use crate::counters::Cause;
 use crate::timing::{
-    Contention, Finished, Flash, FlashTiming, HashEngine, Layout, Priority, Step, Striping, Suspend,
+    Completion, Contention, Flash, FlashTiming, HashEngine, Layout, Priority, Step, Striping, Suspend,
 };
 use crate::units::BlockId;
-use naive::{Naive, Request};
+use naive::{NaiveDevice, Request};
 use proptest::prelude::*;
 
 const PAGES_PER_BLOCK: u32 = 64;
@@ -124,7 +124,7 @@ fn requests() -> impl Strategy<Value = Vec<Request>> {
 }
 
 /// Runs the requests at once, or event by event.
-fn run(timing: FlashTiming, requests: &[Request], foreground: bool, by_event: bool) -> Vec<Finished> {
+fn run(timing: FlashTiming, requests: &[Request], foreground: bool, by_event: bool) -> Vec<Completion> {
     let mut flash = Flash::new(timing).unwrap();
     for (tag, request) in requests.iter().enumerate() {
         while by_event && flash.next_event_ns().is_some_and(|event_ns| event_ns < request.now_ns) {
@@ -136,7 +136,7 @@ fn run(timing: FlashTiming, requests: &[Request], foreground: bool, by_event: bo
     flash.advance(u64::MAX);
     assert!(flash.is_settled());
     flash.check().unwrap();
-    let mut finished: Vec<Finished> = flash.drain_finished().collect();
+    let mut finished: Vec<Completion> = flash.drain_finished().collect();
     finished.sort_by_key(|finished| finished.tag);
     finished
 }
@@ -150,7 +150,7 @@ proptest! {
     ) {
         let finished = run(timing, &requests, foreground, by_event);
         let ends: Vec<u64> = finished.iter().map(|finished| finished.done_ns).collect();
-        prop_assert_eq!(ends, Naive::new(timing, foreground).run(&requests));
+        prop_assert_eq!(ends, NaiveDevice::new(timing, foreground).run(&requests));
         for (finished, request) in finished.iter().zip(&requests) {
             prop_assert_eq!(finished.parts.total_ns(), finished.done_ns - request.start_ns, "{:?}", finished);
             prop_assert!(finished.parts.die_wait_of_which_cleaning_ns <= finished.parts.die_wait_ns);
@@ -165,49 +165,49 @@ proptest! {
         };
         let die = FlashTiming { contention: Contention::Die, ..channel };
         // Only single steps: if a step arrives at the moment at which another ends, their order may differ.
-        let is_alone = |request: &&Request| matches!(request.steps[..], [Step::Read { .. } | Step::Program { .. }]);
-        let requests: Vec<Request> = requests.iter().filter(is_alone).cloned().collect();
+        let is_single = |request: &&Request| matches!(request.steps[..], [Step::Read { .. } | Step::Program { .. }]);
+        let requests: Vec<Request> = requests.iter().filter(is_single).cloned().collect();
         prop_assert_eq!(run(channel, &requests, foreground, false), run(die, &requests, foreground, false));
     }
 
     #[test]
-    fn operations_done_at_once_end_like_queued_ones(
+    fn immediate_operations_end_like_queued_ones(
         timing in timing(), mut requests in requests(), foreground in any::<bool>(),
     ) {
         let mut finished = Vec::new();
-        let (mut waiting, mut at_once) = (Flash::new(timing).unwrap(), Flash::new(timing).unwrap());
+        let (mut queued, mut immediate) = (Flash::new(timing).unwrap(), Flash::new(timing).unwrap());
         for (tag, request) in (0..).zip(&mut requests) {
             let now_ns = request.now_ns;
             request.start_ns = now_ns;
-            waiting.advance(now_ns);
-            at_once.advance(now_ns);
-            prop_assert_eq!(waiting.die_busy(now_ns), at_once.die_busy(now_ns));
-            prop_assert_eq!(waiting.channel_busy(), at_once.channel_busy_before(now_ns));
-            waiting.submit(tag, now_ns, now_ns, &request.steps, foreground);
+            queued.advance(now_ns);
+            immediate.advance(now_ns);
+            prop_assert_eq!(queued.die_busy(now_ns), immediate.die_busy(now_ns));
+            prop_assert_eq!(queued.channel_busy(), immediate.channel_busy_before(now_ns));
+            queued.submit(tag, now_ns, now_ns, &request.steps, foreground);
             let single = match request.steps[..] {
-                [step] => at_once.single(now_ns, now_ns, step),
+                [step] => immediate.single_operation(now_ns, now_ns, step),
                 _ => None,
             };
             match single {
-                Some(single) => match at_once.do_at_once(now_ns, &single) {
-                    Some((done_ns, parts)) => finished.push(Finished { tag, done_ns, parts }),
-                    None => at_once.submit_single(tag, now_ns, now_ns, single),
+                Some(single) => match immediate.try_complete(now_ns, &single) {
+                    Some((done_ns, parts)) => finished.push(Completion { tag, done_ns, parts }),
+                    None => immediate.submit_single(tag, now_ns, now_ns, single),
                 },
-                None => at_once.submit(tag, now_ns, now_ns, &request.steps, foreground),
+                None => immediate.submit(tag, now_ns, now_ns, &request.steps, foreground),
             }
         }
-        for flash in [&mut waiting, &mut at_once] {
+        for flash in [&mut queued, &mut immediate] {
             flash.advance(u64::MAX >> 1);
             prop_assert!(flash.is_settled());
             flash.check().unwrap();
         }
-        let end_ns = waiting.last_end_ns();
-        prop_assert_eq!(end_ns, at_once.last_end_ns());
-        prop_assert_eq!(waiting.die_busy(end_ns), at_once.die_busy(end_ns));
-        prop_assert_eq!(waiting.channel_busy(), at_once.channel_busy());
-        finished.extend(at_once.drain_finished());
+        let end_ns = queued.last_end_ns();
+        prop_assert_eq!(end_ns, immediate.last_end_ns());
+        prop_assert_eq!(queued.die_busy(end_ns), immediate.die_busy(end_ns));
+        prop_assert_eq!(queued.channel_busy(), immediate.channel_busy());
+        finished.extend(immediate.drain_finished());
         finished.sort_by_key(|finished| finished.tag);
-        let mut expected: Vec<Finished> = waiting.drain_finished().collect();
+        let mut expected: Vec<Completion> = queued.drain_finished().collect();
         expected.sort_by_key(|finished| finished.tag);
         prop_assert_eq!(finished, expected);
     }

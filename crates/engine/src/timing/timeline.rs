@@ -44,11 +44,11 @@ impl Timeline {
     pub const BINS: usize = 256;
 
     /// Initial bin width.
-    const FIRST_NS: u64 = 1 << 16;
+    const INITIAL_BIN_NS: u64 = 1 << 16;
 
     /// Creates an empty time series.
     pub fn new(start_ns: u64) -> Self {
-        Timeline { start_ns, bin_ns: Self::FIRST_NS, bins: vec![Bin::default(); Self::BINS] }
+        Timeline { start_ns, bin_ns: Self::INITIAL_BIN_NS, bins: vec![Bin::default(); Self::BINS] }
     }
 
     #[inline]
@@ -77,7 +77,7 @@ impl Timeline {
 
     /// Adds a request that ended.
     #[inline]
-    pub fn request(&mut self, end_ns: u64, response_ns: u64) {
+    pub fn add_request(&mut self, end_ns: u64, response_ns: u64) {
         let bin = self.bin(end_ns);
         bin.requests += 1;
         bin.response_sum_ns += response_ns;
@@ -85,7 +85,7 @@ impl Timeline {
     }
 
     /// Adds an interval in which a die did cleaning.
-    pub fn cleaning(&mut self, begin_ns: u64, end_ns: u64) {
+    pub fn add_cleaning(&mut self, begin_ns: u64, end_ns: u64) {
         if end_ns <= self.start_ns {
             return;
         }
@@ -101,7 +101,7 @@ impl Timeline {
     }
 
     /// Adds the end of a victim's erase.
-    pub fn victim(&mut self, end_ns: u64) {
+    pub fn add_victim(&mut self, end_ns: u64) {
         if end_ns >= self.start_ns {
             self.bin(end_ns).victims += 1;
         }
@@ -115,17 +115,17 @@ mod tests {
     #[test]
     fn merged_bins_keep_all_totals() {
         let mut timeline = Timeline::new(1000);
-        timeline.cleaning(0, 1000 + 3 * Timeline::FIRST_NS / 2);
-        assert_eq!(timeline.bins[0].cleaning_busy_ns, Timeline::FIRST_NS);
-        assert_eq!(timeline.bins[1].cleaning_busy_ns, Timeline::FIRST_NS / 2);
+        timeline.add_cleaning(0, 1000 + 3 * Timeline::INITIAL_BIN_NS / 2);
+        assert_eq!(timeline.bins[0].cleaning_busy_ns, Timeline::INITIAL_BIN_NS);
+        assert_eq!(timeline.bins[1].cleaning_busy_ns, Timeline::INITIAL_BIN_NS / 2);
         for number in 0..1000 {
-            timeline.request(1000 + number * Timeline::FIRST_NS, number);
+            timeline.add_request(1000 + number * Timeline::INITIAL_BIN_NS, number);
         }
-        timeline.victim(5000);
-        assert_eq!(timeline.bin_ns, 4 * Timeline::FIRST_NS);
+        timeline.add_victim(5000);
+        assert_eq!(timeline.bin_ns, 4 * Timeline::INITIAL_BIN_NS);
         assert_eq!(timeline.bins.iter().map(|bin| bin.requests).sum::<u64>(), 1000);
         assert_eq!(timeline.bins.iter().map(|bin| bin.response_sum_ns).sum::<u64>(), 999 * 500);
-        assert_eq!(timeline.bins[0].cleaning_busy_ns, 3 * Timeline::FIRST_NS / 2);
+        assert_eq!(timeline.bins[0].cleaning_busy_ns, 3 * Timeline::INITIAL_BIN_NS / 2);
         assert_eq!((timeline.bins[0].requests, timeline.bins[0].response_max_ns), (4, 3));
         assert_eq!(timeline.bins[0].victims, 1);
     }

@@ -1,6 +1,6 @@
 //! Types of page-validity stores and their settings.
 
-use super::{FlashBitmap, Gecko, GeckoConfig, InRam, LogConfig, PageValidity, ValidityLog};
+use super::{FlashBitmap, Gecko, GeckoConfig, LogConfig, PageValidity, RamValidity, ValidityLog};
 use crate::config::{ConfigError, Entry, named_config};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -33,7 +33,7 @@ pub trait ValidityKind {
     fn build(&self, size: &ValiditySize) -> Result<Box<dyn PageValidity>, ConfigError>;
 }
 
-/// Settings of [`InRam`].
+/// Settings of [`RamValidity`](super::RamValidity).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RamBitmapSettings {}
@@ -46,7 +46,7 @@ impl ValidityKind for RamBitmapSettings {
     };
 
     fn build(&self, size: &ValiditySize) -> Result<Box<dyn PageValidity>, ConfigError> {
-        Ok(Box::new(InRam::new(size.blocks, size.pages_per_block, size.page_bytes)))
+        Ok(Box::new(RamValidity::new(size.blocks, size.pages_per_block, size.page_bytes)))
     }
 }
 
@@ -191,7 +191,7 @@ mod tests {
     use crate::config::checks::NamedConfig;
 
     #[test]
-    fn the_table_is_complete() {
+    fn validity_table_is_complete() {
         NamedConfig::<ValidityConfig> {
             tag: "kind",
             entries: VALIDITIES,
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_builds_with_settings_of_the_paper() {
+    fn every_kind_builds_with_paper_settings() {
         let size = ValiditySize { blocks: 100, pages_per_block: 128, page_bytes: 4096, logical_pages: 9000 };
         for entry in VALIDITIES {
             let config: ValidityConfig = serde_json::from_value(serde_json::json!(entry.name)).unwrap();

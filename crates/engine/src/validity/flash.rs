@@ -1,4 +1,4 @@
-//! The flash as seen by a validity store.
+//! Interface of a validity store to the flash.
 
 use super::ValidityPage;
 use crate::layer::LayerError;
@@ -16,9 +16,9 @@ pub trait ValidityFlash {
     /// Returns the page at `at` without counting a read, for checks and for data that a drive has in the spare area.
     fn peek(&self, at: Slot) -> Option<&ValidityPage>;
 
-    /// Prefetches for the page at `at`, which will be read soon. Called for all pages of a query once per step, from
-    /// step 0 on; each step follows one pointer on the way to the page's content.
-    fn foresee(&self, at: Slot, step: u32) {
+    /// Prefetches data of the page at `at`, which will be read soon. Called for all pages of a query once per step,
+    /// from step 0 on; each step follows one pointer on the way to the page's content.
+    fn prefetch(&self, at: Slot, step: u32) {
         let _ = (at, step);
     }
 
@@ -32,9 +32,9 @@ pub trait ValidityFlash {
 
     /// Moves the words of the bitmap page at `from` to the page at `to`, which was written without words, and applies
     /// `change` to them. The page at `from` is discarded next and never read again.
-    fn hand_over(&mut self, from: Slot, to: Slot, change: &dyn Fn(&mut [u64]));
+    fn move_words(&mut self, from: Slot, to: Slot, change: &dyn Fn(&mut [u64]));
 
-    /// Marks the page as no longer needed. Once all pages of its block are, the block may be erased.
+    /// Marks the page as no longer needed. Once no page of its block is needed, the block may be erased.
     fn discard(&mut self, at: Slot);
 
     /// Returns the sequence number of the next page that is appended by any part of the device; it is the device's
@@ -44,7 +44,7 @@ pub trait ValidityFlash {
 
 /// A page of a store found in flash by a scan of the spare areas after a power failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Found {
+pub struct FoundPage {
     /// Location of the page.
     pub at: Slot,
     /// [`ValidityPage::label`].
@@ -54,7 +54,7 @@ pub struct Found {
 }
 
 /// Returns the newest page of every label, sorted by label; discards all older pages.
-pub(super) fn newest_of_each(pages: &[Found], flash: &mut dyn ValidityFlash) -> Vec<Found> {
+pub(super) fn newest_by_label(pages: &[FoundPage], flash: &mut dyn ValidityFlash) -> Vec<FoundPage> {
     let mut newest = pages.to_vec();
     newest.sort_unstable_by_key(|found| (found.label, std::cmp::Reverse(found.sequence)));
     newest.dedup_by(|later, first| {
@@ -69,7 +69,7 @@ pub(super) fn newest_of_each(pages: &[Found], flash: &mut dyn ValidityFlash) -> 
 
 /// A page in [`MemoryFlash`].
 #[derive(Clone, Debug)]
-struct Stored {
+struct StoredPage {
     page: ValidityPage,
     sequence: u64,
     discarded: bool,
@@ -79,11 +79,11 @@ struct Stored {
 /// dropped.
 #[derive(Clone, Debug, Default)]
 pub struct MemoryFlash {
-    slots: Vec<Option<Stored>>,
+    slots: Vec<Option<StoredPage>>,
     unused: Vec<u32>,
     now: u64,
-    keeps_discarded: bool,
-    fails_at: Option<u64>,
+    retains_discarded: bool,
+    failing_append: Option<u64>,
     reads: u64,
     appends: u64,
     live: u64,
@@ -96,8 +96,8 @@ impl MemoryFlash {
     }
 
     /// Creates flash that keeps discarded pages, as a drive does, until [`MemoryFlash::drop_discarded`].
-    pub fn keeping_discarded() -> Self {
-        MemoryFlash { keeps_discarded: true, ..Self::default() }
+    pub fn retaining_discarded() -> Self {
+        MemoryFlash { retains_discarded: true, ..Self::default() }
     }
 
     /// Returns the number of pages read.
@@ -122,12 +122,12 @@ impl MemoryFlash {
 
     /// Makes the append after the next `appends` ones fail, once.
     pub fn fail_after(&mut self, appends: u64) {
-        self.fails_at = Some(self.appends + appends);
+        self.failing_append = Some(self.appends + appends);
     }
 
     /// Makes all appends succeed again.
-    pub fn fail_no_more(&mut self) {
-        self.fails_at = None;
+    pub fn stop_failing(&mut self) {
+        self.failing_append = None;
     }
 
     /// Erases the discarded pages for which `drop` returns true.
@@ -140,32 +140,32 @@ impl MemoryFlash {
         }
     }
 
-    /// Simulates a scan after a power failure: returns every page in flash; no page counts as discarded any more.
-    pub fn found(&mut self) -> Vec<Found> {
+    /// Simulates a scan after a power failure: returns every page in flash; no page counts as discarded afterwards.
+    pub fn scan(&mut self) -> Vec<FoundPage> {
         let mut found = Vec::new();
         for (slot, stored) in (0..).zip(&mut self.slots) {
             if let Some(stored) = stored {
                 stored.discarded = false;
                 let label = stored.page.label();
-                found.push(Found { at: Slot(slot), label, sequence: stored.sequence });
+                found.push(FoundPage { at: Slot(slot), label, sequence: stored.sequence });
             }
         }
         self.live = found.len() as u64;
         found
     }
 
-    fn stored(&self, at: Slot) -> Option<&Stored> {
+    fn stored(&self, at: Slot) -> Option<&StoredPage> {
         self.slots.get(at.0 as usize)?.as_ref()
     }
 }
 
 impl ValidityFlash for MemoryFlash {
     fn append(&mut self, page: ValidityPage) -> Result<Slot, LayerError> {
-        if self.fails_at == Some(self.appends) {
-            self.fails_at = None;
+        if self.failing_append == Some(self.appends) {
+            self.failing_append = None;
             return Err(LayerError::NoSpace);
         }
-        let stored = Stored { page, sequence: self.now, discarded: false };
+        let stored = StoredPage { page, sequence: self.now, discarded: false };
         self.now += 1;
         self.appends += 1;
         self.live += 1;
@@ -186,7 +186,7 @@ impl ValidityFlash for MemoryFlash {
         self.stored(at).map(|stored| &stored.page)
     }
 
-    fn hand_over(&mut self, from: Slot, to: Slot, change: &dyn Fn(&mut [u64])) {
+    fn move_words(&mut self, from: Slot, to: Slot, change: &dyn Fn(&mut [u64])) {
         let Some(ValidityPage::Bitmap(page)) = self.peek(from) else { panic!("a page of the bitmap") };
         let mut words = page.words.clone();
         change(&mut words);
@@ -200,7 +200,7 @@ impl ValidityFlash for MemoryFlash {
         assert!(!stored.discarded, "page {} discarded twice", at.0);
         stored.discarded = true;
         self.live -= 1;
-        if !self.keeps_discarded {
+        if !self.retains_discarded {
             self.slots[at.0 as usize] = None;
             self.unused.push(at.0);
         }

@@ -1,7 +1,7 @@
 //! A bitmap with one bit per page, in flash.
 
-use super::flash::newest_of_each;
-use super::{BitmapPage, Found, PageSet, PageValidity, ValidityFlash, ValidityPage};
+use super::flash::newest_by_label;
+use super::{BitmapPage, FoundPage, PageSet, PageValidity, ValidityFlash, ValidityPage};
 use crate::layer::{LayerError, RamPart};
 use crate::units::{BlockId, Slot};
 use std::ops::Range;
@@ -27,7 +27,7 @@ fn masks(range: Range<u64>) -> impl Iterator<Item = (usize, u64)> {
 }
 
 /// Returns `word` with all bits of `mask` set to one value.
-fn assigned(word: u64, mask: u64, invalid: bool) -> u64 {
+fn with_mask(word: u64, mask: u64, invalid: bool) -> u64 {
     if invalid { word | mask } else { word & !mask }
 }
 
@@ -45,18 +45,18 @@ impl FlashBitmap {
         blocks: u32,
         pages_per_block: u32,
         page_bytes: u32,
-        pages: &[Found],
+        pages: &[FoundPage],
         flash: &mut dyn ValidityFlash,
     ) -> Result<Self, LayerError> {
         let mut store = Self::new(blocks, pages_per_block, page_bytes);
-        for found in newest_of_each(pages, flash) {
+        for found in newest_by_label(pages, flash) {
             store.directory[found.label as usize] = found.at;
         }
         Ok(store)
     }
 
     /// Splits `bits` of the whole bitmap by bitmap pages: returns the page and the bits in the page.
-    fn places(&self, bits: Range<u64>) -> impl Iterator<Item = (usize, Range<u64>)> + use<> {
+    fn split_by_page(&self, bits: Range<u64>) -> impl Iterator<Item = (usize, Range<u64>)> + use<> {
         let size = self.page_bits;
         (bits.start / size..bits.end.div_ceil(size)).map(move |page| {
             let first = page * size;
@@ -70,11 +70,11 @@ impl FlashBitmap {
         first..first + pages
     }
 
-    /// Sets the bits of a bitmap page to one value, where all these bits are on this page. Returns the new version,
-    /// or `None` if nothing changed.
+    /// Sets bits of a bitmap page, all of which are on this page, to one value. Returns the new version, or `None` if
+    /// no bit changed.
     ///
     /// Only the write can fail, so the words need not be copied: they are moved from the old version after the write.
-    fn moved_on(
+    fn assign_moving_words(
         &self,
         page: usize,
         bits: Range<u64>,
@@ -83,22 +83,22 @@ impl FlashBitmap {
     ) -> Result<Option<Slot>, LayerError> {
         let at = self.directory[page];
         if at == Slot::NONE {
-            return self.rewritten(page, bits, invalid, flash);
+            return self.assign_copying_words(page, bits, invalid, flash);
         }
         let words = words_of(flash.read(at)?);
-        if masks(bits.clone()).all(|(word, mask)| assigned(words[word], mask, invalid) == words[word]) {
+        if masks(bits.clone()).all(|(word, mask)| with_mask(words[word], mask, invalid) == words[word]) {
             return Ok(None);
         }
         let to =
             flash.append(ValidityPage::Bitmap(BitmapPage { index: page as u32, words: Box::default() }))?;
-        flash.hand_over(at, to, &|words| {
-            masks(bits.clone()).for_each(|(word, mask)| words[word] = assigned(words[word], mask, invalid));
+        flash.move_words(at, to, &|words| {
+            masks(bits.clone()).for_each(|(word, mask)| words[word] = with_mask(words[word], mask, invalid));
         });
         Ok(Some(to))
     }
 
-    /// Sets the bits of a bitmap page to one value. Returns the new version, or `None` if nothing changed.
-    fn rewritten(
+    /// Sets bits of a bitmap page to one value. Returns the new version, or `None` if no bit changed.
+    fn assign_copying_words(
         &self,
         page: usize,
         bits: Range<u64>,
@@ -113,7 +113,7 @@ impl FlashBitmap {
         };
         let mut changed = false;
         for (word, mask) in masks(bits) {
-            let value = assigned(words[word], mask, invalid);
+            let value = with_mask(words[word], mask, invalid);
             changed |= value != words[word];
             words[word] = value;
         }
@@ -131,15 +131,15 @@ impl FlashBitmap {
         flash: &mut dyn ValidityFlash,
     ) -> Result<(), LayerError> {
         let mut written: Vec<(usize, Slot)> = Vec::new();
-        let mut places = self.places(bits.clone());
-        if let (Some((page, bits)), None) = (places.next(), places.next()) {
-            if let Some(to) = self.moved_on(page, bits, invalid, flash)? {
+        let mut parts = self.split_by_page(bits.clone());
+        if let (Some((page, bits)), None) = (parts.next(), parts.next()) {
+            if let Some(to) = self.assign_moving_words(page, bits, invalid, flash)? {
                 self.replace(page, to, flash);
             }
             return Ok(());
         }
-        for (page, bits) in self.places(bits) {
-            match self.rewritten(page, bits, invalid, flash) {
+        for (page, bits) in self.split_by_page(bits) {
+            match self.assign_copying_words(page, bits, invalid, flash) {
                 Ok(to) => written.extend(to.map(|to| (page, to))),
                 Err(error) => {
                     written.into_iter().for_each(|(_, at)| flash.discard(at));
@@ -165,14 +165,14 @@ fn words_of(page: &ValidityPage) -> &[u64] {
     &page.words
 }
 
-/// Adds the set bits among `bits` to a set of pages of a block; the first of `bits` stands for page `from` of the
+/// Adds the set bits among `bits` to a set of pages of a block; the first of `bits` stands for page `first_page` of the
 /// block.
-fn collect(words: &[u64], bits: Range<u64>, from: u32, invalid: &mut PageSet) {
+fn collect(words: &[u64], bits: Range<u64>, first_page: u32, invalid: &mut PageSet) {
     let start = bits.start;
     for (word, mask) in masks(bits) {
         let base = word as u64 * 64;
         let low = start.max(base);
-        invalid.add(from + (low - start) as u32, (words[word] & mask) >> (low - base));
+        invalid.insert_bits(first_page + (low - start) as u32, (words[word] & mask) >> (low - base));
     }
 }
 
@@ -182,7 +182,7 @@ impl PageValidity for FlashBitmap {
         self.assign(bit..bit + 1, true, flash)
     }
 
-    fn erased(&mut self, block: BlockId, flash: &mut dyn ValidityFlash) -> Result<(), LayerError> {
+    fn record_erase(&mut self, block: BlockId, flash: &mut dyn ValidityFlash) -> Result<(), LayerError> {
         self.assign(self.bits_of(block), false, flash)
     }
 
@@ -193,7 +193,7 @@ impl PageValidity for FlashBitmap {
         flash: &mut dyn ValidityFlash,
     ) -> Result<(), LayerError> {
         let mut from = 0;
-        for (page, bits) in self.places(self.bits_of(block)) {
+        for (page, bits) in self.split_by_page(self.bits_of(block)) {
             let length = (bits.end - bits.start) as u32;
             if self.directory[page] != Slot::NONE {
                 collect(words_of(flash.read(self.directory[page])?), bits, from, invalid);
@@ -205,7 +205,7 @@ impl PageValidity for FlashBitmap {
 
     fn peek(&self, block: BlockId, flash: &dyn ValidityFlash, invalid: &mut PageSet) {
         let mut from = 0;
-        for (page, bits) in self.places(self.bits_of(block)) {
+        for (page, bits) in self.split_by_page(self.bits_of(block)) {
             let length = (bits.end - bits.start) as u32;
             if self.directory[page] != Slot::NONE {
                 let stored = flash.peek(self.directory[page]).expect("a page of the directory");
@@ -237,12 +237,12 @@ impl PageValidity for FlashBitmap {
                 let mut rest = bits;
                 while rest != 0 {
                     let slot = first + word * 64 + u64::from(rest.trailing_zeros());
-                    let of = BlockId((slot / u64::from(self.pages_per_block)) as u32);
-                    if of != block && count > 0 {
+                    let owner = BlockId((slot / u64::from(self.pages_per_block)) as u32);
+                    if owner != block && count > 0 {
                         visit(block, count);
                         count = 0;
                     }
-                    block = of;
+                    block = owner;
                     count += 1;
                     rest &= rest - 1;
                 }
@@ -266,7 +266,7 @@ impl PageValidity for FlashBitmap {
         vec![RamPart { name: "validity directory", bytes: 4 * self.directory.len() as u64 }]
     }
 
-    fn most_appended(&self) -> u64 {
+    fn max_appended_pages(&self) -> u64 {
         if self.page_bits.is_multiple_of(u64::from(self.pages_per_block)) {
             return 1;
         }

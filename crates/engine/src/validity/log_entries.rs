@@ -19,28 +19,32 @@ pub struct LogEntry {
     pub previous: u64,
 }
 
-/// Number that stands for no entry.
+/// Number that means "no entry".
 pub(super) const NONE: u64 = u64::MAX;
 
-/// An entry in packed form. Without padding, which would add a sixth.
+/// An entry in packed form. It has no padding, which would add a sixth.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[repr(C, packed(2))]
-struct Packed {
+struct PackedEntry {
     page: u32,
     /// Distance to the previous entry for the same block; 0 without one.
-    back: u32,
+    distance: u32,
     /// Time of the entry minus the earliest time in its page.
-    later: u16,
+    time_offset: u16,
 }
 
-impl Packed {
+impl PackedEntry {
     /// Packs an entry with this number; `None` if it does not fit.
     fn of(entry: &LogEntry, number: u64, earliest: u64) -> Option<Self> {
-        let back = match entry.previous {
+        let distance = match entry.previous {
             NONE => 0,
             previous => u32::try_from(number - previous).ok()?,
         };
-        Some(Packed { page: entry.page.0, back, later: u16::try_from(entry.time - earliest).ok()? })
+        Some(PackedEntry {
+            page: entry.page.0,
+            distance,
+            time_offset: u16::try_from(entry.time - earliest).ok()?,
+        })
     }
 }
 
@@ -49,29 +53,29 @@ impl Packed {
 pub struct LogEntries {
     /// Number of the first entry.
     first: u64,
-    kept: Kept,
+    storage: EntryStorage,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-enum Kept {
+enum EntryStorage {
     Packed {
         earliest: u64,
-        entries: Arc<[Packed]>,
+        entries: Arc<[PackedEntry]>,
     },
     /// Unpacked entries of a page in which one does not fit the packed form.
-    Whole(Arc<[LogEntry]>),
+    Unpacked(Arc<[LogEntry]>),
 }
 
 impl LogEntries {
     /// Creates the list of entries, numbered from `first` on.
     pub fn new(first: u64, entries: &[LogEntry]) -> Self {
         let earliest = entries.iter().map(|entry| entry.time).min().unwrap_or(0);
-        let packed = (first..).zip(entries).map(|(number, entry)| Packed::of(entry, number, earliest));
-        let kept = match packed.collect::<Option<Vec<Packed>>>() {
-            Some(packed) => Kept::Packed { earliest, entries: packed.into() },
-            None => Kept::Whole(entries.into()),
+        let packed = (first..).zip(entries).map(|(number, entry)| PackedEntry::of(entry, number, earliest));
+        let storage = match packed.collect::<Option<Vec<PackedEntry>>>() {
+            Some(packed) => EntryStorage::Packed { earliest, entries: packed.into() },
+            None => EntryStorage::Unpacked(entries.into()),
         };
-        LogEntries { first, kept }
+        LogEntries { first, storage }
     }
 
     /// Returns the number of the first entry.
@@ -83,13 +87,13 @@ impl LogEntries {
     #[inline]
     pub fn get(&self, number: u64) -> LogEntry {
         let at = (number - self.first) as usize;
-        match &self.kept {
-            Kept::Packed { earliest, entries } => {
-                let Packed { page, back, later } = entries[at];
+        match &self.storage {
+            EntryStorage::Packed { earliest, entries } => {
+                let PackedEntry { page, distance: back, time_offset: later } = entries[at];
                 let previous = if back == 0 { NONE } else { number - u64::from(back) };
                 LogEntry { page: Slot(page), time: earliest + u64::from(later), previous }
             }
-            Kept::Whole(entries) => entries[at],
+            EntryStorage::Unpacked(entries) => entries[at],
         }
     }
 
@@ -100,9 +104,9 @@ impl LogEntries {
 
     /// Returns the number of entries.
     pub fn len(&self) -> usize {
-        match &self.kept {
-            Kept::Packed { entries, .. } => entries.len(),
-            Kept::Whole(entries) => entries.len(),
+        match &self.storage {
+            EntryStorage::Packed { entries, .. } => entries.len(),
+            EntryStorage::Unpacked(entries) => entries.len(),
         }
     }
 
@@ -112,21 +116,21 @@ impl LogEntries {
     }
 
     /// True if both share the same memory.
-    pub(super) fn are(&self, other: &LogEntries) -> bool {
-        match (&self.kept, &other.kept) {
-            (Kept::Packed { entries: one, .. }, Kept::Packed { entries: other, .. }) => {
+    pub(super) fn shares_memory_with(&self, other: &LogEntries) -> bool {
+        match (&self.storage, &other.storage) {
+            (EntryStorage::Packed { entries: one, .. }, EntryStorage::Packed { entries: other, .. }) => {
                 Arc::ptr_eq(one, other)
             }
-            (Kept::Whole(one), Kept::Whole(other)) => Arc::ptr_eq(one, other),
+            (EntryStorage::Unpacked(one), EntryStorage::Unpacked(other)) => Arc::ptr_eq(one, other),
             _ => false,
         }
     }
 
     /// Returns the memory used, in bytes.
     pub fn memory_bytes(&self) -> usize {
-        match &self.kept {
-            Kept::Packed { entries, .. } => size_of_val(&**entries),
-            Kept::Whole(entries) => size_of_val(&**entries),
+        match &self.storage {
+            EntryStorage::Packed { entries, .. } => size_of_val(&**entries),
+            EntryStorage::Unpacked(entries) => size_of_val(&**entries),
         }
     }
 }
@@ -139,9 +143,9 @@ mod tests {
     /// Generates entries: some fit the packed form, some just exceed it.
     fn entry(number: u64) -> impl Strategy<Value = LogEntry> {
         let time = prop_oneof![Just(0u64), 0..70_000u64, Just(65_535), Just(65_536), 0..u64::MAX / 2];
-        let far = u64::from(u32::MAX);
-        let back = prop_oneof![1..1000u64, Just(far), Just(far + 1), 1..number];
-        let previous = prop_oneof![Just(NONE), back.prop_map(move |back| number - back)];
+        let max_distance = u64::from(u32::MAX);
+        let distance = prop_oneof![1..1000u64, Just(max_distance), Just(max_distance + 1), 1..number];
+        let previous = prop_oneof![Just(NONE), distance.prop_map(move |back| number - back)];
         (any::<u32>(), time, previous).prop_map(|(page, time, previous)| LogEntry {
             page: Slot(page),
             time,
@@ -153,22 +157,22 @@ mod tests {
         #[test]
         fn packed_entries_roundtrip(entries in prop::collection::vec(entry(1 << 40), 0..12)) {
             let numbered: Vec<LogEntry> = entries;
-            let kept = LogEntries::new(1 << 40, &numbered);
-            prop_assert_eq!(kept.len(), numbered.len());
-            prop_assert_eq!(kept.iter().collect::<Vec<_>>(), numbered);
+            let entries_read = LogEntries::new(1 << 40, &numbered);
+            prop_assert_eq!(entries_read.len(), numbered.len());
+            prop_assert_eq!(entries_read.iter().collect::<Vec<_>>(), numbered);
         }
     }
 
     #[test]
-    fn close_entries_take_ten_bytes() {
+    fn nearby_entries_take_10_bytes() {
         let entry = |number: u64| LogEntry {
             page: Slot(7),
             time: 1 << 50 | number,
             previous: number.wrapping_sub(1),
         };
-        let near: Vec<LogEntry> = (0..300).map(entry).collect();
-        assert_eq!(LogEntries::new(0, &near).memory_bytes(), 3000);
-        let far = [entry(0), LogEntry { time: 0, ..entry(1) }];
-        assert_eq!(LogEntries::new(0, &far).memory_bytes(), 48);
+        let near_entries: Vec<LogEntry> = (0..300).map(entry).collect();
+        assert_eq!(LogEntries::new(0, &near_entries).memory_bytes(), 3000);
+        let far_entries = [entry(0), LogEntry { time: 0, ..entry(1) }];
+        assert_eq!(LogEntries::new(0, &far_entries).memory_bytes(), 48);
     }
 }

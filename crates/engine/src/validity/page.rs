@@ -29,7 +29,7 @@ impl ValidityPage {
     }
 
     /// Returns the bytes of heap memory that the page owns.
-    pub fn boxed_bytes(&self) -> usize {
+    pub fn heap_bytes(&self) -> usize {
         match self {
             ValidityPage::Bitmap(page) => size_of_val(&*page.words),
             ValidityPage::Log(page) => page.entries.memory_bytes(),
@@ -67,7 +67,7 @@ pub struct ImagePage {
 pub struct LogPage {
     /// Number of the page, counted since the log began.
     pub number: u32,
-    /// Number of the oldest page that is still needed once this one is written.
+    /// Number of the oldest page that is still needed once this page is written.
     pub oldest: u32,
     /// Sequence number up to which this page and those before it contain all reports; unchanged in copies.
     pub written: u64,

@@ -27,7 +27,7 @@ impl PageSet {
 
     /// Adds a page.
     #[inline(always)]
-    pub fn set(&mut self, page: u32) {
+    pub fn insert(&mut self, page: u32) {
         debug_assert!(page < self.pages, "page {page} of {}", self.pages);
         self.words[page as usize / 64] |= 1 << (page % 64);
     }
@@ -46,7 +46,7 @@ impl PageSet {
 
     /// Adds the pages whose bits are set; bit 0 represents page `from`.
     #[inline]
-    pub(super) fn add(&mut self, from: u32, bits: u64) {
+    pub(super) fn insert_bits(&mut self, from: u32, bits: u64) {
         let (word, shift) = (from as usize / 64, from % 64);
         if bits != 0 {
             self.words[word] |= bits << shift;

@@ -13,7 +13,7 @@ pub struct RamBitmap {
 }
 
 /// Returns a mask of the bits of a word from bit `from % 64` on.
-fn upper(from: usize) -> u64 {
+fn mask_from(from: usize) -> u64 {
     u64::MAX << (from % 64)
 }
 
@@ -38,7 +38,7 @@ impl RamBitmap {
     #[inline]
     pub fn set_run(&mut self, first: usize, pages: usize) {
         let last = first + pages - 1;
-        let (head, tail) = (upper(first), !(upper(last) << 1));
+        let (head, tail) = (mask_from(first), !(mask_from(last) << 1));
         match &mut self.words[first / 64..=last / 64] {
             [only] => *only |= head & tail,
             [begin, middle @ .., end] => {
@@ -80,8 +80,8 @@ impl RamBitmap {
         let mut at = first;
         while at < end {
             let next = (at | 63) + 1;
-            let beyond = if next > end { upper(end) } else { 0 };
-            self.words[at / 64] &= !(upper(at) & !beyond);
+            let beyond = if next > end { mask_from(end) } else { 0 };
+            self.words[at / 64] &= !(mask_from(at) & !beyond);
             at = next;
         }
     }
@@ -93,11 +93,11 @@ impl RamBitmap {
     }
 
     /// True if all pages whose bits share a word with any page from `first` to `last` are marked as valid. Returns
-    /// false if that is more than `most` words.
+    /// false if that is more than `max_words` words.
     #[inline(always)]
-    pub fn are_set_around(&self, first: Slot, last: Slot, most: usize) -> bool {
+    pub fn are_set_around(&self, first: Slot, last: Slot, max_words: usize) -> bool {
         let words = &self.words[first.0 as usize / 64..=last.0 as usize / 64];
-        words.len() <= most && words.iter().all(|&word| word == u64::MAX)
+        words.len() <= max_words && words.iter().all(|&word| word == u64::MAX)
     }
 
     /// Splits the first `pages` pages of `block` by words of the bitmap. Calls `visit` with each range of pages and
@@ -124,9 +124,9 @@ impl RamBitmap {
         let mut at = first;
         while at < end {
             let next = (at | 63) + 1;
-            let mut bits = self.words[at / 64] & upper(at);
+            let mut bits = self.words[at / 64] & mask_from(at);
             if next > end {
-                bits &= !upper(end);
+                bits &= !mask_from(end);
             }
             let base = (at & !63) as u32;
             while bits != 0 {
@@ -157,7 +157,7 @@ mod tests {
     proptest! {
         /// For any block size, with or without words shared by blocks, the bitmap behaves like a table of booleans.
         #[test]
-        fn agrees_with_a_table_of_booleans(
+        fn bitmap_matches_boolean_table(
             pages_per_block in 1u32..=200,
             steps in prop::collection::vec((0u32..5, prop::option::of(0u32..200), any::<u64>()), 1..100),
         ) {
@@ -199,15 +199,15 @@ mod tests {
                 let first = block * pages_per_block;
                 let mut found = Vec::new();
                 bitmap.for_each_valid(BlockId(block), written, |page| found.push(page));
-                let wanted: Vec<u32> =
+                let expected: Vec<u32> =
                     (0..written).filter(|&page| model[(first + page) as usize]).collect();
-                prop_assert_eq!(&found, &wanted);
+                prop_assert_eq!(&found, &expected);
                 found.clear();
                 bitmap.for_each_word(BlockId(block), written, |pages, bits| {
                     assert!(pages.len() <= 64 && (pages.len() == 64 || bits >> pages.len() == 0));
                     found.extend(pages.clone().filter(|page| bits >> (page - pages.start) & 1 == 1));
                 });
-                prop_assert_eq!(found, wanted);
+                prop_assert_eq!(found, expected);
             }
         }
     }

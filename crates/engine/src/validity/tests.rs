@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 /// Type and sizes of a store.
 #[derive(Clone, Debug)]
-enum Setup {
+enum StoreSetup {
     InRam(u32),
     Flash(u32),
     Log(LogConfig),
@@ -14,7 +14,7 @@ enum Setup {
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Told {
+enum Report {
     Invalid(Slot),
     Erased(BlockId),
 }
@@ -53,58 +53,58 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 /// A device with complete knowledge, and a store.
-struct Bench {
-    setup: Setup,
+struct TestDevice {
+    setup: StoreSetup,
     blocks: u32,
     pages_per_block: u32,
     flash: MemoryFlash,
     store: Box<dyn PageValidity>,
     invalid: Vec<bool>,
     first_written: Vec<Option<u64>>,
-    told: Vec<(u64, Told)>,
+    reports: Vec<(u64, Report)>,
     saved: bool,
     /// Time up to which reports were made before they were repeated, and the store's `durable_until` at that time.
-    told_again: Option<(u64, u64)>,
+    repeated_reports: Option<(u64, u64)>,
     /// True if power is lost when the next append fails.
-    cuts: bool,
+    cuts_on_failure: bool,
 }
 
-impl Setup {
+impl StoreSetup {
     fn build(&self, blocks: u32, pages_per_block: u32) -> Box<dyn PageValidity> {
         match self {
-            Setup::InRam(bytes) => Box::new(InRam::new(blocks, pages_per_block, *bytes)),
-            Setup::Flash(bytes) => Box::new(FlashBitmap::new(blocks, pages_per_block, *bytes)),
-            Setup::Log(config) => Box::new(ValidityLog::new(*config).unwrap()),
-            Setup::Gecko(config) => Box::new(Gecko::new(*config).unwrap()),
+            StoreSetup::InRam(bytes) => Box::new(RamValidity::new(blocks, pages_per_block, *bytes)),
+            StoreSetup::Flash(bytes) => Box::new(FlashBitmap::new(blocks, pages_per_block, *bytes)),
+            StoreSetup::Log(config) => Box::new(ValidityLog::new(*config).unwrap()),
+            StoreSetup::Gecko(config) => Box::new(Gecko::new(*config).unwrap()),
         }
     }
 }
 
-impl Bench {
-    fn new(setup: Setup, blocks: u32, pages_per_block: u32) -> Self {
-        Bench {
+impl TestDevice {
+    fn new(setup: StoreSetup, blocks: u32, pages_per_block: u32) -> Self {
+        TestDevice {
             store: setup.build(blocks, pages_per_block),
             setup,
             blocks,
             pages_per_block,
-            flash: MemoryFlash::keeping_discarded(),
+            flash: MemoryFlash::retaining_discarded(),
             invalid: vec![false; (blocks * pages_per_block) as usize],
             first_written: vec![None; blocks as usize],
-            told: Vec::new(),
+            reports: Vec::new(),
             saved: false,
-            told_again: None,
-            cuts: false,
+            repeated_reports: None,
+            cuts_on_failure: false,
         }
     }
 
-    fn tell(&mut self, told: Told) {
+    fn report(&mut self, report: Report) {
         let mut before = self.flash.appends();
         let mut failed = 0;
         let mut began = self.flash.now();
-        while let Err(error) = self.tell_once(told) {
+        while let Err(error) = self.report_once(report) {
             assert_eq!(error, crate::layer::LayerError::NoSpace);
             failed += 1;
-            if std::mem::take(&mut self.cuts) {
+            if std::mem::take(&mut self.cuts_on_failure) {
                 self.lose_power(usize::MAX);
                 before = self.flash.appends();
             }
@@ -112,15 +112,18 @@ impl Bench {
             self.store.check(&self.flash).unwrap();
             assert_eq!(self.flash.live_pages(), self.store.flash_pages());
         }
-        self.told.push((began, told));
-        let most = self.store.most_appended();
-        assert!(self.flash.appends() - before <= (1 + failed) * most, "more than {most} appended");
+        self.reports.push((began, report));
+        let max_appended = self.store.max_appended_pages();
+        assert!(
+            self.flash.appends() - before <= (1 + failed) * max_appended,
+            "more than {max_appended} appended"
+        );
     }
 
-    fn tell_once(&mut self, told: Told) -> Result<(), crate::layer::LayerError> {
-        match told {
-            Told::Invalid(page) => self.store.invalidate(page, &mut self.flash),
-            Told::Erased(block) => self.store.erased(block, &mut self.flash),
+    fn report_once(&mut self, report: Report) -> Result<(), crate::layer::LayerError> {
+        match report {
+            Report::Invalid(page) => self.store.invalidate(page, &mut self.flash),
+            Report::Erased(block) => self.store.record_erase(block, &mut self.flash),
         }
     }
 
@@ -132,7 +135,7 @@ impl Bench {
         self.first_written[(page / self.pages_per_block) as usize].get_or_insert(now);
         self.invalid[page as usize] = true;
         self.saved = false;
-        self.tell(Told::Invalid(Slot(page)));
+        self.report(Report::Invalid(Slot(page)));
     }
 
     fn erase(&mut self, block: u32) {
@@ -141,31 +144,31 @@ impl Bench {
         self.invalid[first..first + self.pages_per_block as usize].fill(false);
         self.first_written[block as usize] = None;
         self.saved = false;
-        self.tell(Told::Erased(BlockId(block)));
+        self.report(Report::Erased(BlockId(block)));
     }
 
     fn query(&mut self, block: u32) {
         let block = BlockId(block % self.blocks);
-        let mut asked = PageSet::new(self.pages_per_block);
-        self.store.query(block, &mut asked, &mut self.flash).unwrap();
-        self.assert_block(block, &asked);
+        let mut invalid = PageSet::new(self.pages_per_block);
+        self.store.query(block, &mut invalid, &mut self.flash).unwrap();
+        self.assert_block(block, &invalid);
     }
 
     fn assert_block(&self, block: BlockId, answer: &PageSet) {
         let first = block.0 * self.pages_per_block;
         let answer: Vec<bool> = (0..self.pages_per_block).map(|page| answer.contains(page)).collect();
-        let wanted = &self.invalid[first as usize..(first + self.pages_per_block) as usize];
-        assert_eq!(answer, wanted, "block {}", block.0);
+        let expected = &self.invalid[first as usize..(first + self.pages_per_block) as usize];
+        assert_eq!(answer, expected, "block {}", block.0);
     }
 
     fn count(&mut self) {
         let mut counts = vec![None; self.blocks as usize];
-        let mut visit = |block: BlockId, count| assert!(counts[block.index()].replace(count).is_none());
-        self.store.count_invalid(&mut self.flash, &mut visit).unwrap();
+        let mut record = |block: BlockId, count| assert!(counts[block.index()].replace(count).is_none());
+        self.store.count_invalid(&mut self.flash, &mut record).unwrap();
         let pages = self.pages_per_block as usize;
-        let wanted = self.invalid.chunks(pages).map(|block| block.iter().filter(|bit| **bit).count() as u32);
-        let wanted: Vec<Option<u32>> = wanted.map(|count| (count > 0).then_some(count)).collect();
-        assert_eq!(counts, wanted);
+        let counted = self.invalid.chunks(pages).map(|block| block.iter().filter(|bit| **bit).count() as u32);
+        let expected: Vec<Option<u32>> = counted.map(|count| (count > 0).then_some(count)).collect();
+        assert_eq!(counts, expected);
     }
 
     fn relocate(&mut self, at: u32) {
@@ -190,8 +193,8 @@ impl Bench {
     }
 
     /// Recovers the store and repeats lost reports, or only the first `most` of them.
-    fn lose_power(&mut self, most: usize) {
-        let found = self.flash.found();
+    fn lose_power(&mut self, max_reports: usize) {
+        let found = self.flash.scan();
         let appends = self.flash.appends();
         self.store = self.recovered(&found);
         assert_eq!(self.flash.appends(), appends, "recovery wrote");
@@ -200,51 +203,52 @@ impl Bench {
             return self.assert_all();
         }
         let written = self.store.durable_until();
-        let durable = match self.told_again {
+        let durable = match self.repeated_reports {
             Some((before, since)) if written <= since => before.min(written),
             _ => written,
         };
-        self.flash.fail_no_more();
+        self.flash.stop_failing();
         // A device repeats reports from the contents of its blocks, so only those since each block's last erase.
-        let lost = self.told.partition_point(|(time, _)| *time < durable);
-        for at in (lost..self.told.len()).take(most) {
-            let told = self.told[at].1;
-            let block = self.block(told);
-            let is_past = |&(_, later): &(u64, Told)| matches!(later, Told::Erased(of) if of == block);
-            if !self.told[at + 1..].iter().any(is_past) {
-                self.tell_once(told).unwrap();
+        let lost = self.reports.partition_point(|(time, _)| *time < durable);
+        for at in (lost..self.reports.len()).take(max_reports) {
+            let report = self.reports[at].1;
+            let block = self.block(report);
+            let is_later_erase =
+                |&(_, later): &(u64, Report)| matches!(later, Report::Erased(of) if of == block);
+            if !self.reports[at + 1..].iter().any(is_later_erase) {
+                self.report_once(report).unwrap();
             }
         }
-        self.told_again = Some((durable, self.store.durable_until()));
+        self.repeated_reports = Some((durable, self.store.durable_until()));
     }
 
-    fn block(&self, told: Told) -> BlockId {
-        match told {
-            Told::Invalid(page) => BlockId(page.0 / self.pages_per_block),
-            Told::Erased(block) => block,
+    fn block(&self, report: Report) -> BlockId {
+        match report {
+            Report::Invalid(page) => BlockId(page.0 / self.pages_per_block),
+            Report::Erased(block) => block,
         }
     }
 
-    fn recovered(&mut self, found: &[Found]) -> Box<dyn PageValidity> {
+    fn recovered(&mut self, found: &[FoundPage]) -> Box<dyn PageValidity> {
         let (blocks, pages, flash) = (self.blocks, self.pages_per_block, &mut self.flash);
         match &self.setup {
-            Setup::InRam(bytes) => {
-                let image = InRam::recover_image(blocks, pages, *bytes, found, flash).unwrap();
+            StoreSetup::InRam(bytes) => {
+                let image = RamValidity::recover_image(blocks, pages, *bytes, found, flash).unwrap();
                 match image {
                     Some(store) if self.saved => Box::new(store),
                     image => {
                         // Without a battery, an image is useless: a change makes the store discard it.
-                        let mut stale = image.unwrap_or_else(|| InRam::new(blocks, pages, *bytes));
-                        stale.erased(BlockId(0), flash).unwrap();
+                        let mut stale = image.unwrap_or_else(|| RamValidity::new(blocks, pages, *bytes));
+                        stale.record_erase(BlockId(0), flash).unwrap();
                         self.setup.build(blocks, pages)
                     }
                 }
             }
-            Setup::Flash(bytes) => {
+            StoreSetup::Flash(bytes) => {
                 Box::new(FlashBitmap::recover(blocks, pages, *bytes, found, flash).unwrap())
             }
-            Setup::Gecko(config) => Box::new(Gecko::recover(*config, found, flash).unwrap()),
-            Setup::Log(config) => {
+            StoreSetup::Gecko(config) => Box::new(Gecko::recover(*config, found, flash).unwrap()),
+            StoreSetup::Log(config) => {
                 let first = |block: BlockId| self.first_written[block.index()];
                 Box::new(ValidityLog::recover(*config, found, &first, flash).unwrap())
             }
@@ -262,7 +266,7 @@ impl Bench {
         assert_eq!(self.flash.live_pages(), self.store.flash_pages());
     }
 
-    fn take(&mut self, step: &Step) {
+    fn apply(&mut self, step: &Step) {
         match *step {
             Step::Invalidate(page) => self.invalidate(page),
             Step::Erase(block) => self.erase(block),
@@ -273,7 +277,7 @@ impl Bench {
             Step::Fail(after) => self.flash.fail_after(after),
             Step::Cut(after) => {
                 self.flash.fail_after(after);
-                self.cuts = true;
+                self.cuts_on_failure = true;
             }
             Step::DropDiscarded(odd) => self.flash.drop_discarded(|at| (at.0 ^ odd) % 3 != 0),
             Step::LosePower => self.lose_power(usize::MAX),
@@ -295,10 +299,10 @@ fn sizes() -> impl Strategy<Value = (u32, u32)> {
     (2u32..12, prop_oneof![3 => 1u32..9, 1 => 60u32..140])
 }
 
-fn run(setup: Setup, (blocks, pages): (u32, u32), steps: &[Step]) {
-    let mut bench = Bench::new(setup, blocks, pages);
+fn run(setup: StoreSetup, (blocks, pages): (u32, u32), steps: &[Step]) {
+    let mut bench = TestDevice::new(setup, blocks, pages);
     for step in steps {
-        bench.take(step);
+        bench.apply(step);
     }
 }
 
@@ -308,21 +312,21 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 
 proptest! {
     #[test]
-    fn the_bitmap_in_ram_agrees_with_the_model(sizes in sizes(), bytes in 1u32..40, steps in steps()) {
-        run(Setup::InRam(bytes), sizes, &steps);
+    fn ram_bitmap_matches_model(sizes in sizes(), bytes in 1u32..40, steps in steps()) {
+        run(StoreSetup::InRam(bytes), sizes, &steps);
     }
 
     #[test]
-    fn the_bitmap_in_flash_agrees_with_the_model(sizes in sizes(), bytes in 1u32..40, steps in steps()) {
-        run(Setup::Flash(bytes), sizes, &steps);
+    fn flash_bitmap_matches_model(sizes in sizes(), bytes in 1u32..40, steps in steps()) {
+        run(StoreSetup::Flash(bytes), sizes, &steps);
     }
 
     #[test]
-    fn the_log_agrees_with_the_model(
+    fn validity_log_matches_model(
         sizes in sizes(), entries in 2u32..6, rest in 0u32..12, spare in 0u64..60, steps in steps(),
     ) {
         let config = LogConfig::new(sizes.0, sizes.1, 12 * entries + rest, spare);
-        run(Setup::Log(config), sizes, &steps);
+        run(StoreSetup::Log(config), sizes, &steps);
     }
 }
 
@@ -339,19 +343,19 @@ fn gecko((blocks, pages): (u32, u32)) -> impl Strategy<Value = GeckoConfig> {
 proptest! {
     /// Bitmaps of many words.
     #[test]
-    fn gecko_agrees_with_the_model_on_large_blocks(
+    fn gecko_on_large_blocks_matches_model(
         (sizes, mut config) in (2u32..5, 700u32..1100).prop_flat_map(|sizes| (Just(sizes), gecko(sizes))),
         partitions in 1u32..9, steps in prop::collection::vec(step(), 1..200),
     ) {
         config.partitions = partitions;
         config.page_bytes = (3 * (config.key_bits + config.part_pages())).div_ceil(8);
-        run(Setup::Gecko(config), sizes, &steps);
+        run(StoreSetup::Gecko(config), sizes, &steps);
     }
 
     #[test]
-    fn gecko_agrees_with_the_model(
+    fn gecko_matches_model(
         (sizes, config) in sizes().prop_flat_map(|sizes| (Just(sizes), gecko(sizes))), steps in steps(),
     ) {
-        run(Setup::Gecko(config), sizes, &steps);
+        run(StoreSetup::Gecko(config), sizes, &steps);
     }
 }

@@ -3,11 +3,11 @@
 use crate::table::{filled, prefetch};
 use crate::units::{BlockId, StreamId};
 
-/// Added to the count of a block that is not a candidate, so that the block loses every comparison and the search for
-/// a victim needs no second test.
+/// Number added to the valid pages of a block that is not a candidate, so that the block loses every comparison and the
+/// search for a victim needs no second test.
 const NOT_CANDIDATE: u32 = 1 << 31;
 
-/// Optional block data that a policy uses; unused data are not stored.
+/// Optional block data that a policy uses; data that the policy does not use is not stored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Needs {
     /// Time at which each block was closed.
@@ -40,23 +40,23 @@ pub struct Blocks {
     erases: Vec<u32>,
     streams: Vec<StreamId>,
     /// Target number of blocks of each of the placement's first streams.
-    wanted: Vec<u32>,
+    target_blocks: Vec<u32>,
 }
 
 impl Blocks {
     /// Creates a table in which all blocks are erased.
     pub fn new(blocks: u32, pages_per_block: u32, logical_pages: u32, needs: Needs) -> Self {
-        let kept = |wanted: bool| if wanted { blocks as usize } else { 0 };
+        let len_if = |wanted: bool| if wanted { blocks as usize } else { 0 };
         Blocks {
             pages_per_block,
             logical_pages,
             candidates: 0,
             now: 0,
             counts: filled(blocks as usize, NOT_CANDIDATE),
-            closed_at: vec![0; kept(needs.age)],
-            erases: vec![0; kept(needs.erases)],
-            streams: vec![StreamId(0); kept(needs.streams)],
-            wanted: Vec::new(),
+            closed_at: vec![0; len_if(needs.age)],
+            erases: vec![0; len_if(needs.erases)],
+            streams: vec![StreamId(0); len_if(needs.streams)],
+            target_blocks: Vec::new(),
         }
     }
 
@@ -73,7 +73,7 @@ impl Blocks {
             closed_at: rows.iter().map(|&(_, age, _)| now - age).collect(),
             erases: rows.iter().map(|&(_, _, erases)| erases).collect(),
             streams: vec![StreamId(0); rows.len()],
-            wanted: Vec::new(),
+            target_blocks: Vec::new(),
         }
     }
 
@@ -108,8 +108,8 @@ impl Blocks {
         self.now
     }
 
-    /// Returns the key for finding the block with the fewest valid pages: the valid pages of a candidate, and for any
-    /// other block a number above that of every candidate.
+    /// Returns the sort key of the block in a search for the fewest valid pages: for a candidate, its number of valid
+    /// pages; for any other block, a number above that of every candidate.
     #[inline(always)]
     pub fn score(&self, block: BlockId) -> u32 {
         self.counts[block.index()]
@@ -162,8 +162,8 @@ impl Blocks {
 
     /// Returns the placement's target number of blocks for each of its first streams; the other streams share the
     /// remaining blocks. Empty without targets, or unless the policy needs streams.
-    pub fn wanted(&self) -> &[u32] {
-        &self.wanted
+    pub fn target_blocks(&self) -> &[u32] {
+        &self.target_blocks
     }
 
     /// Returns the candidates.
@@ -172,7 +172,7 @@ impl Blocks {
         self.counts.iter().enumerate().filter(candidate).map(|(block, _)| BlockId(block as u32))
     }
 
-    /// Bytes of memory.
+    /// Returns the memory used, in bytes.
     pub(crate) fn memory_bytes(&self) -> usize {
         4 * self.counts.len() + 8 * self.closed_at.len() + 4 * self.erases.len() + self.streams.len()
     }
@@ -184,23 +184,23 @@ impl Blocks {
     }
 
     /// Opens the erased block. All its pages count as valid until they are invalidated, so that a page that is
-    /// overwritten while its block is open costs a single decrement, like any other.
+    /// overwritten while its block is open costs a single decrement, like any other page.
     pub(crate) fn open(&mut self, block: BlockId) {
         self.counts[block.index()] = self.pages_per_block | NOT_CANDIDATE;
     }
 
     /// Assigns the open block to `stream`.
-    pub(crate) fn give_to(&mut self, block: BlockId, stream: StreamId) {
-        if let Some(of) = self.streams.get_mut(block.index()) {
-            *of = stream;
+    pub(crate) fn set_stream(&mut self, block: BlockId, stream: StreamId) {
+        if let Some(current) = self.streams.get_mut(block.index()) {
+            *current = stream;
         }
     }
 
     /// Sets the target number of blocks of the placement's first streams.
-    pub(crate) fn want(&mut self, wanted: &[u32]) {
-        if !self.streams.is_empty() && self.wanted != wanted {
-            self.wanted.clear();
-            self.wanted.extend_from_slice(wanted);
+    pub(crate) fn set_target_blocks(&mut self, targets: &[u32]) {
+        if !self.streams.is_empty() && self.target_blocks != targets {
+            self.target_blocks.clear();
+            self.target_blocks.extend_from_slice(targets);
         }
     }
 
@@ -230,7 +230,7 @@ impl Blocks {
     }
 
     /// Sets the number of valid pages of the block, without changing its candidate state.
-    pub(crate) fn recount(&mut self, block: BlockId, valid: u32) {
+    pub(crate) fn set_valid_pages(&mut self, block: BlockId, valid: u32) {
         let count = &mut self.counts[block.index()];
         *count = *count & NOT_CANDIDATE | valid;
     }
@@ -240,8 +240,9 @@ impl Blocks {
         self.now = now;
     }
 
-    /// Makes a row of such a table show `block` of the full table, as a candidate with `valid` valid pages.
-    pub(crate) fn show(&mut self, row: BlockId, valid: u32, block: BlockId, all: &Blocks) {
+    /// In a table that shows only some of the blocks, makes a row show `block` of the full table, as a candidate with
+    /// `valid` valid pages.
+    pub(crate) fn set_row(&mut self, row: BlockId, valid: u32, block: BlockId, all: &Blocks) {
         self.counts[row.index()] = valid;
         self.candidates += 1;
         self.now = all.now;
@@ -251,22 +252,22 @@ impl Blocks {
         if let Some(erases) = self.erases.get_mut(row.index()) {
             *erases = all.erases(block);
         }
-        self.give_to(row, all.stream(block));
+        self.set_stream(row, all.stream(block));
     }
 
     /// Adds empty rows, keeping the mean number of valid pages per block.
-    pub(crate) fn grow(&mut self, rows: u32) {
+    pub(crate) fn add_rows(&mut self, rows: u32) {
         let pages = u64::from(self.logical_pages) * u64::from(rows) / u64::from(self.len().max(1));
         self.logical_pages = pages as u32;
         self.counts.resize(rows as usize, NOT_CANDIDATE);
-        let kept = |table: usize| if table > 0 { rows as usize } else { 0 };
-        self.closed_at.resize(kept(self.closed_at.len()), 0);
-        self.erases.resize(kept(self.erases.len()), 0);
-        self.streams.resize(kept(self.streams.len()), StreamId(0));
+        let new_len = |table: usize| if table > 0 { rows as usize } else { 0 };
+        self.closed_at.resize(new_len(self.closed_at.len()), 0);
+        self.erases.resize(new_len(self.erases.len()), 0);
+        self.streams.resize(new_len(self.streams.len()), StreamId(0));
     }
 
-    /// Makes a row that was taken show nothing.
-    pub(crate) fn hide(&mut self, row: BlockId) {
+    /// Empties a row that was taken.
+    pub(crate) fn clear_row(&mut self, row: BlockId) {
         self.counts[row.index()] = NOT_CANDIDATE;
     }
 
@@ -291,7 +292,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn block_table_follows_a_block_and_stores_what_is_needed() {
+    fn block_table_tracks_a_block_and_stores_only_needed_data() {
         let block = BlockId(1);
         for (age, erases) in [(false, false), (true, false), (false, true), (true, true)] {
             let mut blocks = Blocks::new(3, 4, 8, Needs { age, erases, ..Needs::default() });

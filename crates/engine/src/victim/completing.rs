@@ -1,8 +1,8 @@
-//! Victim policy that also prefers to empty the blocks of the layer below.
+//! Victim policy that prefers blocks whose erase also empties blocks of the layer below.
 
-use super::{Below, Blocks, Properties, Victim, VictimPolicy};
+use super::{Blocks, LowerLayerView, Properties, VictimKind, VictimPolicy};
 use crate::config::{ConfigError, Entry, StoreSize};
-use crate::seed::{Random, below};
+use crate::seed::{Random, random_below};
 use crate::units::BlockId;
 use rand::RngCore;
 use schemars::JsonSchema;
@@ -27,7 +27,7 @@ impl Default for Config {
     }
 }
 
-impl Victim for Config {
+impl VictimKind for Config {
     const ENTRY: Entry = Entry {
         name: "completing",
         help: "the lowest cost for a page gained among `choices` drawn: pages to move, and those its trim leaves in blocks below",
@@ -43,7 +43,7 @@ impl Victim for Config {
         if !(self.weight >= 0.0 && self.weight.is_finite()) {
             return Err(ConfigError::new("weight", format!("is {}; it must be 0 or more", self.weight)));
         }
-        Ok(Completing { config: self.clone(), random: size.seed.of("victim").random() })
+        Ok(Completing { config: self.clone(), random: size.seed.derive("victim").random() })
     }
 
     fn looks_below(&self) -> bool {
@@ -51,31 +51,31 @@ impl Victim for Config {
     }
 }
 
-/// Draws `choices` blocks from all and takes the candidate with the lowest cost per gained page, `(valid share +
-/// weight * share left valid below) / (1 - valid share)`; among equals the first. A block without invalid pages gains
-/// nothing, even if it empties blocks below, and is taken only if all drawn blocks are such.
+/// Draws `choices` blocks from all and takes the candidate with the lowest cost per gained page,
+/// `(valid share + weight * share left valid below) / (1 - valid share)`; among equals the first. A block without
+/// invalid pages gains no page, even if it empties blocks below, and is taken only if no drawn block has invalid pages.
 ///
-/// On flash, where no pages are left below, it is `d_choices`.
+/// On flash, which has no layer below, the policy equals `d_choices`.
 pub struct Completing {
     config: Config,
     random: Random,
 }
 
 impl Completing {
-    fn cost(&self, block: BlockId, blocks: &Blocks, below: &dyn Below) -> f64 {
+    fn cost(&self, block: BlockId, blocks: &Blocks, below: &dyn LowerLayerView) -> f64 {
         let valid = f64::from(blocks.score(block)) / f64::from(blocks.pages_per_block());
         if valid >= 1.0 {
             return f64::INFINITY;
         }
-        let left = if self.config.weight == 0.0 { 0.0 } else { below.left_valid(block) };
-        (valid + self.config.weight * left) / (1.0 - valid)
+        let left_valid = if self.config.weight == 0.0 { 0.0 } else { below.left_valid(block) };
+        (valid + self.config.weight * left_valid) / (1.0 - valid)
     }
 
-    fn pick(&mut self, blocks: &Blocks, below_store: &dyn Below) -> BlockId {
+    fn pick(&mut self, blocks: &Blocks, below_store: &dyn LowerLayerView) -> BlockId {
         loop {
             let mut best: Option<(f64, BlockId)> = None;
             for _ in 0..self.config.choices {
-                let block = BlockId(below(&mut self.random, u64::from(blocks.len())) as u32);
+                let block = BlockId(random_below(&mut self.random, u64::from(blocks.len())) as u32);
                 if !blocks.is_candidate(block) {
                     continue;
                 }
@@ -92,9 +92,9 @@ impl Completing {
 }
 
 /// Flash, or any medium without information on the layer below.
-struct Nothing;
+struct NoLayerBelow;
 
-impl Below for Nothing {
+impl LowerLayerView for NoLayerBelow {
     fn left_valid(&self, _block: BlockId) -> f64 {
         0.0
     }
@@ -102,10 +102,10 @@ impl Below for Nothing {
 
 impl VictimPolicy for Completing {
     fn select(&mut self, blocks: &Blocks) -> BlockId {
-        self.pick(blocks, &Nothing)
+        self.pick(blocks, &NoLayerBelow)
     }
 
-    fn select_above(&mut self, blocks: &Blocks, below: &dyn Below) -> BlockId {
+    fn select_above(&mut self, blocks: &Blocks, below: &dyn LowerLayerView) -> BlockId {
         self.pick(blocks, below)
     }
 
@@ -119,31 +119,31 @@ mod tests {
     use super::*;
     use crate::seed::Seed;
 
-    /// Share left valid below, by block.
-    struct Left(Vec<f64>);
+    /// Fraction of pages left valid below, by block.
+    struct LeftValid(Vec<f64>);
 
-    impl Below for Left {
+    impl LowerLayerView for LeftValid {
         fn left_valid(&self, block: BlockId) -> f64 {
             self.0[block.index()]
         }
     }
 
-    fn taken(rows: &[(u32, u64, u32)], left: Vec<f64>) -> u32 {
+    fn victim_of(rows: &[(u32, u64, u32)], left: Vec<f64>) -> u32 {
         let size =
             StoreSize { blocks: rows.len() as u32, pages_per_block: 10, logical_pages: 10, seed: Seed(11) };
         let mut policy = Config { choices: 200, weight: 2.0 }.build(&size).unwrap();
-        policy.select_above(&Blocks::of_candidates(10, 10, rows), &Left(left)).0
+        policy.select_above(&Blocks::of_candidates(10, 10, rows), &LeftValid(left)).0
     }
 
     #[test]
-    fn pages_left_valid_below_count() {
-        assert_eq!(taken(&[(5, 1, 1), (7, 1, 1)], vec![0.5, 0.0]), 1);
-        assert_eq!(taken(&[(5, 1, 1), (7, 1, 1)], vec![0.1, 0.1]), 0);
+    fn pages_left_valid_below_raise_the_cost() {
+        assert_eq!(victim_of(&[(5, 1, 1), (7, 1, 1)], vec![0.5, 0.0]), 1);
+        assert_eq!(victim_of(&[(5, 1, 1), (7, 1, 1)], vec![0.1, 0.1]), 0);
     }
 
     #[test]
-    fn full_block_is_not_taken_if_another_gains() {
-        assert_eq!(taken(&[(10, 1, 1), (9, 1, 1)], vec![0.0, 1.0]), 1);
-        assert_eq!(taken(&[(10, 1, 1)], vec![0.0]), 0);
+    fn full_block_is_not_taken_if_another_block_gains() {
+        assert_eq!(victim_of(&[(10, 1, 1), (9, 1, 1)], vec![0.0, 1.0]), 1);
+        assert_eq!(victim_of(&[(10, 1, 1)], vec![0.0]), 0);
     }
 }

@@ -1,7 +1,7 @@
 //! Victim policy that prefers cheap, old and little worn blocks.
 
 use super::search::CostSearch;
-use super::{Blocks, Needs, Properties, Victim, VictimPolicy};
+use super::{Blocks, Needs, Properties, VictimKind, VictimPolicy};
 use crate::config::{ConfigError, Entry, StoreSize};
 use crate::units::BlockId;
 use rand::RngCore;
@@ -19,7 +19,7 @@ pub struct Config {
     pub sample: Option<u32>,
 }
 
-impl Victim for Config {
+impl VictimKind for Config {
     const ENTRY: Entry = Entry {
         name: "cost_age_time",
         help: "smallest u / (1 - u) * erases / age, with u the share of valid pages (CAT)",

@@ -1,7 +1,7 @@
 //! Victim policy with the best ratio of benefit to cost, where space that stays free for longer is worth more.
 
 use super::search::CostSearch;
-use super::{Blocks, Needs, Properties, Victim, VictimPolicy};
+use super::{Blocks, Needs, Properties, VictimKind, VictimPolicy};
 use crate::config::{ConfigError, Entry, StoreSize};
 use crate::units::BlockId;
 use rand::RngCore;
@@ -27,7 +27,7 @@ fn yes() -> bool {
     true
 }
 
-impl Victim for Config {
+impl VictimKind for Config {
     const ENTRY: Entry = Entry {
         name: "cost_benefit",
         help: "largest (1 - u) * age / (1 + u), with u the share of valid pages",
@@ -47,10 +47,10 @@ impl Victim for Config {
 
 /// Maximises `(1 - u) * age / (1 + u)`.
 ///
-/// `u` is [`Blocks::valid_pages`] over [`Blocks::pages_per_block`], `age` is [`Blocks::age`] in host pages written.
-/// The age counts from the closing of the block; LFS uses the age of the segment's youngest data, which it maintains
-/// across cleaning. One is added to every age, so that blocks closed just now are still compared by `u`. A block full
-/// of valid pages is the last choice at any age.
+/// `u` is [`Blocks::valid_pages`] over [`Blocks::pages_per_block`], `age` is [`Blocks::age`] in host pages written. The
+/// age counts from the closing of the block; LFS uses the age of the segment's youngest data, which it maintains across
+/// cleaning. One is added to every age, so that blocks that were just closed are still compared by `u`. A block full of
+/// valid pages is the last choice at any age.
 pub struct CostBenefit {
     read_whole_block: bool,
     search: CostSearch,
@@ -67,7 +67,7 @@ impl VictimPolicy for CostBenefit {
         self.search.cheapest(blocks, |block| {
             let valid = f64::from(blocks.valid_pages(block));
             let cost = if read_whole_block { whole + valid } else { 2.0 * valid };
-            // Infinite if nothing is gained, as the benefit is then 0.
+            // The cost is infinite if no page is gained, because the benefit is then 0.
             cost / ((whole - valid) * (blocks.age(block) + 1) as f64)
         })
     }

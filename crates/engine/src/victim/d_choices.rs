@@ -1,8 +1,8 @@
 //! Victim policy that takes the fewest valid pages among `d` blocks drawn at random.
 
-use super::{Blocks, Properties, Victim, VictimPolicy};
+use super::{Blocks, Properties, VictimKind, VictimPolicy};
 use crate::config::{ConfigError, Entry, StoreSize};
-use crate::seed::{Random, below};
+use crate::seed::{Random, random_below};
 use crate::units::BlockId;
 use rand::RngCore;
 use schemars::JsonSchema;
@@ -22,7 +22,7 @@ fn ten() -> u32 {
     10
 }
 
-impl Victim for Config {
+impl VictimKind for Config {
     const ENTRY: Entry = Entry {
         name: "d_choices",
         help: "fewest valid pages among `choices` blocks drawn at random",
@@ -36,7 +36,7 @@ impl Victim for Config {
             return Err(ConfigError::new("choices", "is 0; at least one block must be drawn"));
         }
         let drawn = [Vec::new(), Vec::new()];
-        Ok(DChoices { choices: self.choices, random: size.seed.of("victim").random(), drawn, next: 0 })
+        Ok(DChoices { choices: self.choices, random: size.seed.derive("victim").random(), drawn, next: 0 })
     }
 }
 
@@ -50,17 +50,18 @@ impl Victim for Config {
 pub struct DChoices {
     choices: u32,
     random: Random,
-    /// Draws for the next selection and the one after it; empty before the first.
+    /// Draws for the next two selections; empty before the first selection.
     drawn: [Vec<BlockId>; 2],
     /// Index of the draws for the next selection.
     next: usize,
 }
 
 impl DChoices {
-    /// Returns the first of `drawn` with the fewest valid pages, if `drawn` contains a candidate.
+    /// Returns the first block in `drawn` with the fewest valid pages, if `drawn` contains a candidate.
     #[inline]
     fn fewest(drawn: &[BlockId], blocks: &Blocks) -> Option<BlockId> {
-        // Minimum of score and position in one key: avoids a branch on the score, which would be unpredictable.
+        // Score and position form one key, whose minimum is found without a branch on the score, which would be
+        // unpredictable.
         let key = |(at, &block): (usize, &BlockId)| u64::from(blocks.score(block)) << 32 | at as u64;
         let lowest = drawn.iter().enumerate().map(key).fold(u64::MAX, u64::min);
         Blocks::is_candidate_score((lowest >> 32) as u32).then(|| drawn[lowest as u32 as usize])
@@ -75,7 +76,7 @@ impl VictimPolicy for DChoices {
             let fewest = Self::fewest(drawn, blocks);
             drawn.resize(self.choices as usize, BlockId(0));
             for block in drawn {
-                *block = BlockId(below(&mut self.random, u64::from(blocks.len())) as u32);
+                *block = BlockId(random_below(&mut self.random, u64::from(blocks.len())) as u32);
                 blocks.prefetch_score(*block);
             }
             self.next ^= 1;
@@ -86,7 +87,7 @@ impl VictimPolicy for DChoices {
     }
 
     #[inline]
-    fn upcoming(&self, blocks: &Blocks) -> Option<BlockId> {
+    fn likely_victim(&self, blocks: &Blocks) -> Option<BlockId> {
         Self::fewest(&self.drawn[self.next], blocks)
     }
 

@@ -1,6 +1,6 @@
 //! Victim policy that takes blocks in the order in which they were closed.
 
-use super::{Blocks, Properties, Victim, VictimPolicy};
+use super::{Blocks, Properties, VictimKind, VictimPolicy};
 use crate::config::{ConfigError, Entry, StoreSize};
 use crate::units::BlockId;
 use schemars::JsonSchema;
@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 #[serde(deny_unknown_fields)]
 pub struct Config {}
 
-impl Victim for Config {
+impl VictimKind for Config {
     const ENTRY: Entry = Entry {
         name: "fifo",
         help: "the block closed longest ago (cyclic cleaning)",
@@ -47,7 +47,7 @@ impl VictimPolicy for Fifo {
     }
 
     #[inline]
-    fn upcoming(&self, _blocks: &Blocks) -> Option<BlockId> {
+    fn likely_victim(&self, _blocks: &Blocks) -> Option<BlockId> {
         self.closed.front().copied()
     }
 

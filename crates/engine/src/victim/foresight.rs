@@ -2,10 +2,10 @@
 //! relative to the pages to be moved.
 
 use super::search::CostSearch;
-use super::{Blocks, Needs, Properties, Victim, VictimPolicy};
+use super::{Blocks, Needs, Properties, VictimKind, VictimPolicy};
 use crate::config::{ConfigError, Entry, StoreSize};
 use crate::counters::Cause;
-use crate::foresight::{Foresight, look_ahead, pages_ahead, unforeseen};
+use crate::foresight::{Foresight, look_ahead_pages, unchecked_look_ahead_pages, unknown_future_error};
 use crate::units::{BlockId, Lpn};
 use rand::RngCore;
 use schemars::JsonSchema;
@@ -32,7 +32,7 @@ impl Default for Config {
     }
 }
 
-impl Victim for Config {
+impl VictimKind for Config {
     const ENTRY: Entry = Entry {
         name: "foresight",
         help: "largest (1 - u) * t^(2/3) / u, with t the time after which all pages of the block will be dead, which is known",
@@ -44,30 +44,30 @@ impl Victim for Config {
         needs: Needs { programs: true, ..Needs::NONE },
         ..Properties::NONE
     };
-    type Policy = ForesightedVictim;
+    type Policy = ForesightPolicy;
 
-    fn build(&self, _size: &StoreSize) -> Result<ForesightedVictim, ConfigError> {
-        Err(unforeseen("policy", Self::ENTRY.name))
+    fn build(&self, _size: &StoreSize) -> Result<ForesightPolicy, ConfigError> {
+        Err(unknown_future_error("policy", Self::ENTRY.name))
     }
 
-    fn build_foreseeing(
+    fn build_with_foresight(
         &self,
         size: &StoreSize,
         foresight: &Foresight,
-    ) -> Result<ForesightedVictim, ConfigError> {
-        let reach = look_ahead(self.look_ahead, size)?;
-        Ok(ForesightedVictim {
-            foresight: foresight.within(reach),
-            reach,
-            last_deaths: vec![0; size.blocks as usize],
+    ) -> Result<ForesightPolicy, ConfigError> {
+        let look_ahead_pages = look_ahead_pages(self.look_ahead, size)?;
+        Ok(ForesightPolicy {
+            foresight: foresight.with_horizon(look_ahead_pages),
+            look_ahead_pages,
+            last_invalidations: vec![0; size.blocks as usize],
             cubes: (0..=size.pages_per_block).map(|valid| cube(valid, size.pages_per_block)).collect(),
-            ranks: self.sample.is_none().then(|| Ranks::new(size.pages_per_block)),
+            ranking: self.sample.is_none().then(|| Ranking::new(size.pages_per_block)),
             search: CostSearch::new(self.sample, size)?,
         })
     }
 
-    fn reach(&self, size: &StoreSize) -> Option<u64> {
-        Some(pages_ahead(self.look_ahead, size))
+    fn look_ahead_pages(&self, size: &StoreSize) -> Option<u64> {
+        Some(unchecked_look_ahead_pages(self.look_ahead, size))
     }
 }
 
@@ -78,82 +78,84 @@ fn cube(valid: u32, pages_per_block: u32) -> f64 {
 
 /// Minimises `u / ((1 - u) t^(2/3))`, compared by its third power.
 ///
-/// `t` is the number of host writes until the last page of the block is invalid, as predicted when the page is
-/// written: from then on the block can be erased without moves. Until then its invalid pages wait, and `u` is the
-/// cost of reclaiming them now. With `t` itself, blocks are cleaned too early. Of the powers 1/2, 2/3 and 1, tried
-/// with uniform, hot/cold and Zipf writes, 2/3 was the best or next to it everywhere. A block without valid pages
-/// costs nothing; a block full of valid pages is the last choice.
-pub struct ForesightedVictim {
+/// `t` is the number of host writes until the last page of the block is invalid, as predicted when the page is written:
+/// from then on the block can be erased without moves. Until then its invalid pages take space, and `u` is the cost of
+/// reclaiming this space now. With `t` itself, blocks are cleaned too early. Experiments compared the powers 1/2, 2/3
+/// and 1 with uniform, hot/cold and Zipf writes: 2/3 was always the best or second best. A block without valid pages
+/// has cost 0; a block full of valid pages is the last choice.
+pub struct ForesightPolicy {
     foresight: Foresight,
-    reach: u64,
-    /// For each block, the write that invalidates the last of its pages.
-    last_deaths: Vec<u64>,
+    look_ahead_pages: u64,
+    /// For each block, number of the write that invalidates its last valid page.
+    last_invalidations: Vec<u64>,
     /// [`cube`] for each number of valid pages.
     cubes: Vec<f64>,
-    /// All candidates in order, if the best of all is needed.
-    ranks: Option<Ranks>,
+    /// All candidates in order, if the policy needs the best of all candidates.
+    ranking: Option<Ranking>,
     search: CostSearch,
 }
 
 /// Candidates by their number of valid pages; for each number, the block whose last page is invalidated latest comes
 /// first, because it is the cheapest.
 ///
-/// A block that loses a page is added to the heap of the lower number; its old entry stays and becomes stale.
-struct Ranks {
+/// A block in which a page is invalidated is added to the heap of the lower number; its old entry stays and becomes
+/// stale.
+struct Ranking {
     by_valid: Vec<BinaryHeap<(u64, Reverse<BlockId>)>>,
     /// Number of entries, including stale ones.
     entries: usize,
 }
 
-impl Ranks {
+impl Ranking {
     fn new(pages_per_block: u32) -> Self {
-        Ranks { by_valid: vec![BinaryHeap::new(); pages_per_block as usize + 1], entries: 0 }
+        Ranking { by_valid: vec![BinaryHeap::new(); pages_per_block as usize + 1], entries: 0 }
     }
 
-    fn put(&mut self, block: BlockId, valid: u32, last_death: u64) {
-        self.by_valid[valid as usize].push((last_death, Reverse(block)));
+    fn insert(&mut self, block: BlockId, valid: u32, last_invalidation: u64) {
+        self.by_valid[valid as usize].push((last_invalidation, Reverse(block)));
         self.entries += 1;
     }
 
     /// Rebuilds the heaps from all candidates, without stale entries.
-    fn fill(&mut self, blocks: &Blocks, last_deaths: &[u64]) {
+    fn rebuild(&mut self, blocks: &Blocks, last_invalidations: &[u64]) {
         self.by_valid.iter_mut().for_each(BinaryHeap::clear);
         self.entries = 0;
         blocks
             .iter_candidates()
-            .for_each(|block| self.put(block, blocks.score(block), last_deaths[block.index()]));
+            .for_each(|block| self.insert(block, blocks.score(block), last_invalidations[block.index()]));
     }
 
     /// Returns the first block with `valid` valid pages.
-    fn first(&mut self, valid: usize, blocks: &Blocks, last_deaths: &[u64]) -> Option<BlockId> {
-        let of = &mut self.by_valid[valid];
-        while let Some(&(last_death, Reverse(block))) = of.peek() {
-            if blocks.score(block) as usize == valid && last_deaths[block.index()] == last_death {
+    fn first(&mut self, valid: usize, blocks: &Blocks, last_invalidations: &[u64]) -> Option<BlockId> {
+        let heap = &mut self.by_valid[valid];
+        while let Some(&(last_invalidation, Reverse(block))) = heap.peek() {
+            if blocks.score(block) as usize == valid && last_invalidations[block.index()] == last_invalidation
+            {
                 return Some(block);
             }
-            of.pop();
+            heap.pop();
             self.entries -= 1;
         }
         None
     }
 }
 
-impl VictimPolicy for ForesightedVictim {
+impl VictimPolicy for ForesightPolicy {
     fn needs(&self) -> Needs {
         Config::PROPERTIES.needs
     }
 
     fn programmed(&mut self, block: BlockId, first: u32, pages: &[Lpn], cause: Cause, blocks: &Blocks) {
-        let last_death = &mut self.last_deaths[block.index()];
+        let last_invalidation = &mut self.last_invalidations[block.index()];
         if first == 0 {
-            *last_death = 0;
+            *last_invalidation = 0;
         }
         for (write, &page) in (blocks.now()..).zip(pages) {
-            let death = match cause {
+            let invalidated_at = match cause {
                 Cause::Host => self.foresight.write(page, write),
-                _ => self.foresight.death(page, blocks.now()),
+                _ => self.foresight.invalidation(page, blocks.now()),
             };
-            *last_death = death.unwrap_or(u64::MAX).max(*last_death);
+            *last_invalidation = invalidated_at.unwrap_or(u64::MAX).max(*last_invalidation);
         }
     }
 
@@ -168,18 +170,22 @@ impl VictimPolicy for ForesightedVictim {
     }
 
     fn select(&mut self, blocks: &Blocks) -> BlockId {
-        let costs = Costs { last_deaths: &self.last_deaths, cubes: &self.cubes, reach: self.reach };
-        let Some(ranks) = &mut self.ranks else {
-            return self.search.cheapest(blocks, |block| costs.of(block, blocks));
+        let costs = Costs {
+            last_invalidations: &self.last_invalidations,
+            cubes: &self.cubes,
+            look_ahead_pages: self.look_ahead_pages,
+        };
+        let Some(ranks) = &mut self.ranking else {
+            return self.search.cheapest(blocks, |block| costs.cost(block, blocks));
         };
         if ranks.entries > 4 * blocks.len() as usize + 64 {
-            ranks.fill(blocks, &self.last_deaths);
+            ranks.rebuild(blocks, &self.last_invalidations);
         }
         loop {
             if let Some(block) = costs.least(ranks, blocks) {
                 return block;
             }
-            ranks.fill(blocks, &self.last_deaths);
+            ranks.rebuild(blocks, &self.last_invalidations);
         }
     }
 
@@ -188,17 +194,17 @@ impl VictimPolicy for ForesightedVictim {
     }
 
     fn memory_bytes(&self) -> usize {
-        let ranked = self.ranks.iter().flat_map(|ranks| &ranks.by_valid).map(BinaryHeap::capacity);
-        8 * (self.last_deaths.len() + self.cubes.len())
+        let ranked = self.ranking.iter().flat_map(|ranks| &ranks.by_valid).map(BinaryHeap::capacity);
+        8 * (self.last_invalidations.len() + self.cubes.len())
             + size_of::<(u64, Reverse<BlockId>)>() * ranked.sum::<usize>()
     }
 }
 
-impl ForesightedVictim {
+impl ForesightPolicy {
     /// Adds a block that reached this score.
     fn rank(&mut self, block: BlockId, score: u32) {
-        if let Some(ranks) = self.ranks.as_mut().filter(|_| Blocks::is_candidate_score(score)) {
-            ranks.put(block, score, self.last_deaths[block.index()]);
+        if let Some(ranks) = self.ranking.as_mut().filter(|_| Blocks::is_candidate_score(score)) {
+            ranks.insert(block, score, self.last_invalidations[block.index()]);
         }
     }
 }
@@ -206,29 +212,31 @@ impl ForesightedVictim {
 /// Cost function of blocks.
 #[derive(Clone, Copy)]
 struct Costs<'a> {
-    last_deaths: &'a [u64],
+    last_invalidations: &'a [u64],
     cubes: &'a [f64],
-    reach: u64,
+    look_ahead_pages: u64,
 }
 
 impl Costs<'_> {
-    fn of(&self, block: BlockId, blocks: &Blocks) -> f64 {
-        let wait = self.last_deaths[block.index()].saturating_sub(blocks.now()).clamp(1, self.reach) as f64;
+    fn cost(&self, block: BlockId, blocks: &Blocks) -> f64 {
+        let wait = self.last_invalidations[block.index()]
+            .saturating_sub(blocks.now())
+            .clamp(1, self.look_ahead_pages) as f64;
         self.cubes[blocks.valid_pages(block) as usize] / (wait * wait)
     }
 
     /// Returns the block with the least cost.
-    fn least(&self, ranks: &mut Ranks, blocks: &Blocks) -> Option<BlockId> {
-        let longest = (self.reach as f64).powi(2);
+    fn least(&self, ranks: &mut Ranking, blocks: &Blocks) -> Option<BlockId> {
+        let longest = (self.look_ahead_pages as f64).powi(2);
         let mut least: Option<(f64, BlockId)> = None;
         for (valid, cube) in self.cubes.iter().enumerate() {
             // Blocks with more valid pages cannot cost less, however long they wait.
             if least.is_some_and(|(cost, _)| cube / longest >= cost) {
                 break;
             }
-            let Some(block) = ranks.first(valid, blocks, self.last_deaths) else { continue };
-            let cost = self.of(block, blocks);
-            if least.is_none_or(|(known, _)| cost < known) {
+            let Some(block) = ranks.first(valid, blocks, self.last_invalidations) else { continue };
+            let cost = self.cost(block, blocks);
+            if least.is_none_or(|(best, _)| cost < best) {
                 least = Some((cost, block));
             }
         }
@@ -239,23 +247,24 @@ impl Costs<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::seed::{Seed, below};
+    use crate::seed::{Seed, random_below};
 
     #[test]
-    fn cheapest_of_all_is_found_as_pages_die() {
+    fn cheapest_of_all_is_found_as_pages_become_invalid() {
         let size = StoreSize { blocks: 40, pages_per_block: 8, logical_pages: 250, seed: Seed(3) };
         let mut random = Seed(3).random();
-        let foresight = Foresight::new(Box::new(Never), 250, 1000);
-        let mut policy = Config::default().build_foreseeing(&size, &foresight).unwrap();
-        let deaths = |_| if below(&mut random, 8) == 0 { u64::MAX } else { below(&mut random, 900) };
-        policy.last_deaths = (0..40).map(deaths).collect();
+        let foresight = Foresight::new(Box::new(NoWrites), 250, 1000);
+        let mut policy = Config::default().build_with_foresight(&size, &foresight).unwrap();
+        let draw_invalidation =
+            |_| if random_below(&mut random, 8) == 0 { u64::MAX } else { random_below(&mut random, 900) };
+        policy.last_invalidations = (0..40).map(draw_invalidation).collect();
         let mut blocks = Blocks::of_candidates(8, 250, &[(8, 0, 0); 40]);
         for block in (0..40).map(BlockId) {
             policy.closed(block, &blocks);
         }
         for now in 0..800 {
             blocks.set_now(now);
-            let block = BlockId(below(&mut random, 40) as u32);
+            let block = BlockId(random_below(&mut random, 40) as u32);
             if blocks.valid_pages(block) > 1 {
                 let score = blocks.invalidate(block);
                 policy.invalidated(block, score, &blocks);
@@ -263,18 +272,19 @@ mod tests {
                 blocks.take(block);
             }
             let found = policy.select(&blocks);
-            let (last_deaths, cubes) = (&policy.last_deaths, &policy.cubes);
-            let costs = Costs { last_deaths, cubes, reach: policy.reach };
-            let least = blocks.iter_candidates().map(|block| costs.of(block, &blocks));
+            let (last_deaths, cubes) = (&policy.last_invalidations, &policy.cubes);
+            let costs =
+                Costs { last_invalidations: last_deaths, cubes, look_ahead_pages: policy.look_ahead_pages };
+            let least = blocks.iter_candidates().map(|block| costs.cost(block, &blocks));
             let least = least.fold(f64::INFINITY, f64::min);
-            assert!(blocks.is_candidate(found) && costs.of(found, &blocks) <= least, "at {now}");
+            assert!(blocks.is_candidate(found) && costs.cost(found, &blocks) <= least, "at {now}");
         }
-        assert!(policy.ranks.as_ref().unwrap().entries <= 4 * 40 + 65 && policy.memory_bytes() > 400);
+        assert!(policy.ranking.as_ref().unwrap().entries <= 4 * 40 + 65 && policy.memory_bytes() > 400);
     }
 
-    struct Never;
+    struct NoWrites;
 
-    impl crate::foresight::Future for Never {
+    impl crate::foresight::FutureOperations for NoWrites {
         fn next(&mut self, _: &mut dyn FnMut(crate::foresight::HostOp)) -> bool {
             false
         }

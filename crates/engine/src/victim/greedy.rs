@@ -1,6 +1,6 @@
-//! Victim policy that takes the block with the fewest valid pages of all.
+//! Victim policy that takes the block with the fewest valid pages.
 
-use super::{Blocks, Properties, Victim, VictimPolicy};
+use super::{Blocks, Properties, VictimKind, VictimPolicy};
 use crate::config::{ConfigError, Entry, StoreSize};
 use crate::units::BlockId;
 use schemars::JsonSchema;
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 #[serde(deny_unknown_fields)]
 pub struct Config {}
 
-impl Victim for Config {
+impl VictimKind for Config {
     const ENTRY: Entry = Entry {
         name: "greedy",
         help: "the block with the fewest valid pages of all, exactly",
@@ -26,8 +26,8 @@ impl Victim for Config {
             lowest: 0,
             entries: 0,
             stacks: vec![Vec::new(); size.pages_per_block as usize + 1],
-            told: vec![(BlockId(0), 0); TOLD],
-            told_len: 0,
+            pending: vec![(BlockId(0), 0); PENDING_CAPACITY],
+            pending_len: 0,
         })
     }
 }
@@ -37,8 +37,8 @@ impl Victim for Config {
 /// Only blocks with at most `limit` valid pages are watched: each watched block is on the stack of its count. A block
 /// that drops to a lower count is pushed again; its old entry stays and becomes stale. This avoids the linked lists
 /// (and their cache misses) of the textbook structure. When all stacks are empty, one scan sets the limit so that at
-/// least `1/WATCHED_SHARE` of the candidates is watched. The next scan comes only after all of these are gone, hence
-/// the constant amortised cost.
+/// least `1/CANDIDATES_PER_WATCHED_BLOCK` of the candidates is watched. The next scan follows only after all watched
+/// blocks have been taken, hence the constant amortised cost.
 ///
 /// Among equals, the block that reached its count last is taken. The order of blocks that had their count before the
 /// scan is unknown: these blocks come after all other blocks, with the highest number first.
@@ -50,39 +50,39 @@ pub struct Greedy {
     /// Entries on all stacks, including stale ones.
     entries: usize,
     stacks: Vec<Vec<BlockId>>,
-    /// Watched blocks that reached a count and must still be pushed on its stack.
+    /// Watched blocks, each with a count that the block has reached and on whose stack it must still be pushed.
     ///
-    /// A branch on whether a block is watched is unpredictable and would cost more than all other work. Therefore
-    /// every block that loses a page is written here, and the length increases only for watched blocks.
-    told: Vec<(BlockId, u32)>,
-    told_len: usize,
+    /// A branch on whether a block is watched is unpredictable and would cost more than all other work. Therefore every
+    /// block in which a page is invalidated is written here, and the length increases only for watched blocks.
+    pending: Vec<(BlockId, u32)>,
+    pending_len: usize,
 }
 
 /// Capacity for blocks that wait to be pushed on their stacks.
-const TOLD: usize = 512;
+const PENDING_CAPACITY: usize = 512;
 
 /// One block in this many is watched after a scan.
-const WATCHED_SHARE: usize = 32;
+const CANDIDATES_PER_WATCHED_BLOCK: usize = 32;
 
 impl Greedy {
     /// Records that the block has reached the count.
     #[inline(always)]
-    fn tell(&mut self, block: BlockId, count: u32) {
-        if self.told_len == self.told.len() {
-            self.settle();
+    fn record(&mut self, block: BlockId, count: u32) {
+        if self.pending_len == self.pending.len() {
+            self.push_pending();
         }
-        self.told[self.told_len] = (block, count);
-        self.told_len += usize::from(count <= self.limit);
+        self.pending[self.pending_len] = (block, count);
+        self.pending_len += usize::from(count <= self.limit);
     }
 
     /// Pushes the recorded blocks on their stacks.
     #[inline(never)]
-    fn settle(&mut self) {
-        for at in 0..self.told_len {
-            let (block, count) = self.told[at];
+    fn push_pending(&mut self) {
+        for at in 0..self.pending_len {
+            let (block, count) = self.pending[at];
             self.push(block, count);
         }
-        self.told_len = 0;
+        self.pending_len = 0;
     }
 
     #[inline(always)]
@@ -105,25 +105,26 @@ impl Greedy {
         None
     }
 
-    /// Sets the limit to the count below which `1/WATCHED_SHARE` of the candidates lies, and watches these.
+    /// Sets the limit to the count below which `1/CANDIDATES_PER_WATCHED_BLOCK` of the candidates lies, and watches
+    /// these candidates.
     #[cold]
     fn rescan(&mut self, blocks: &Blocks) {
         let mut histogram = vec![0usize; self.stacks.len()];
         for block in blocks.iter_candidates() {
             histogram[blocks.score(block) as usize] += 1;
         }
-        let wanted = (blocks.candidates() as usize).div_ceil(WATCHED_SHARE);
+        let target = (blocks.candidates() as usize).div_ceil(CANDIDATES_PER_WATCHED_BLOCK);
         let mut watched = 0;
-        let enough = |&count: &usize| {
+        let reaches_target = |&count: &usize| {
             watched += count;
-            watched >= wanted
+            watched >= target
         };
-        self.limit = histogram.iter().position(enough).unwrap_or(histogram.len() - 1) as u32;
-        self.watch_afresh(blocks);
+        self.limit = histogram.iter().position(reaches_target).unwrap_or(histogram.len() - 1) as u32;
+        self.rebuild_stacks(blocks);
     }
 
     /// Clears the stacks and pushes every candidate up to the limit on the stack of its count.
-    fn watch_afresh(&mut self, blocks: &Blocks) {
+    fn rebuild_stacks(&mut self, blocks: &Blocks) {
         self.stacks.iter_mut().for_each(Vec::clear);
         self.entries = 0;
         self.lowest = self.limit as usize + 1;
@@ -139,19 +140,19 @@ impl Greedy {
 impl VictimPolicy for Greedy {
     #[inline]
     fn closed(&mut self, block: BlockId, blocks: &Blocks) {
-        self.tell(block, blocks.score(block));
+        self.record(block, blocks.score(block));
     }
 
     #[inline(always)]
     fn invalidated(&mut self, block: BlockId, score: u32, _blocks: &Blocks) {
-        self.tell(block, score);
+        self.record(block, score);
     }
 
     fn select(&mut self, blocks: &Blocks) -> BlockId {
-        self.settle();
+        self.push_pending();
         // Removes stale entries of high counts, which would otherwise accumulate without limit.
         if self.entries > 2 * blocks.len() as usize + 64 {
-            self.watch_afresh(blocks);
+            self.rebuild_stacks(blocks);
         }
         loop {
             if let Some(block) = self.pop(blocks) {
@@ -162,7 +163,7 @@ impl VictimPolicy for Greedy {
     }
 
     #[inline]
-    fn upcoming(&self, _blocks: &Blocks) -> Option<BlockId> {
+    fn likely_victim(&self, _blocks: &Blocks) -> Option<BlockId> {
         let watched = self.stacks.get(self.lowest..=self.limit as usize)?;
         watched.iter().find_map(|stack| stack.last().copied())
     }

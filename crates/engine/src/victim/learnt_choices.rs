@@ -1,9 +1,9 @@
 //! Victim policy that takes the fewest valid pages among blocks drawn at random, and learns the number of draws while
 //! running.
 
-use super::{Blocks, Properties, Victim, VictimPolicy};
+use super::{Blocks, Properties, VictimKind, VictimPolicy};
 use crate::config::{ConfigError, Entry, StoreSize};
-use crate::seed::{Random, below};
+use crate::seed::{Random, random_below};
 use crate::units::BlockId;
 use rand::RngCore;
 use schemars::JsonSchema;
@@ -20,16 +20,17 @@ pub struct Config {
     /// first half of each epoch is ignored.
     pub epoch: f64,
     /// Number of standard errors by which the trial must differ from the base to be decided; above 0.
-    pub sureness: f64,
+    #[serde(alias = "sureness")]
+    pub confidence: f64,
 }
 
 impl Default for Config {
     fn default() -> Self {
-        Config { choices: 10, epoch: 4.0, sureness: 3.0 }
+        Config { choices: 10, epoch: 4.0, confidence: 3.0 }
     }
 }
 
-impl Victim for Config {
+impl VictimKind for Config {
     const ENTRY: Entry = Entry {
         name: "learnt_choices",
         help: "fewest valid pages among blocks drawn at random, as many as were found to leave victims emptiest while running",
@@ -46,34 +47,37 @@ impl Victim for Config {
         if !(self.epoch > 0.0 && self.epoch <= 1e6) {
             return Err(ConfigError::new("epoch", format!("is {}; it must be above 0", self.epoch)));
         }
-        if !(self.sureness > 0.0 && self.sureness.is_finite()) {
-            return Err(ConfigError::new("sureness", format!("is {}; it must be above 0", self.sureness)));
+        if !(self.confidence > 0.0 && self.confidence.is_finite()) {
+            return Err(ConfigError::new(
+                "confidence",
+                format!("is {}; it must be above 0", self.confidence),
+            ));
         }
-        let epoch = ((self.epoch * f64::from(size.blocks)) as u64).max(FEWEST_VICTIMS);
+        let epoch = ((self.epoch * f64::from(size.blocks)) as u64).max(MIN_EPOCH_VICTIMS);
         Ok(LearntChoices {
-            trial: Trial::new(self.choices, epoch, self.sureness),
-            random: size.seed.of("victim").random(),
+            trial: Trial::new(self.choices, epoch, self.confidence),
+            random: size.seed.derive("victim").random(),
         })
     }
 }
 
-/// Numbers of choices that are tried, each 20 % to 100 % more than the one before.
+/// Numbers of choices that the policy may use, each 20 % to 100 % above the previous one.
 const LADDER: [u32; 16] = [1, 2, 3, 4, 6, 8, 10, 12, 16, 24, 32, 48, 64, 96, 128, 256];
 
 /// Minimum number of victims per epoch.
-const FEWEST_VICTIMS: u64 = 64;
+const MIN_EPOCH_VICTIMS: u64 = 64;
 
-/// Minimum number of comparisons before a decision, and number after which the other neighbour is tried.
-const FEWEST_PAIRS: usize = 2;
-const MOST_PAIRS: usize = 4;
+/// Minimum number of comparisons before a decision, and number of comparisons after which the other neighbour is tried.
+const MIN_PAIRS: usize = 2;
+const MAX_PAIRS: usize = 4;
 
 /// Draws like [`super::d_choices`], alternating by epoch between two neighbours of the ladder, on the whole drive.
 ///
-/// The number on trial is compared with the mean of the epochs before and after it, which cancels changes of the load
-/// that are steady over three epochs. Nothing is recorded in the first half of an epoch: more choices find emptier
-/// victims at first, even if later victims cost more. Trials of two numbers at a time, each on half of the blocks, were
-/// rejected. Cold pages moved by the half with fewer choices end in both halves and stay in the other half, so that
-/// the smaller number always looks better.
+/// The number on trial is compared with the mean of the epochs before and after it, which cancels changes of the
+/// workload that are linear over three epochs. Nothing is recorded in the first half of an epoch: more choices find
+/// emptier victims at first, even if later victims cost more. Trials of two numbers at a time, each on half of the
+/// blocks, were rejected. Cold pages moved by the half with fewer choices end in both halves and stay in the other
+/// half, so that the smaller number always looks better.
 pub struct LearntChoices {
     trial: Trial,
     random: Random,
@@ -81,13 +85,13 @@ pub struct LearntChoices {
 
 /// Statistics of the valid pages in an epoch's victims.
 #[derive(Clone, Copy, Default)]
-struct Seen {
+struct EpochStats {
     victims: f64,
     sum: f64,
     squares: f64,
 }
 
-impl Seen {
+impl EpochStats {
     fn add(&mut self, valid_pages: u32) {
         let valid_pages = f64::from(valid_pages);
         self.victims += 1.0;
@@ -100,7 +104,7 @@ impl Seen {
     }
 
     /// Returns the square of the standard error of the mean.
-    fn uncertainty(&self) -> f64 {
+    fn squared_standard_error(&self) -> f64 {
         (self.squares / self.victims - self.mean().powi(2)).max(0.0) / self.victims
     }
 }
@@ -109,101 +113,103 @@ impl Seen {
 struct Trial {
     /// Indices in the ladder.
     base: usize,
-    other: usize,
+    trial: usize,
     /// True if the current epoch uses the number on trial.
-    is_other: bool,
-    /// Victims so far in this epoch, and of a whole epoch.
+    is_trial_epoch: bool,
+    /// Number of victims so far in this epoch, and number of victims per epoch.
     victims: u64,
     epoch: u64,
-    sureness: f64,
-    seen: Seen,
+    confidence: f64,
+    current: EpochStats,
     /// Last epoch of the base, and the epoch of the trial after it.
-    before: Option<Seen>,
-    tried: Option<Seen>,
-    /// Differences of the trial's mean valid pages from the base's, each with the square of its standard error.
+    base_before: Option<EpochStats>,
+    trial_stats: Option<EpochStats>,
+    /// Differences of mean valid pages between the trial and the base, each with the square of its standard error.
     pairs: Vec<(f64, f64)>,
 }
 
 impl Trial {
-    fn new(choices: u32, epoch: u64, sureness: f64) -> Self {
+    fn new(choices: u32, epoch: u64, confidence: f64) -> Self {
         let base = (0..LADDER.len()).min_by_key(|&at| LADDER[at].abs_diff(choices)).unwrap_or(0);
-        let other = if base + 1 < LADDER.len() { base + 1 } else { base - 1 };
+        let trial = if base + 1 < LADDER.len() { base + 1 } else { base - 1 };
         Trial {
             base,
-            other,
-            is_other: false,
+            trial,
+            is_trial_epoch: false,
             victims: 0,
             epoch,
-            sureness,
-            seen: Seen::default(),
-            before: None,
-            tried: None,
-            pairs: Vec::with_capacity(MOST_PAIRS),
+            confidence,
+            current: EpochStats::default(),
+            base_before: None,
+            trial_stats: None,
+            pairs: Vec::with_capacity(MAX_PAIRS),
         }
     }
 
     fn choices(&self) -> u32 {
-        LADDER[if self.is_other { self.other } else { self.base }]
+        LADDER[if self.is_trial_epoch { self.trial } else { self.base }]
     }
 
     /// Records the valid pages of a victim.
-    fn note(&mut self, valid_pages: u32) {
+    fn record(&mut self, valid_pages: u32) {
         self.victims += 1;
         if 2 * self.victims > self.epoch {
-            self.seen.add(valid_pages);
+            self.current.add(valid_pages);
         }
         if self.victims < self.epoch {
             return;
         }
-        let seen = std::mem::take(&mut self.seen);
+        let stats = std::mem::take(&mut self.current);
         self.victims = 0;
-        if self.is_other {
-            self.tried = Some(seen);
+        if self.is_trial_epoch {
+            self.trial_stats = Some(stats);
         } else {
-            if let (Some(before), Some(tried)) = (self.before, self.tried.take()) {
-                let difference = tried.mean() - 0.5 * (before.mean() + seen.mean());
+            if let (Some(base_before), Some(tried)) = (self.base_before, self.trial_stats.take()) {
+                let difference = tried.mean() - 0.5 * (base_before.mean() + stats.mean());
                 self.pairs.push((
                     difference,
-                    tried.uncertainty() + 0.25 * (before.uncertainty() + seen.uncertainty()),
+                    tried.squared_standard_error()
+                        + 0.25 * (base_before.squared_standard_error() + stats.squared_standard_error()),
                 ));
             }
             // Results from before the change do not describe the new base.
-            self.before = if self.decide() { None } else { Some(seen) };
+            self.base_before = if self.decide() { None } else { Some(stats) };
         }
-        self.is_other = !self.is_other;
+        self.is_trial_epoch = !self.is_trial_epoch;
     }
 
     /// Adopts the number on trial if its victims are significantly emptier, and then tries the next number in the
     /// same direction. Switches to the other neighbour if they are significantly fuller, or without significance for
     /// long. Returns true if the number in use has changed.
     fn decide(&mut self) -> bool {
-        if self.pairs.len() < FEWEST_PAIRS {
+        if self.pairs.len() < MIN_PAIRS {
             return false;
         }
         let count = self.pairs.len() as f64;
         let mean = self.pairs.iter().map(|(difference, _)| difference).sum::<f64>() / count;
         let spread: f64 = self.pairs.iter().map(|(difference, _)| (difference - mean).powi(2)).sum();
-        let within: f64 = self.pairs.iter().map(|(_, uncertainty)| uncertainty).sum::<f64>() / count;
-        // The larger of the spread between pairs and of the spread within epochs.
-        let error = (within.max(spread / (count - 1.0)) / count).sqrt();
-        let is_sure = mean.abs() > self.sureness * error;
-        if is_sure && mean < 0.0 {
-            let (from, to) = (self.base, self.other);
+        let within_epochs: f64 = self.pairs.iter().map(|(_, uncertainty)| uncertainty).sum::<f64>() / count;
+        // The error is the larger of the spread between pairs and the spread within epochs.
+        let error = (within_epochs.max(spread / (count - 1.0)) / count).sqrt();
+        let is_significant = mean.abs() > self.confidence * error;
+        if is_significant && mean < 0.0 {
+            let (from, to) = (self.base, self.trial);
             self.base = to;
-            self.turn_to(if to > from { to.checked_add(1) } else { to.checked_sub(1) }, from);
+            self.start_trial(if to > from { to.checked_add(1) } else { to.checked_sub(1) }, from);
             return true;
         }
-        if is_sure || self.pairs.len() == MOST_PAIRS {
-            let beyond = if self.other > self.base { self.base.checked_sub(1) } else { Some(self.base + 1) };
-            self.turn_to(beyond, self.other);
+        if is_significant || self.pairs.len() == MAX_PAIRS {
+            let opposite_neighbour =
+                if self.trial > self.base { self.base.checked_sub(1) } else { Some(self.base + 1) };
+            self.start_trial(opposite_neighbour, self.trial);
         }
         false
     }
 
-    /// Tries the number at `place`, if the ladder has it, otherwise the number at `instead`.
-    fn turn_to(&mut self, place: Option<usize>, instead: usize) {
+    /// Tries the number at `index`, if the ladder has it, otherwise the number at `fallback`.
+    fn start_trial(&mut self, index: Option<usize>, fallback: usize) {
         self.pairs.clear();
-        self.other = place.filter(|&place| place < LADDER.len()).unwrap_or(instead);
+        self.trial = index.filter(|&place| place < LADDER.len()).unwrap_or(fallback);
     }
 }
 
@@ -212,14 +218,14 @@ impl VictimPolicy for LearntChoices {
         loop {
             let mut best: Option<(u32, BlockId)> = None;
             for _ in 0..self.trial.choices() {
-                let block = BlockId(below(&mut self.random, u64::from(blocks.len())) as u32);
+                let block = BlockId(random_below(&mut self.random, u64::from(blocks.len())) as u32);
                 let score = blocks.score(block);
                 if Blocks::is_candidate_score(score) && best.is_none_or(|(least, _)| score < least) {
                     best = Some((score, block));
                 }
             }
             if let Some((score, block)) = best {
-                self.trial.note(score);
+                self.trial.record(score);
                 return block;
             }
         }
@@ -239,11 +245,11 @@ mod tests {
     }
 
     /// Feeds `epochs` epochs of victims, with means `mean` for the number in use and the epoch.
-    fn show(trial: &mut Trial, epochs: u32, mean: impl Fn(u32, u32) -> u32) {
+    fn feed(trial: &mut Trial, epochs: u32, mean: impl Fn(u32, u32) -> u32) {
         for epoch in 0..epochs {
             for victim in 0..100_u32 {
                 let noise = (epoch * 100 + victim).wrapping_mul(2_654_435_761) >> 30;
-                trial.note(10 + mean(trial.choices(), epoch) + noise);
+                trial.record(10 + mean(trial.choices(), epoch) + noise);
             }
         }
     }
@@ -261,9 +267,9 @@ mod tests {
     fn trial_finds_the_optimum_and_stays_there() {
         for start in [1, 10, 256] {
             let mut trial = trial(start);
-            show(&mut trial, 120, |choices, _| choices.abs_diff(24));
+            feed(&mut trial, 120, |choices, _| choices.abs_diff(24));
             assert_eq!(in_use(&trial), 24, "from {start}");
-            show(&mut trial, 200, |choices, _| choices.abs_diff(24));
+            feed(&mut trial, 200, |choices, _| choices.abs_diff(24));
             assert_eq!(in_use(&trial), 24, "from {start}");
         }
     }
@@ -271,22 +277,22 @@ mod tests {
     #[test]
     fn trial_follows_a_moving_optimum() {
         let mut trial = trial(10);
-        show(&mut trial, 120, |choices, _| choices.abs_diff(64));
+        feed(&mut trial, 120, |choices, _| choices.abs_diff(64));
         assert_eq!(in_use(&trial), 64);
-        show(&mut trial, 200, |choices, _| choices.abs_diff(3));
+        feed(&mut trial, 200, |choices, _| choices.abs_diff(3));
         assert_eq!(in_use(&trial), 3);
     }
 
     #[test]
     fn number_stays_if_all_numbers_perform_alike() {
-        let mut still = trial(10);
-        show(&mut still, 200, |_, _| 5);
-        assert_eq!(in_use(&still), 10);
+        let mut constant = trial(10);
+        feed(&mut constant, 200, |_, _| 5);
+        assert_eq!(in_use(&constant), 10);
         let mut drifting = trial(10);
-        show(&mut drifting, 200, |_, epoch| epoch);
+        feed(&mut drifting, 200, |_, epoch| epoch);
         assert_eq!(in_use(&drifting), 10, "a load that gets heavier by itself");
-        let mut swinging = trial(10);
-        show(&mut swinging, 200, |_, epoch| epoch % 3 * 5);
-        assert_eq!(in_use(&swinging), 10, "one that comes and goes");
+        let mut oscillating = trial(10);
+        feed(&mut oscillating, 200, |_, epoch| epoch % 3 * 5);
+        assert_eq!(in_use(&oscillating), 10, "one that comes and goes");
     }
 }

@@ -1,6 +1,6 @@
 //! Victim policies, which select the next block to clean.
 //!
-//! To add a policy: write `victim/<name>.rs` with a configuration that implements [`Victim`] and a policy
+//! To add a policy: write `victim/<name>.rs` with a configuration that implements [`VictimKind`] and a policy
 //! that implements [`VictimPolicy`], and add its line to the table at the end of this file.
 
 mod blocks;
@@ -52,7 +52,7 @@ pub trait VictimPolicy: Send {
     }
 
     /// Notifies the policy that `pages` were programmed in `block` from its page `first`, before host write
-    /// [`Blocks::now`] was done. Called only if the policy [`Needs`] it.
+    /// [`Blocks::now`] was done. Called only if [`Needs::programs`] is set.
     fn programmed(&mut self, block: BlockId, first: u32, pages: &[Lpn], cause: Cause, blocks: &Blocks) {
         let _ = (block, first, pages, cause, blocks);
     }
@@ -63,12 +63,12 @@ pub trait VictimPolicy: Send {
         let _ = block;
     }
 
-    /// Selects the victim among the candidates; called only if there is one.
+    /// Selects the victim among the candidates; called only if there is a candidate.
     fn select(&mut self, blocks: &Blocks) -> BlockId;
 
     /// Selects the victim with knowledge of the layer below; most policies only use their own blocks.
     #[inline(always)]
-    fn select_above(&mut self, blocks: &Blocks, below: &dyn Below) -> BlockId {
+    fn select_above(&mut self, blocks: &Blocks, below: &dyn LowerLayerView) -> BlockId {
         let _ = below;
         self.select(blocks)
     }
@@ -76,7 +76,7 @@ pub trait VictimPolicy: Send {
     /// Returns the block that the next `select` will probably return, so that the engine can prefetch its tables.
     ///
     /// Must not change the result of any `select`; most policies know the block as a by-product.
-    fn upcoming(&self, blocks: &Blocks) -> Option<BlockId> {
+    fn likely_victim(&self, blocks: &Blocks) -> Option<BlockId> {
         let _ = blocks;
         None
     }
@@ -93,9 +93,9 @@ pub trait VictimPolicy: Send {
 }
 
 /// Queries of a policy to the layer below.
-pub trait Below {
-    /// Returns the share of valid pages, 0 to 1, in the blocks below that hold pages of `block`, if `block` were
-    /// erased now.
+pub trait LowerLayerView {
+    /// Returns the fraction of pages, 0 to 1, that would stay valid in the blocks below that hold pages of `block` if
+    /// `block` were erased now.
     fn left_valid(&self, block: BlockId) -> f64;
 }
 
@@ -118,11 +118,11 @@ impl VictimPolicy for Box<dyn VictimPolicy> {
     fn select(&mut self, blocks: &Blocks) -> BlockId {
         (**self).select(blocks)
     }
-    fn select_above(&mut self, blocks: &Blocks, below: &dyn Below) -> BlockId {
+    fn select_above(&mut self, blocks: &Blocks, below: &dyn LowerLayerView) -> BlockId {
         (**self).select_above(blocks, below)
     }
-    fn upcoming(&self, blocks: &Blocks) -> Option<BlockId> {
-        (**self).upcoming(blocks)
+    fn likely_victim(&self, blocks: &Blocks) -> Option<BlockId> {
+        (**self).likely_victim(blocks)
     }
     fn final_draw(&mut self) -> u64 {
         (**self).final_draw()
@@ -146,28 +146,32 @@ pub struct Properties {
 }
 
 impl Properties {
-    /// Properties of a policy that only looks at valid pages and keeps nothing.
+    /// Properties of a policy that only uses the numbers of valid pages and has no state.
     pub const NONE: Properties =
         Properties { draws_random: false, keeps_lists: false, looks_below: false, needs: Needs::NONE };
 }
 
 /// The configuration of a victim policy.
-pub trait Victim {
+pub trait VictimKind {
     /// Name, help and source.
     const ENTRY: Entry;
     /// Properties with default settings.
     const PROPERTIES: Properties;
     /// Type of the policy.
     type Policy: VictimPolicy + 'static;
-    /// Builds the policy for a store of the given size; the error names the setting that does not fit.
+    /// Builds the policy for a store of the given size; an error names the invalid setting.
     fn build(&self, size: &StoreSize) -> Result<Self::Policy, ConfigError>;
     /// Builds the policy for a workload with known future writes.
-    fn build_foreseeing(&self, size: &StoreSize, foresight: &Foresight) -> Result<Self::Policy, ConfigError> {
+    fn build_with_foresight(
+        &self,
+        size: &StoreSize,
+        foresight: &Foresight,
+    ) -> Result<Self::Policy, ConfigError> {
         let _ = foresight;
         self.build(size)
     }
-    /// Returns the look-ahead in host writes for a store of that size; `None` for policies without one.
-    fn reach(&self, size: &StoreSize) -> Option<u64> {
+    /// Returns the look-ahead in host writes for a store of this size; `None` for policies without look-ahead.
+    fn look_ahead_pages(&self, size: &StoreSize) -> Option<u64> {
         let _ = size;
         None
     }
@@ -190,7 +194,7 @@ macro_rules! victim_table {
         named_config! {
             /// Victim policy of a layer, with its settings: a name, or a table with the name as `policy`.
             enum VictimConfig, list VICTIMS, aliases VICTIM_ALIASES,
-            of Victim, called "victim policy", tag "policy";
+            of VictimKind, called "victim policy", tag "policy";
             $($(#[serde(alias = $alias)])? $Variant: $Settings;)*
         }
 
@@ -207,22 +211,22 @@ macro_rules! victim_table {
             }
 
             /// Builds the policy as a trait object, for a workload with known future writes.
-            pub fn build_foreseeing(
+            pub fn build_with_foresight(
                 &self,
                 size: &StoreSize,
                 foresight: &Foresight,
             ) -> Result<Box<dyn VictimPolicy>, ConfigError> {
-                match self { $(Self::$Variant(config) => Ok(Box::new(config.build_foreseeing(size, foresight)?)),)* }
+                match self { $(Self::$Variant(config) => Ok(Box::new(config.build_with_foresight(size, foresight)?)),)* }
             }
 
-            /// Returns the look-ahead in host writes for a store of that size; `None` for policies without one.
-            pub fn reach(&self, size: &StoreSize) -> Option<u64> {
-                match self { $(Self::$Variant(config) => config.reach(size),)* }
+            /// Returns the look-ahead in host writes for a store of this size; `None` for policies without look-ahead.
+            pub fn look_ahead_pages(&self, size: &StoreSize) -> Option<u64> {
+                match self { $(Self::$Variant(config) => config.look_ahead_pages(size),)* }
             }
 
             /// Returns the properties that the policy has with default settings.
             pub fn properties(&self) -> Properties {
-                match self { $(Self::$Variant(_) => <$Settings as Victim>::PROPERTIES,)* }
+                match self { $(Self::$Variant(_) => <$Settings as VictimKind>::PROPERTIES,)* }
             }
 
             /// True if the choice depends on pages left valid in the layer below.
@@ -231,8 +235,8 @@ macro_rules! victim_table {
             }
 
             /// True if the policy must know future writes.
-            pub fn foresees(&self) -> bool {
-                self.reach(&StoreSize::LEAST).is_some()
+            pub fn needs_foresight(&self) -> bool {
+                self.look_ahead_pages(&StoreSize::MIN).is_some()
             }
         }
     };

@@ -1,7 +1,7 @@
 //! Victim policy that takes any closed block with equal probability.
 
 use super::search::draw_candidate;
-use super::{Blocks, Properties, Victim, VictimPolicy};
+use super::{Blocks, Properties, VictimKind, VictimPolicy};
 use crate::config::{ConfigError, Entry, StoreSize};
 use crate::seed::Random;
 use crate::units::BlockId;
@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 #[serde(deny_unknown_fields)]
 pub struct Config {}
 
-impl Victim for Config {
+impl VictimKind for Config {
     const ENTRY: Entry = Entry {
         name: "random",
         help: "any closed block, each with the same chance",
@@ -24,7 +24,7 @@ impl Victim for Config {
     type Policy = RandomBlock;
 
     fn build(&self, size: &StoreSize) -> Result<RandomBlock, ConfigError> {
-        Ok(RandomBlock { random: size.seed.of("victim").random() })
+        Ok(RandomBlock { random: size.seed.derive("victim").random() })
     }
 }
 

@@ -1,7 +1,7 @@
 //! Victim policy that takes any closed block with at least one invalid page.
 
 use super::search::{draw_candidate, draw_suitable};
-use super::{Blocks, Properties, Victim, VictimPolicy};
+use super::{Blocks, Properties, VictimKind, VictimPolicy};
 use crate::config::{ConfigError, Entry, StoreSize};
 use crate::seed::Random;
 use crate::units::BlockId;
@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 #[serde(deny_unknown_fields)]
 pub struct Config {}
 
-impl Victim for Config {
+impl VictimKind for Config {
     const ENTRY: Entry = Entry {
         name: "random_not_full",
         help: "any closed block with at least one dead page, each with the same chance",
@@ -24,14 +24,15 @@ impl Victim for Config {
     type Policy = RandomNotFull;
 
     fn build(&self, size: &StoreSize) -> Result<RandomNotFull, ConfigError> {
-        Ok(RandomNotFull { random: size.seed.of("victim").random() })
+        Ok(RandomNotFull { random: size.seed.derive("victim").random() })
     }
 }
 
 /// Draws blocks until one has at least one invalid page.
 ///
-/// In the mean field, `p_j = m_j / (1 - m_b)` for `j < b`, else 0, where `m_j` is the share of blocks with `j` valid
-/// pages and `b` = [`Blocks::pages_per_block`]. If every candidate is full of valid pages, any candidate is taken.
+/// In the mean field, `p_j = m_j / (1 - m_b)` for `j < b`, otherwise 0, where `m_j` is the share of blocks with `j`
+/// valid pages and `b` = [`Blocks::pages_per_block`]. If every candidate is full of valid pages, any candidate is
+/// taken.
 pub struct RandomNotFull {
     random: Random,
 }

@@ -1,7 +1,7 @@
 //! Victim policy that takes any closed block with fewer valid pages than the average.
 
 use super::search::{draw_candidate, draw_suitable};
-use super::{Blocks, Properties, Victim, VictimPolicy};
+use super::{Blocks, Properties, VictimKind, VictimPolicy};
 use crate::config::{ConfigError, Entry, StoreSize};
 use crate::seed::Random;
 use crate::units::BlockId;
@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 #[serde(deny_unknown_fields)]
 pub struct Config {}
 
-impl Victim for Config {
+impl VictimKind for Config {
     const ENTRY: Entry = Entry {
         name: "random_plus_plus",
         help: "any closed block with fewer valid pages than the average, each with the same chance",
@@ -24,17 +24,17 @@ impl Victim for Config {
     type Policy = RandomPlusPlus;
 
     fn build(&self, size: &StoreSize) -> Result<RandomPlusPlus, ConfigError> {
-        Ok(RandomPlusPlus { random: size.seed.of("victim").random() })
+        Ok(RandomPlusPlus { random: size.seed.derive("victim").random() })
     }
 }
 
 /// Draws blocks until one has fewer than `b * rho` valid pages.
 ///
-/// `b` is [`Blocks::pages_per_block`] and `rho` the utilisation, logical over physical pages. Thus `b * rho =
-/// logical_pages / blocks`, the mean number of valid pages once every logical page was written. In the mean field,
-/// `p_j = m_j / (sum of m_l over l < b * rho)` for `j < b * rho`, else 0, where `m_j` is the share of blocks with `j`
-/// valid pages. The comparison is strict, which matters if `b * rho` is a whole number. If no candidate is below the
-/// average, any candidate is taken.
+/// `b` is [`Blocks::pages_per_block`] and `rho` the utilisation, logical over physical pages. Thus
+/// `b * rho = logical_pages / blocks`, the mean number of valid pages once every logical page was written. In the mean
+/// field, `p_j = m_j / (sum of m_l over l < b * rho)` for `j < b * rho`, otherwise 0, where `m_j` is the share of
+/// blocks with `j` valid pages. The comparison is strict, which matters if `b * rho` is a whole number. If no candidate
+/// is below the average, any candidate is taken.
 pub struct RandomPlusPlus {
     random: Random,
 }

@@ -1,33 +1,34 @@
-//! Searches shared by several policies: a random suitable block, and the cheapest of all or of some blocks.
+//! Searches shared by several policies: for a random suitable block, and for the block of least cost among all blocks
+//! or a sample.
 
 use super::Blocks;
 use crate::config::{ConfigError, StoreSize};
-use crate::seed::{Random, below};
+use crate::seed::{Random, random_below};
 use crate::units::BlockId;
 
 /// Draws among all blocks until one is a candidate with a suitable score; `None` if there is no such block.
 ///
 /// Every suitable block has the same probability. After many failed draws, the suitable blocks are counted and one of
-/// them is drawn: the same distribution, at bounded cost.
+/// them is drawn: this gives the same distribution at bounded cost.
 pub(super) fn draw_suitable(
     random: &mut Random,
     blocks: &Blocks,
-    suits: impl Fn(u32) -> bool,
+    is_suitable: impl Fn(u32) -> bool,
 ) -> Option<BlockId> {
-    draw_block(random, blocks, |block| suits(blocks.score(block)))
+    draw_block(random, blocks, |block| is_suitable(blocks.score(block)))
 }
 
-/// Same as [`draw_suitable`], with a condition on the block's number.
+/// Does the same as [`draw_suitable`] with a condition on the block's number.
 pub(crate) fn draw_block(
     random: &mut Random,
     blocks: &Blocks,
-    suits: impl Fn(BlockId) -> bool,
+    is_suitable: impl Fn(BlockId) -> bool,
 ) -> Option<BlockId> {
     let count = u64::from(blocks.len());
-    let suitable = |&block: &BlockId| blocks.is_candidate(block) && suits(block);
-    // A draw costs a cache miss, a scan 4 bytes per block: this many draws cost about as much as the scan.
+    let suitable = |&block: &BlockId| blocks.is_candidate(block) && is_suitable(block);
+    // A draw costs a cache miss, and a scan reads 4 bytes per block: this many draws cost about as much as the scan.
     for _ in 0..64 + count / 64 {
-        let block = BlockId(below(random, count) as u32);
+        let block = BlockId(random_below(random, count) as u32);
         if suitable(&block) {
             return Some(block);
         }
@@ -35,7 +36,7 @@ pub(crate) fn draw_block(
     let all = || (0..blocks.len()).map(BlockId).filter(suitable);
     match all().count() {
         0 => None,
-        found => all().nth(below(random, found as u64) as usize),
+        found => all().nth(random_below(random, found as u64) as usize),
     }
 }
 
@@ -44,14 +45,14 @@ pub(super) fn draw_candidate(random: &mut Random, blocks: &Blocks) -> BlockId {
     draw_suitable(random, blocks, |_| true).expect("select is only called while there is a candidate")
 }
 
-/// Search for the candidate of least cost, among all or among some drawn at random.
+/// Search for the candidate of least cost, among all candidates or a random sample.
 pub(super) struct CostSearch {
     sample: Option<u32>,
     pub(super) random: Random,
 }
 
 impl CostSearch {
-    /// Creates a search of `sample` candidates, drawn with replacement, or of all if it is `None`.
+    /// Creates a search of `sample` candidates, drawn with replacement, or of all candidates if `sample` is `None`.
     pub(super) fn new(sample: Option<u32>, size: &StoreSize) -> Result<Self, ConfigError> {
         if sample == Some(0) {
             return Err(ConfigError::new(
@@ -59,10 +60,11 @@ impl CostSearch {
                 "is 0; it must be 1 or more, or left out to look at every candidate",
             ));
         }
-        Ok(CostSearch { sample, random: size.seed.of("victim").random() })
+        Ok(CostSearch { sample, random: size.seed.derive("victim").random() })
     }
 
-    /// Returns the candidate of least cost; among equals the one with the lowest number, or the one drawn first.
+    /// Returns the candidate of least cost; among equals the candidate with the lowest number or, in a sample, the
+    /// candidate drawn first.
     pub(super) fn cheapest(&mut self, blocks: &Blocks, cost: impl Fn(BlockId) -> f64) -> BlockId {
         let found = match self.sample {
             None => least(blocks.iter_candidates(), cost),
@@ -78,7 +80,7 @@ fn least(candidates: impl Iterator<Item = BlockId>, cost: impl Fn(BlockId) -> f6
     let mut least: Option<(f64, BlockId)> = None;
     candidates.for_each(|block| {
         let cost = cost(block);
-        if least.is_none_or(|(known, _)| cost < known) {
+        if least.is_none_or(|(best, _)| cost < best) {
             least = Some((cost, block));
         }
     });

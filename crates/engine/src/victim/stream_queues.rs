@@ -1,8 +1,8 @@
 //! Victim policy with a queue of blocks for each stream, whose lengths follow the placement's targets.
 
-use super::{Blocks, Needs, Properties, Victim, VictimPolicy};
+use super::{Blocks, Needs, Properties, VictimKind, VictimPolicy};
 use crate::config::{ConfigError, Entry, StoreSize};
-use crate::rings::Rings;
+use crate::queues::Queues;
 use crate::units::BlockId;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 #[serde(deny_unknown_fields)]
 pub struct Config {}
 
-impl Victim for Config {
+impl VictimKind for Config {
     const ENTRY: Entry = Entry {
         name: "stream_queues",
         help: "the oldest block of the first stream that is longer than its placement wants (MiDAS)",
@@ -23,41 +23,41 @@ impl Victim for Config {
     type Policy = StreamQueues;
 
     fn build(&self, size: &StoreSize) -> Result<StreamQueues, ConfigError> {
-        Ok(StreamQueues { closed: Rings::new(size.blocks) })
+        Ok(StreamQueues { queues: Queues::new(size.blocks) })
     }
 }
 
 /// A queue of closed blocks for each stream.
 ///
-/// If the placement has targets ([`Blocks::wanted`]), the victim is the oldest block of the first stream that exceeds
-/// its target. If no stream exceeds its target, the victim is the block with the fewest valid pages of the other
-/// streams, which share the remaining blocks. Without targets, the victim is the block with the fewest valid pages
-/// among the oldest blocks of each stream. If such a victim has no invalid page, the block with the fewest valid
+/// If the placement has targets ([`Blocks::target_blocks`]), the victim is the oldest block of the first stream that
+/// exceeds its target. If no stream exceeds its target, the victim is the block with the fewest valid pages of the
+/// other streams, which share the remaining blocks. Without targets, the victim is the block with the fewest valid
+/// pages among the oldest blocks of each stream. If such a victim has no invalid page, the block with the fewest valid
 /// pages of all is taken instead. Among equals, the lower stream wins.
 ///
 /// The paper's groups are streams. Its last group, which is not a queue in the authors' code either, corresponds to
 /// all streams without a target.
 pub struct StreamQueues {
-    closed: Rings,
+    queues: Queues,
 }
 
 impl StreamQueues {
     fn pick(&self, blocks: &Blocks) -> BlockId {
-        let wanted = blocks.wanted();
-        let too_long = (0..).zip(wanted).find(|&(stream, &most)| self.closed.len(stream) > most);
-        if let Some(oldest) = too_long.and_then(|(stream, _)| self.closed.first(stream)) {
+        let targets = blocks.target_blocks();
+        let over_target = (0..).zip(targets).find(|&(stream, &most)| self.queues.len(stream) > most);
+        if let Some(oldest) = over_target.and_then(|(stream, _)| self.queues.first(stream)) {
             return BlockId(oldest);
         }
         let valid = |&block: &u32| blocks.valid_pages(BlockId(block));
-        let blocks_from = |stream: u8| (stream..self.closed.count()).flat_map(|of| self.closed.iter(of));
-        let emptiest = if wanted.is_empty() {
-            let oldest_of_each = (0..self.closed.count()).filter_map(|stream| self.closed.first(stream));
+        let blocks_from = |stream: u8| (stream..self.queues.count()).flat_map(|of| self.queues.iter(of));
+        let emptiest = if targets.is_empty() {
+            let oldest_of_each = (0..self.queues.count()).filter_map(|stream| self.queues.first(stream));
             oldest_of_each.min_by_key(valid)
         } else {
-            blocks_from(wanted.len() as u8).min_by_key(valid)
+            blocks_from(targets.len() as u8).min_by_key(valid)
         };
-        let wins = emptiest.filter(|block| valid(block) < blocks.pages_per_block());
-        let found = wins.or_else(|| blocks_from(0).min_by_key(valid));
+        let gaining = emptiest.filter(|block| valid(block) < blocks.pages_per_block());
+        let found = gaining.or_else(|| blocks_from(0).min_by_key(valid));
         BlockId(found.expect("select is only called while a block is closed"))
     }
 }
@@ -68,21 +68,21 @@ impl VictimPolicy for StreamQueues {
     }
 
     fn closed(&mut self, block: BlockId, blocks: &Blocks) {
-        self.closed.push(block.0, blocks.stream(block).0);
+        self.queues.push(block.0, blocks.stream(block).0);
     }
 
     fn taken(&mut self, block: BlockId) {
-        self.closed.remove(block.0);
+        self.queues.remove(block.0);
     }
 
     fn select(&mut self, blocks: &Blocks) -> BlockId {
         let victim = self.pick(blocks);
-        self.closed.remove(victim.0);
+        self.queues.remove(victim.0);
         victim
     }
 
     fn memory_bytes(&self) -> usize {
-        self.closed.memory_bytes()
+        self.queues.memory_bytes()
     }
 }
 
@@ -101,7 +101,7 @@ mod tests {
             StoreSize { blocks: rows.len() as u32, pages_per_block: 10, logical_pages: 500, seed: Seed(1) };
         let mut policy = Config {}.build(&size).unwrap();
         for (block, &(stream, _)) in (0..).map(BlockId).zip(rows) {
-            blocks.give_to(block, StreamId(stream));
+            blocks.set_stream(block, StreamId(stream));
             policy.closed(block, &blocks);
         }
         (blocks, policy)
@@ -119,7 +119,7 @@ mod tests {
     #[test]
     fn streams_over_target_lose_their_oldest_blocks_in_order() {
         let (mut blocks, mut policy) = table(&[(1, 9), (0, 9), (2, 5), (1, 0), (0, 9), (2, 3), (1, 9)]);
-        blocks.want(&[1, 2]);
+        blocks.set_target_blocks(&[1, 2]);
         // Stream 0 has two blocks and a target of one, stream 1 three and a target of two; then the emptiest block of
         // the other streams.
         assert_eq!(victims(&mut blocks, &mut policy, 4), [1, 0, 5, 2]);

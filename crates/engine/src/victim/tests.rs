@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::config::checks::NamedConfig;
-use crate::foresight::{Future, HostOp};
-use crate::seed::{Random, Seed, below};
+use crate::foresight::{FutureOperations, HostOp};
+use crate::seed::{Random, Seed, random_below};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use std::cell::Cell;
@@ -19,7 +19,7 @@ fn configs() -> impl Iterator<Item = VictimConfig> {
 
 /// Builds the policy, without knowledge of future writes.
 fn build(value: Value, size: &StoreSize) -> Result<Box<dyn VictimPolicy>, ConfigError> {
-    config(value).build_foreseeing(size, &Foresight::none())
+    config(value).build_with_foresight(size, &Foresight::none())
 }
 
 fn size(blocks: u32, pages_per_block: u32, logical_pages: u32) -> StoreSize {
@@ -50,29 +50,29 @@ fn victims(value: Value, rows: &[(u32, u64, u32)]) -> Vec<u32> {
     victims
 }
 
-fn of_valid(valid: &[u32]) -> Vec<(u32, u64, u32)> {
+fn rows_of_valid(valid: &[u32]) -> Vec<(u32, u64, u32)> {
     valid.iter().map(|&valid| (valid, 1, 1)).collect()
 }
 
 #[test]
 fn greedy_takes_the_fewest_valid_pages() {
-    assert_eq!(victims(json!("greedy"), &of_valid(&[7, 3, 10, 0, 5])), [3, 1, 4, 0, 2]);
+    assert_eq!(victims(json!("greedy"), &rows_of_valid(&[7, 3, 10, 0, 5])), [3, 1, 4, 0, 2]);
 }
 
 #[test]
-fn fifo_takes_blocks_as_they_closed() {
-    assert_eq!(victims(json!("fifo"), &of_valid(&[7, 3, 10, 0, 5])), [0, 1, 2, 3, 4]);
+fn fifo_takes_blocks_in_closing_order() {
+    assert_eq!(victims(json!("fifo"), &rows_of_valid(&[7, 3, 10, 0, 5])), [0, 1, 2, 3, 4]);
 }
 
 #[test]
 fn many_choices_find_the_fewest_valid_pages() {
     let value = json!({"policy": "d_choices", "choices": 200});
-    assert_eq!(victims(value, &of_valid(&[7, 3, 10, 0, 5])), [3, 1, 4, 0, 2]);
+    assert_eq!(victims(value, &rows_of_valid(&[7, 3, 10, 0, 5])), [3, 1, 4, 0, 2]);
 }
 
 #[test]
 fn windowed_greedy_stays_within_its_window() {
-    let rows = of_valid(&[7, 3, 9, 0, 3, 3]);
+    let rows = rows_of_valid(&[7, 3, 9, 0, 3, 3]);
     let victims = |window: u32| victims(json!({"policy": "windowed_greedy", "window": window}), &rows);
     assert_eq!(victims(1), [0, 1, 2, 3, 4, 5]);
     assert_eq!(victims(2), [1, 0, 3, 4, 5, 2]);
@@ -86,12 +86,12 @@ fn cost_benefit_weighs_age_against_utilisation() {
     let rows = [(1, 99, 0), (5, 999, 0), (10, 5000, 0), (8, 399, 0), (0, 0, 0)];
     assert_eq!(victims(json!("cost_benefit"), &rows), [1, 0, 3, 4, 2]);
     // (1 - u) * (age + 1) / 2u: 450, 500, 0, 50, infinite.
-    let partly = json!({"policy": "cost_benefit", "read_whole_block": false});
-    assert_eq!(victims(partly, &rows), [4, 1, 0, 3, 2]);
+    let moved_pages_only = json!({"policy": "cost_benefit", "read_whole_block": false});
+    assert_eq!(victims(moved_pages_only, &rows), [4, 1, 0, 3, 2]);
 }
 
 #[test]
-fn cost_age_time_weighs_wear_as_well() {
+fn cost_age_time_also_weighs_wear() {
     // u / (1 - u) * (erases + 1) / (age + 1): 1/100, 9/100, 11/1000, 0, infinite, 1/50.
     // The age of a block closed just now is 1.
     let rows = [(5, 99, 0), (5, 99, 8), (5, 999, 10), (0, 0, 1000), (10, 5000, 0), (5, 99, 1), (5, 0, 0)];
@@ -108,10 +108,10 @@ fn large_samples_find_the_cheapest() {
 }
 
 /// Returns how often each block is taken in many draws from the same table.
-fn shares(value: Value, valid: &[u32]) -> Vec<f64> {
+fn selection_fractions(value: Value, valid: &[u32]) -> Vec<f64> {
     const DRAWS: u32 = 20_000;
     // Logical pages are half of the physical ones: a mean of 5 valid pages.
-    let blocks = Blocks::of_candidates(10, 5 * valid.len() as u32, &of_valid(valid));
+    let blocks = Blocks::of_candidates(10, 5 * valid.len() as u32, &rows_of_valid(valid));
     let mut policy = policy_for(value, &blocks);
     let mut taken = vec![0u32; valid.len()];
     (0..DRAWS).for_each(|_| taken[policy.select(&blocks).index()] += 1);
@@ -126,16 +126,16 @@ fn assert_close(shares: &[f64], expected: &[f64]) {
 #[test]
 fn random_policies_choose_evenly_among_suitable_blocks() {
     let third = 1.0 / 3.0;
-    assert_close(&shares(json!("random"), &[4, 5, 9, 10]), &[0.25; 4]);
+    assert_close(&selection_fractions(json!("random"), &[4, 5, 9, 10]), &[0.25; 4]);
     // A block with exactly the mean of 5 is not below it.
-    assert_close(&shares(json!("random_plus_plus"), &[4, 5, 0, 10]), &[0.5, 0.0, 0.5, 0.0]);
-    assert_close(&shares(json!("random_not_full"), &[4, 5, 9, 10]), &[third, third, third, 0.0]);
+    assert_close(&selection_fractions(json!("random_plus_plus"), &[4, 5, 0, 10]), &[0.5, 0.0, 0.5, 0.0]);
+    assert_close(&selection_fractions(json!("random_not_full"), &[4, 5, 9, 10]), &[third, third, third, 0.0]);
 }
 
 #[test]
 fn random_policies_take_any_block_if_none_is_suitable() {
-    assert_close(&shares(json!("random_plus_plus"), &[5, 10, 6, 9]), &[0.25; 4]);
-    assert_close(&shares(json!("random_not_full"), &[10, 10, 10, 10]), &[0.25; 4]);
+    assert_close(&selection_fractions(json!("random_plus_plus"), &[5, 10, 6, 9]), &[0.25; 4]);
+    assert_close(&selection_fractions(json!("random_not_full"), &[10, 10, 10, 10]), &[0.25; 4]);
 }
 
 #[test]
@@ -143,7 +143,7 @@ fn single_suitable_block_among_many_is_found_by_the_scan() {
     let mut valid = vec![10; 5000];
     valid[1234] = 9;
     valid[4321] = 2;
-    let blocks = Blocks::of_candidates(10, 25_000, &of_valid(&valid));
+    let blocks = Blocks::of_candidates(10, 25_000, &rows_of_valid(&valid));
     let mut not_full = policy_for(json!("random_not_full"), &blocks);
     let mut below_average = policy_for(json!("random++"), &blocks);
     for _ in 0..50 {
@@ -157,7 +157,7 @@ fn single_suitable_block_among_many_is_found_by_the_scan() {
 enum Step {
     Open,
     Close(u16),
-    Die(u16),
+    Invalidate(u16),
     Clean,
     /// The engine takes a candidate that no policy selected, and erases it or closes it again.
     Take(u16),
@@ -167,7 +167,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     let step = prop_oneof![
         2 => Just(Step::Open),
         2 => any::<u16>().prop_map(Step::Close),
-        12 => any::<u16>().prop_map(Step::Die),
+        12 => any::<u16>().prop_map(Step::Invalidate),
         1 => Just(Step::Clean),
         1 => any::<u16>().prop_map(Step::Take),
     ];
@@ -202,11 +202,11 @@ impl<V: VictimPolicy> Table<V> {
                 self.blocks.close(block);
                 self.policy.closed(block, &self.blocks);
             }
-            Step::Die(which) => {
-                let mut held: Vec<BlockId> = self.blocks.iter_candidates().collect();
-                held.extend(&self.open);
-                held.retain(|&block| self.blocks.valid_pages(block) > 0);
-                let &block = held.get(usize::from(which).checked_rem(held.len())?)?;
+            Step::Invalidate(which) => {
+                let mut with_valid_pages: Vec<BlockId> = self.blocks.iter_candidates().collect();
+                with_valid_pages.extend(&self.open);
+                with_valid_pages.retain(|&block| self.blocks.valid_pages(block) > 0);
+                let &block = with_valid_pages.get(usize::from(which).checked_rem(with_valid_pages.len())?)?;
                 let score = self.blocks.invalidate(block);
                 self.policy.invalidated(block, score, &self.blocks);
             }
@@ -262,9 +262,9 @@ proptest! {
 }
 
 /// Runs a policy through a long seeded script; returns all its victims and its last draw.
-struct Script(StoreSize);
+struct SeededRun(StoreSize);
 
-impl VictimVisitor for Script {
+impl VictimVisitor for SeededRun {
     type Output = (Vec<BlockId>, u64);
 
     fn visit<V: VictimPolicy + 'static>(self, policy: V) -> Self::Output {
@@ -272,13 +272,13 @@ impl VictimVisitor for Script {
         let mut table = Table::new(policy, &self.0);
         let mut victims = Vec::new();
         for _ in 0..20_000 {
-            let which = below(&mut random, 1 << 16) as u16;
-            let step = match below(&mut random, 16) {
+            let which = random_below(&mut random, 1 << 16) as u16;
+            let step = match random_below(&mut random, 16) {
                 0..2 => Step::Open,
                 2..4 => Step::Close(which),
                 4 => Step::Clean,
                 5 => Step::Take(which),
-                _ => Step::Die(which),
+                _ => Step::Invalidate(which),
             };
             victims.extend(table.step(&step));
         }
@@ -291,18 +291,18 @@ impl VictimVisitor for Script {
 fn boxed_and_specialised_policies_take_the_same_victims() {
     let size = size(60, 8, 300);
     // No engine is monomorphised for policies that need foresight.
-    for config in configs().filter(|config| !config.foresees()) {
+    for config in configs().filter(|config| !config.needs_foresight()) {
         let name = config.entry().name;
-        let (victims, draw) = config.visit(&size, Script(size)).unwrap();
+        let (victims, draw) = config.visit(&size, SeededRun(size)).unwrap();
         assert!(victims.len() > 500, "{name}: only {} victims", victims.len());
-        let boxed = Script(size).visit(config.build_boxed(&size).unwrap());
+        let boxed = SeededRun(size).visit(config.build_boxed(&size).unwrap());
         assert_eq!((victims, draw), boxed, "{name}");
         assert_eq!(draw > u64::from(u16::MAX), config.properties().draws_random, "{name}: {draw}");
     }
 }
 
 #[test]
-fn the_configuration_follows_its_table() {
+fn config_matches_its_table() {
     NamedConfig { tag: "policy", entries: VICTIMS, aliases: VICTIM_ALIASES, entry_of: VictimConfig::entry }
         .check();
     assert!(
@@ -312,16 +312,16 @@ fn the_configuration_follows_its_table() {
     );
 }
 
-fn refusal(value: Value) -> String {
+fn parse_error(value: Value) -> String {
     serde_json::from_value::<VictimConfig>(value).unwrap_err().to_string()
 }
 
 #[test]
 fn unknown_keys_and_other_types_are_refused_with_the_choices() {
-    let message = refusal(json!({"policy": "d_choices", "choises": 3}));
+    let message = parse_error(json!({"policy": "d_choices", "choises": 3}));
     assert!(message.contains("`choises`") && message.contains("`choices`"), "{message}");
-    assert!(refusal(json!({"policy": "greedy", "choices": 3})).contains("`choices`"));
-    let message = refusal(json!(3));
+    assert!(parse_error(json!({"policy": "greedy", "choices": 3})).contains("`choices`"));
+    let message = parse_error(json!(3));
     assert!(message.contains("the name of a victim policy, or a table"), "{message}");
 }
 
@@ -347,7 +347,7 @@ fn settings_out_of_range_are_refused_by_key() {
 #[derive(Default)]
 struct Queried(Cell<u32>);
 
-impl Below for Queried {
+impl LowerLayerView for Queried {
     fn left_valid(&self, _block: BlockId) -> f64 {
         self.0.set(self.0.get() + 1);
         0.5
@@ -356,7 +356,7 @@ impl Below for Queried {
 
 #[test]
 fn only_policies_that_look_below_query_the_layer_below() {
-    let blocks = Blocks::of_candidates(10, 50, &of_valid(&[3; 10]));
+    let blocks = Blocks::of_candidates(10, 50, &rows_of_valid(&[3; 10]));
     for config in configs() {
         let (below, name) = (Queried::default(), config.entry().name);
         policy_for(json!(name), &blocks).select_above(&blocks, &below);
@@ -379,7 +379,7 @@ fn policies_report_their_needs() {
 
 #[test]
 fn policies_with_lists_report_their_memory() {
-    let blocks = Blocks::of_candidates(10, 500, &of_valid(&[3; 100]));
+    let blocks = Blocks::of_candidates(10, 500, &rows_of_valid(&[3; 100]));
     for config in configs() {
         let name = config.entry().name;
         let mut policy = policy_for(json!(name), &blocks);
@@ -392,8 +392,8 @@ fn policies_with_lists_report_their_memory() {
 
 /// Only among watched blocks: after the first victim these are all blocks with the same count.
 #[test]
-fn greedy_takes_the_latest_of_equals() {
-    let mut blocks = Blocks::of_candidates(10, 500, &of_valid(&[5; 100]));
+fn greedy_takes_the_block_that_reached_its_count_last() {
+    let mut blocks = Blocks::of_candidates(10, 500, &rows_of_valid(&[5; 100]));
     let mut policy = policy_for(json!("greedy"), &blocks);
     blocks.take(policy.select(&blocks));
     let order: Vec<BlockId> =
@@ -410,9 +410,9 @@ fn greedy_takes_the_latest_of_equals() {
 
 /// Of many blocks, greedy only tracks those with the fewest valid pages, one in 32.
 #[test]
-fn greedy_watches_a_few_blocks() {
+fn greedy_watches_only_blocks_with_few_valid_pages() {
     let valid: Vec<u32> = (0..3200).map(|block| 1 + block % 99).collect();
-    let rows = of_valid(&valid);
+    let rows = rows_of_valid(&valid);
     let blocks = Blocks::of_candidates(100, 200_000, &rows);
     let mut policy = policy_for(json!("greedy"), &blocks);
     assert_eq!(blocks.valid_pages(policy.select(&blocks)), 1);
@@ -423,9 +423,9 @@ fn greedy_watches_a_few_blocks() {
 /// A host that writes the given pages.
 struct Writes(std::vec::IntoIter<u32>);
 
-impl Future for Writes {
-    fn next(&mut self, see: &mut dyn FnMut(HostOp)) -> bool {
-        self.0.next().map(|page| see(HostOp::Write(Lpn(page)))).is_some()
+impl FutureOperations for Writes {
+    fn next(&mut self, sink: &mut dyn FnMut(HostOp)) -> bool {
+        self.0.next().map(|page| sink(HostOp::Write(Lpn(page)))).is_some()
     }
 }
 
@@ -438,8 +438,8 @@ fn foresight_takes_the_block_that_would_wait_longest() {
     let future = Foresight::new(Box::new(Writes(written.clone().into_iter())), 20, 20);
     let config = config(json!({"policy": "foresight", "look_ahead": 1.0}));
     let size = size(3, 4, 20);
-    assert_eq!(config.reach(&size), Some(20));
-    let mut policy = config.build_foreseeing(&size, &future).unwrap();
+    assert_eq!(config.look_ahead_pages(&size), Some(20));
+    let mut policy = config.build_with_foresight(&size, &future).unwrap();
     let mut blocks = Blocks::new(3, 4, 20, policy.needs());
     for block in 0..3 {
         let pages: Vec<Lpn> = written[4 * block as usize..][..4].iter().copied().map(Lpn).collect();

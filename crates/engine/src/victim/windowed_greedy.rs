@@ -1,6 +1,6 @@
 //! Victim policy that takes the fewest valid pages among the blocks closed longest ago.
 
-use super::{Blocks, Properties, Victim, VictimPolicy};
+use super::{Blocks, Properties, VictimKind, VictimPolicy};
 use crate::config::{ConfigError, Entry, StoreSize};
 use crate::units::BlockId;
 use schemars::JsonSchema;
@@ -21,7 +21,7 @@ fn hundred() -> u32 {
     100
 }
 
-impl Victim for Config {
+impl VictimKind for Config {
     const ENTRY: Entry = Entry {
         name: "windowed_greedy",
         help: "fewest valid pages among the `window` blocks closed longest ago",

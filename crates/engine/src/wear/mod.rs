@@ -1,16 +1,16 @@
 //! Wear levelling policies: selection of blocks to empty, and of the erased block to open next.
 //!
-//! After Appendix D of N. Dayan, P. Bonnet and S. Idreos, "GeckoFTL: Scalable Flash Translation Techniques For Very Large
-//! Flash Devices", SIGMOD 2016.
+//! After Appendix D of N. Dayan, P. Bonnet and S. Idreos, "GeckoFTL: Scalable Flash Translation Techniques For Very
+//! Large Flash Devices", SIGMOD 2016.
 //!
 //! A device keeps no erase counts in RAM: a block's wear is in its spare area, and must be read from there. A policy
 //! selects blocks; the engine moves their pages.
 //!
-//! To add a policy: write `wear/<name>.rs` with a configuration that implements [`WearKind`] and a policy that implements
-//! [`WearLevelling`], and add its line to the table at the end of this file.
+//! To add a policy: write `wear/<name>.rs` with a configuration that implements [`WearKind`] and a policy that
+//! implements [`WearLevelling`], and add its line to the table at the end of this file.
 
+mod erased_blocks;
 mod none;
-mod pool;
 mod scan;
 mod start_gap;
 mod statistics;
@@ -20,7 +20,7 @@ mod tests;
 pub use none::Config as NoLevelling;
 pub use scan::{Config as ScanConfig, Scan};
 pub use start_gap::{Config as StartGapConfig, StartGap};
-pub use statistics::{Range, Statistics};
+pub use statistics::{Statistics, Summary};
 
 use crate::config::{ConfigError, Entry, StoreSize, named_config};
 use crate::layer::RamPart;
@@ -38,7 +38,7 @@ pub struct BlockWear {
 
 /// A block as found by recovery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FoundBlock {
+pub struct RecoveredBlock {
     /// The block.
     pub block: BlockId,
     /// Its wear.
@@ -51,37 +51,38 @@ pub struct FoundBlock {
 pub trait WearLevelling: Send {
     /// Returns a block whose pages are to be moved now; called repeatedly while the device writes.
     ///
-    /// `programs` pages were programmed since the last call. `look` reads the spare area of a block and returns
+    /// `programs` pages were programmed since the last call. `read_wear` reads the spare area of a block and returns
     /// `None`, at no cost, for a bad block. A block that cannot be moved, because it is open, erased or holds
     /// metadata, is left unchanged.
     fn next_move(
         &mut self,
         programs: u64,
-        look: &mut dyn FnMut(BlockId) -> Option<BlockWear>,
+        read_wear: &mut dyn FnMut(BlockId) -> Option<BlockWear>,
     ) -> Option<BlockId>;
 
     /// Selects the erased block to open, as an index into `free`, which is not empty and in the order of erases.
-    /// `hot` is true for pages that will be rewritten soon.
-    fn choose(&mut self, free: &VecDeque<BlockId>, hot: bool) -> usize {
-        let _ = (free, hot);
+    /// `is_hot` is true for pages that will be rewritten soon.
+    fn choose(&mut self, free: &VecDeque<BlockId>, is_hot: bool) -> usize {
+        let _ = (free, is_hot);
         0
     }
 
     /// True if the spare area of a block must be read before its erase, because the policy uses erase counts.
-    fn counts_erases(&self) -> bool {
+    fn uses_erase_counts(&self) -> bool {
         false
     }
 
     /// Notifies the policy that `block` was erased, for the `erases`-th time (0 unless
-    /// [`WearLevelling::counts_erases`]). Returns the erase timestamp for its spare area.
+    /// [`WearLevelling::uses_erase_counts`]). Returns the erase timestamp for its spare area.
     fn erased(&mut self, block: BlockId, erases: u32) -> u32;
 
-    /// Passes all blocks that are not bad, as found by recovery, which reads a spare area of each anyway.
-    fn recover(&mut self, found: &[FoundBlock]) {
+    /// Notifies the policy of all blocks that are not bad, as found by recovery, which reads a spare area of each block
+    /// anyway.
+    fn recover(&mut self, found: &[RecoveredBlock]) {
         let _ = found;
     }
 
-    /// Returns the RAM in the device.
+    /// Returns the RAM that the policy needs in the device.
     fn ram(&self) -> Vec<RamPart>;
 
     /// Returns event counts, by name.
@@ -94,7 +95,7 @@ pub trait WearLevelling: Send {
 pub trait WearKind {
     /// Name, help and source.
     const ENTRY: Entry;
-    /// Builds the policy for a store of the given size; `None` without wear levelling, which costs nothing.
+    /// Builds the policy for a store of the given size; `None` without wear levelling, which has no cost.
     fn build(&self, size: &StoreSize) -> Result<Option<Box<dyn WearLevelling>>, ConfigError>;
 }
 

@@ -1,8 +1,8 @@
 //! A scan of spare areas that advances as pages are written (paper, App. D).
 
-use super::pool::Pool;
-use super::statistics::{Statistics, Tally};
-use super::{BlockWear, FoundBlock, WearKind, WearLevelling};
+use super::erased_blocks::ErasedBlocks;
+use super::statistics::{Accumulator, Statistics};
+use super::{BlockWear, RecoveredBlock, WearKind, WearLevelling};
 use crate::config::{ConfigError, Entry, StoreSize};
 use crate::layer::RamPart;
 use crate::units::BlockId;
@@ -40,11 +40,11 @@ impl Config {
             config: self.clone(),
             blocks,
             next: 0,
-            due: 0,
+            pending_reads: 0,
             erases: 0,
-            tally: Tally::EMPTY,
-            last: None,
-            pool: Pool::default(),
+            accumulator: Accumulator::EMPTY,
+            last_statistics: None,
+            erased_blocks: ErasedBlocks::default(),
             scans: 0,
         })
     }
@@ -63,29 +63,29 @@ impl WearKind for Config {
 }
 
 /// Static wear levelling by a scan: for every page programmed, the spare area of the next block is read. Blocks are
-/// compared with the statistics of the previous scan, so that no block is moved during the first.
+/// compared with the statistics of the previous scan, so that no block is moved during the first scan.
 ///
-/// Dynamic wear levelling among the erased blocks. The paper compares a page's update timestamp with the average.
-/// Here host pages are hot and moved pages are cold: cleaning can tell this without a timestamp.
+/// Dynamic wear levelling selects among the erased blocks. The paper compares a page's update timestamp with the
+/// average. Here host pages are hot and moved pages are cold, which needs no timestamp.
 pub struct Scan {
     config: Config,
     blocks: u32,
     /// Block that is scanned next.
     next: u32,
     /// Number of spare areas to be read.
-    due: u64,
+    pending_reads: u64,
     /// The paper's global erase counter.
     erases: u32,
-    tally: Tally,
-    last: Option<Statistics>,
-    pool: Pool,
+    accumulator: Accumulator,
+    last_statistics: Option<Statistics>,
+    erased_blocks: ErasedBlocks,
     scans: u64,
 }
 
 impl Scan {
     /// Returns the result of the last full scan.
     pub fn statistics(&self) -> Option<Statistics> {
-        self.last
+        self.last_statistics
     }
 
     /// Returns the number of full scans so far.
@@ -95,9 +95,9 @@ impl Scan {
 
     /// True if a block is exceptionally unworn and holds static data.
     fn is_target(&self, wear: BlockWear) -> bool {
-        self.last.is_some_and(|last| {
-            wear.erases.saturating_add(self.config.threshold) < last.erases.average
-                && self.erases - wear.erased_at > last.ages.average
+        self.last_statistics.is_some_and(|statistics| {
+            wear.erases.saturating_add(self.config.threshold) < statistics.erases.average
+                && self.erases - wear.erased_at > statistics.ages.average
         })
     }
 
@@ -107,8 +107,8 @@ impl Scan {
             return;
         }
         self.next = 0;
-        self.last = self.tally.statistics();
-        self.tally = Tally::EMPTY;
+        self.last_statistics = self.accumulator.statistics();
+        self.accumulator = Accumulator::EMPTY;
         self.scans += 1;
     }
 }
@@ -117,16 +117,16 @@ impl WearLevelling for Scan {
     fn next_move(
         &mut self,
         programs: u64,
-        look: &mut dyn FnMut(BlockId) -> Option<BlockWear>,
+        read_wear: &mut dyn FnMut(BlockId) -> Option<BlockWear>,
     ) -> Option<BlockId> {
-        self.due += programs * u64::from(self.config.scans_per_write);
-        while self.due > 0 {
-            self.due -= 1;
+        self.pending_reads += programs * u64::from(self.config.scans_per_write);
+        while self.pending_reads > 0 {
+            self.pending_reads -= 1;
             let block = BlockId(self.next);
-            let wear = look(block);
+            let wear = read_wear(block);
             let is_target = wear.is_some_and(|wear| self.is_target(wear));
             if let Some(wear) = wear {
-                self.tally.add(wear, self.erases);
+                self.accumulator.add(wear, self.erases);
             }
             self.advance();
             if is_target {
@@ -136,17 +136,17 @@ impl WearLevelling for Scan {
         None
     }
 
-    fn choose(&mut self, free: &VecDeque<BlockId>, hot: bool) -> usize {
-        if self.config.dynamic { self.pool.take(free, hot) } else { 0 }
+    fn choose(&mut self, free: &VecDeque<BlockId>, is_hot: bool) -> usize {
+        if self.config.dynamic { self.erased_blocks.take(free, is_hot) } else { 0 }
     }
 
-    fn counts_erases(&self) -> bool {
+    fn uses_erase_counts(&self) -> bool {
         self.config.dynamic
     }
 
     fn erased(&mut self, block: BlockId, erases: u32) -> u32 {
         if self.config.dynamic {
-            self.pool.add(block, erases);
+            self.erased_blocks.add(block, erases);
         }
         let timestamp = self.erases;
         self.erases += 1;
@@ -154,17 +154,17 @@ impl WearLevelling for Scan {
     }
 
     /// Continues the counter after the newest timestamp, and treats the blocks found as a full scan.
-    fn recover(&mut self, found: &[FoundBlock]) {
+    fn recover(&mut self, found: &[RecoveredBlock]) {
         let newest =
             found.iter().filter(|found| found.wear.erases > 0).map(|found| found.wear.erased_at).max();
         self.erases = newest.map_or(0, |newest| newest + 1);
-        let mut tally = Tally::EMPTY;
-        found.iter().for_each(|found| tally.add(found.wear, self.erases));
-        self.last = tally.statistics();
-        self.pool.clear();
+        let mut accumulator = Accumulator::EMPTY;
+        found.iter().for_each(|found| accumulator.add(found.wear, self.erases));
+        self.last_statistics = accumulator.statistics();
+        self.erased_blocks.clear();
         if self.config.dynamic {
             let erased = found.iter().filter(|found| found.is_erased && found.wear.erases > 0);
-            erased.for_each(|found| self.pool.add(found.block, found.wear.erases));
+            erased.for_each(|found| self.erased_blocks.add(found.block, found.wear.erases));
         }
     }
 
@@ -175,8 +175,8 @@ impl WearLevelling for Scan {
             RamPart { name: "wear statistics", bytes: statistics },
             RamPart { name: "global erase counter", bytes: size_of_val(&self.erases) as u64 },
             // The paper omits the position of the scan and its partial statistics.
-            RamPart { name: "wear scan", bytes: position + Tally::BYTES },
-            self.pool.ram(),
+            RamPart { name: "wear scan", bytes: position + Accumulator::BYTES },
+            self.erased_blocks.ram(),
         ]
     }
 

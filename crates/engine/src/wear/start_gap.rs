@@ -47,8 +47,8 @@ impl WearKind for Config {
 }
 
 /// Start-Gap moves a gap through the lines of a memory, one line every hundred writes. An FTL already has a gap (the
-/// erased blocks) and a map; only the rotation of blocks remains. The policy does not consider wear, and reads
-/// nothing.
+/// erased blocks) and a map; only the rotation of blocks remains. The policy does not consider wear, and reads no spare
+/// areas.
 ///
 /// After a power cut it restarts with the first block.
 pub struct StartGap {
@@ -64,7 +64,7 @@ impl WearLevelling for StartGap {
     fn next_move(
         &mut self,
         _programs: u64,
-        _look: &mut dyn FnMut(BlockId) -> Option<BlockWear>,
+        _read_wear: &mut dyn FnMut(BlockId) -> Option<BlockWear>,
     ) -> Option<BlockId> {
         if self.erases < self.interval {
             return None;

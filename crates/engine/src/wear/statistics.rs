@@ -4,7 +4,7 @@ use super::BlockWear;
 
 /// A statistic over the blocks; 12 bytes in the device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Range {
+pub struct Summary {
     /// Minimum.
     pub min: u32,
     /// Maximum.
@@ -17,21 +17,21 @@ pub struct Range {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
     /// Erase counts.
-    pub erases: Range,
+    pub erases: Summary,
     /// Ages: erases in the whole device since the block's own last erase.
-    pub ages: Range,
+    pub ages: Summary,
 }
 
 /// A statistic being accumulated.
 #[derive(Clone, Copy, Debug)]
-struct Sum {
+struct RunningSummary {
     min: u32,
     max: u32,
     total: u64,
 }
 
-impl Sum {
-    const EMPTY: Sum = Sum { min: u32::MAX, max: 0, total: 0 };
+impl RunningSummary {
+    const EMPTY: RunningSummary = RunningSummary { min: u32::MAX, max: 0, total: 0 };
 
     fn add(&mut self, value: u32) {
         self.min = self.min.min(value);
@@ -39,24 +39,25 @@ impl Sum {
         self.total += u64::from(value);
     }
 
-    fn range(&self, blocks: u32) -> Range {
-        Range { min: self.min, max: self.max, average: (self.total / u64::from(blocks)) as u32 }
+    fn summary(&self, blocks: u32) -> Summary {
+        Summary { min: self.min, max: self.max, average: (self.total / u64::from(blocks)) as u32 }
     }
 }
 
 /// Statistics being accumulated.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Tally {
+pub(super) struct Accumulator {
     blocks: u32,
-    erases: Sum,
-    ages: Sum,
+    erases: RunningSummary,
+    ages: RunningSummary,
 }
 
-impl Tally {
+impl Accumulator {
     /// Bytes in the device: the number of blocks, and twice two bounds and a sum.
     pub const BYTES: u64 = 4 + 2 * (4 + 4 + 8);
 
-    pub const EMPTY: Tally = Tally { blocks: 0, erases: Sum::EMPTY, ages: Sum::EMPTY };
+    pub const EMPTY: Accumulator =
+        Accumulator { blocks: 0, erases: RunningSummary::EMPTY, ages: RunningSummary::EMPTY };
 
     /// Adds a block; the device has made `erases` erases so far.
     pub fn add(&mut self, wear: BlockWear, erases: u32) {
@@ -67,7 +68,7 @@ impl Tally {
 
     /// Returns the statistics, if there were any blocks.
     pub fn statistics(&self) -> Option<Statistics> {
-        let Tally { blocks, erases, ages } = self;
-        (*blocks > 0).then(|| Statistics { erases: erases.range(*blocks), ages: ages.range(*blocks) })
+        let Accumulator { blocks, erases, ages } = self;
+        (*blocks > 0).then(|| Statistics { erases: erases.summary(*blocks), ages: ages.summary(*blocks) })
     }
 }

@@ -1,4 +1,4 @@
-use super::pool::Pool;
+use super::erased_blocks::ErasedBlocks;
 use super::*;
 use crate::config::checks::NamedConfig;
 use crate::seed::Seed;
@@ -14,7 +14,7 @@ fn scan_of(blocks: u32, threshold: u32) -> Scan {
 }
 
 #[test]
-fn the_table_is_complete() {
+fn config_matches_its_table() {
     NamedConfig::<WearConfig> {
         tag: "kind",
         entries: WEAR_LEVELLINGS,
@@ -26,7 +26,7 @@ fn the_table_is_complete() {
 }
 
 #[test]
-fn only_none_builds_no_policy_and_invalid_settings_are_named() {
+fn only_none_builds_no_policy_and_invalid_settings_are_refused() {
     for entry in WEAR_LEVELLINGS {
         let config: WearConfig = serde_json::from_value(serde_json::json!(entry.name)).unwrap();
         assert_eq!(config.build(&size(10)).unwrap().is_none(), entry.name == "none");
@@ -54,9 +54,9 @@ fn scan_of_used(blocks: u32, threshold: u32) -> Scan {
     scan
 }
 
-fn naive_range(values: &[u32]) -> Range {
+fn naive_summary(values: &[u32]) -> Summary {
     let total: u32 = values.iter().sum();
-    Range {
+    Summary {
         min: *values.iter().min().unwrap(),
         max: *values.iter().max().unwrap(),
         average: total / values.len() as u32,
@@ -74,21 +74,21 @@ proptest! {
     ) {
         let config = ScanConfig { scans_per_write, ..ScanConfig::default() };
         let mut scan = config.policy(blocks).unwrap();
-        let mut looked = vec![0; blocks as usize];
+        let mut reads = vec![0; blocks as usize];
         let mut left = u64::from(blocks) * u64::from(pages);
         for &step in steps.iter().cycle() {
             let programs = step.min(left);
-            let named = scan.next_move(programs, &mut |block| {
-                looked[block.index()] += 1;
+            let selected = scan.next_move(programs, &mut |block| {
+                reads[block.index()] += 1;
                 Some(BlockWear::default())
             });
-            prop_assert_eq!(named, None);
+            prop_assert_eq!(selected, None);
             left -= programs;
             if left == 0 {
                 break;
             }
         }
-        prop_assert_eq!(looked, vec![pages * scans_per_write; blocks as usize]);
+        prop_assert_eq!(reads, vec![pages * scans_per_write; blocks as usize]);
         prop_assert_eq!(scan.scans(), u64::from(pages * scans_per_write));
         prop_assert_eq!(scan.counts(), vec![("wear scans", scan.scans())]);
     }
@@ -100,52 +100,52 @@ proptest! {
         threshold in 0..12u32,
     ) {
         let mut scan = scan_of_used(wears.len() as u32, threshold);
-        let mut look = |block: BlockId| wears[block.index()];
-        prop_assert_eq!(scan.next_move(wears.len() as u64, &mut look), None);
-        let mut named = Vec::new();
-        named.extend(scan.next_move(wears.len() as u64, &mut look));
-        while let Some(block) = named.last().and_then(|_| scan.next_move(0, &mut look)) {
-            named.push(block);
+        let mut read_wear = |block: BlockId| wears[block.index()];
+        prop_assert_eq!(scan.next_move(wears.len() as u64, &mut read_wear), None);
+        let mut selected = Vec::new();
+        selected.extend(scan.next_move(wears.len() as u64, &mut read_wear));
+        while let Some(block) = selected.last().and_then(|_| scan.next_move(0, &mut read_wear)) {
+            selected.push(block);
         }
-        let good: Vec<BlockWear> = wears.iter().flatten().copied().collect();
-        if good.is_empty() {
-            prop_assert_eq!((scan.statistics(), named), (None, Vec::new()));
+        let usable: Vec<BlockWear> = wears.iter().flatten().copied().collect();
+        if usable.is_empty() {
+            prop_assert_eq!((scan.statistics(), selected), (None, Vec::new()));
             return Ok(());
         }
-        let erases: Vec<u32> = good.iter().map(|wear| wear.erases).collect();
-        let ages: Vec<u32> = good.iter().map(|wear| ERASES - wear.erased_at).collect();
-        let (erases, ages) = (naive_range(&erases), naive_range(&ages));
+        let erases: Vec<u32> = usable.iter().map(|wear| wear.erases).collect();
+        let ages: Vec<u32> = usable.iter().map(|wear| ERASES - wear.erased_at).collect();
+        let (erases, ages) = (naive_summary(&erases), naive_summary(&ages));
         prop_assert_eq!(scan.statistics(), Some(Statistics { erases, ages }));
         let expected = (0..wears.len()).filter(|&at| wears[at].is_some_and(|wear| {
             wear.erases + threshold < erases.average && ERASES - wear.erased_at > ages.average
         }));
-        prop_assert_eq!(named, expected.map(|at| BlockId(at as u32)).collect::<Vec<_>>());
+        prop_assert_eq!(selected, expected.map(|at| BlockId(at as u32)).collect::<Vec<_>>());
     }
 
     /// The least and the most worn of the erased blocks are found; among equals, the first.
     #[test]
     fn pool_finds_least_and_most_worn_blocks(steps in prop::collection::vec((0..3u8, 0..5u32), 1..120)) {
-        let (mut pool, mut free, mut worn) = (Pool::default(), VecDeque::new(), BTreeMap::new());
+        let (mut erased_blocks, mut free, mut worn) = (ErasedBlocks::default(), VecDeque::new(), BTreeMap::new());
         // Two blocks that were never erased.
         free.extend([BlockId(0), BlockId(1)]);
-        let mut most = 0;
+        let mut largest_len = 0;
         for (at, (step, erases)) in steps.into_iter().enumerate() {
             if step == 0 || free.is_empty() {
                 let block = BlockId(at as u32 + 2);
-                pool.add(block, erases);
+                erased_blocks.add(block, erases);
                 free.push_back(block);
                 worn.insert(block, erases);
-                most = most.max(worn.len());
+                largest_len = largest_len.max(worn.len());
                 continue;
             }
             let wear = |block: &BlockId| worn.get(block).copied().unwrap_or(0);
             let all = free.iter().map(wear);
-            let wanted = if step == 1 { all.min() } else { all.max() }.unwrap();
-            let first = free.iter().position(|block| wear(block) == wanted).unwrap();
-            prop_assert_eq!(pool.take(&free, step == 1), first);
+            let expected = if step == 1 { all.min() } else { all.max() }.unwrap();
+            let first = free.iter().position(|block| wear(block) == expected).unwrap();
+            prop_assert_eq!(erased_blocks.take(&free, step == 1), first);
             worn.remove(&free.remove(first).unwrap());
         }
-        prop_assert_eq!(pool.ram().bytes, 2 * most as u64);
+        prop_assert_eq!(erased_blocks.ram().bytes, 2 * largest_len as u64);
     }
 
     /// Block `n` is moved at erase `(n + 1) interval`.
@@ -159,9 +159,9 @@ proptest! {
         for (erased, programs) in steps {
             erases += erased;
             (0..erased).for_each(|_| assert_eq!(rotation.erased(BlockId(0), 0), 0));
-            let named = rotation.next_move(programs, &mut |_| panic!("it reads nothing"));
+            let selected = rotation.next_move(programs, &mut |_| panic!("it reads nothing"));
             let is_due = erases >= (moves + 1) * interval;
-            prop_assert_eq!(named, is_due.then_some(BlockId(moves % blocks)));
+            prop_assert_eq!(selected, is_due.then_some(BlockId(moves % blocks)));
             moves += u32::from(is_due);
         }
     }
@@ -177,7 +177,7 @@ fn hot_pages_get_the_least_worn_block_and_moved_ones_the_most_worn() {
             scan.erased(BlockId(block), erases);
         });
         assert_eq!(scan.choose(&free, hot), at, "{dynamic} {hot}");
-        assert_eq!(scan.counts_erases(), dynamic);
+        assert_eq!(scan.uses_erase_counts(), dynamic);
     }
 }
 
@@ -189,21 +189,21 @@ fn recovery_restores_counter_statistics_and_pool() {
         let erases = wears[block].erases + 1;
         wears[block] = BlockWear { erases, erased_at: before.erased(BlockId(block as u32), erases) };
     }
-    let found = |at: usize| FoundBlock { block: BlockId(at as u32), wear: wears[at], is_erased: at >= 2 };
-    let found: Vec<FoundBlock> = (0..4).map(found).collect();
+    let found = |at: usize| RecoveredBlock { block: BlockId(at as u32), wear: wears[at], is_erased: at >= 2 };
+    let found: Vec<RecoveredBlock> = (0..4).map(found).collect();
     let mut after = scan_of(4, 2);
     after.recover(&found);
     let statistics = after.statistics().unwrap();
-    assert_eq!(statistics.erases, Range { min: 0, max: 9, average: 3 });
-    assert_eq!(statistics.ages, Range { min: 1, max: 12, average: (12 + 2 + 6 + 1) / 4 });
+    assert_eq!(statistics.erases, Summary { min: 0, max: 9, average: 3 });
+    assert_eq!(statistics.ages, Summary { min: 1, max: 12, average: (12 + 2 + 6 + 1) / 4 });
     assert_eq!(after.choose(&[2, 3].map(BlockId).into(), false), 0);
     // The block that was never erased is moved without a scan, and the counter continues.
     assert_eq!(after.next_move(1, &mut |block| Some(wears[block.index()])), Some(BlockId(0)));
     assert_eq!(after.erased(BlockId(0), 1), before.erased(BlockId(0), 1));
     // Flash that was never erased is new, and has no counts.
-    let mut anew = scan_of(4, 2);
-    anew.recover(&[FoundBlock { is_erased: true, ..found[0] }]);
-    assert_eq!((anew.ram()[3].bytes, anew.erased(BlockId(0), 1)), (0, 0));
+    let mut new_flash = scan_of(4, 2);
+    new_flash.recover(&[RecoveredBlock { is_erased: true, ..found[0] }]);
+    assert_eq!((new_flash.ram()[3].bytes, new_flash.erased(BlockId(0), 1)), (0, 0));
 }
 
 /// A policy that ignores wear opens blocks in the order in which they were erased.
@@ -212,7 +212,7 @@ fn rotation_opens_blocks_in_order_and_counts_nothing() {
     let mut rotation = StartGapConfig::default().policy(4).unwrap();
     let free: VecDeque<BlockId> = [3, 1].map(BlockId).into();
     assert_eq!([true, false].map(|hot| rotation.choose(&free, hot)), [0, 0]);
-    assert!(!rotation.counts_erases());
+    assert!(!rotation.uses_erase_counts());
     assert_eq!(rotation.counts(), []);
 }
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use wearwell_base::seed::Seed;
 use wearwell_base::units::{BlockId, Lpn};
 use wearwell_engine::counters::{Cause, Counters, Operation};
-use wearwell_engine::ftl::hybrid::{Hybrid, HybridConfig, HybridKind};
+use wearwell_engine::ftl::hybrid::{HybridConfig, HybridFtl, HybridKind};
 use wearwell_engine::layer::{Bytes, Layer, LayerError, LayerReport, Medium, Reports};
 use wearwell_engine::nand::{Faults, Geometry, Nand, Wear};
 
@@ -17,12 +17,17 @@ fn flash(blocks: u32, pages_per_block: u32) -> Nand<Page> {
 }
 
 /// Creates an FTL with whole logical blocks.
-fn ftl(kind: HybridKind, logical_blocks: u32, log_blocks: u32, pages_per_block: u32) -> Hybrid<Nand<Page>> {
+fn ftl(
+    kind: HybridKind,
+    logical_blocks: u32,
+    log_blocks: u32,
+    pages_per_block: u32,
+) -> HybridFtl<Nand<Page>> {
     let config = HybridConfig { kind, log_blocks, logical_pages: logical_blocks * pages_per_block };
-    Hybrid::new(config, flash(logical_blocks + log_blocks + 1, pages_per_block)).unwrap()
+    HybridFtl::new(config, flash(logical_blocks + log_blocks + 1, pages_per_block)).unwrap()
 }
 
-fn write(ftl: &mut Hybrid<Nand<Page>>, pages: impl IntoIterator<Item = u32>) {
+fn write(ftl: &mut HybridFtl<Nand<Page>>, pages: impl IntoIterator<Item = u32>) {
     for page in pages {
         ftl.write(&[Lpn(page)], &[Bytes(u64::from(page).to_le_bytes())], 0).unwrap();
     }
@@ -70,7 +75,7 @@ fn sequential_overwrites_cause_only_switch_merges() {
 }
 
 #[test]
-fn bast_needs_a_full_merge_for_each_update_in_turn() {
+fn bast_round_robin_updates_need_a_full_merge_each() {
     let (blocks, size) = (10, 8);
     let mut ftl = ftl(HybridKind::Bast, blocks, 3, size);
     write(&mut ftl, 0..blocks * size);
@@ -86,7 +91,7 @@ fn bast_needs_a_full_merge_for_each_update_in_turn() {
 }
 
 #[test]
-fn updates_of_first_pages_are_partial_merges() {
+fn updates_of_first_pages_cause_partial_merges() {
     for kind in KINDS {
         let (blocks, size) = (10, 8);
         let mut ftl = ftl(kind, blocks, 2, size);
@@ -120,18 +125,18 @@ fn fast_merges_all_logical_blocks_of_the_oldest_log_block() {
 /// Naive model that only counts merges and writes.
 #[derive(Clone, Debug, Default)]
 struct Naive {
-    fast: bool,
+    is_fast: bool,
     size: u32,
     log_blocks: usize,
     time: u64,
-    present: BTreeSet<u32>,
+    mapped: BTreeSet<u32>,
     /// Number of pages written in each data block.
     data: BTreeMap<u32, u32>,
     /// Offsets in the log of each logical block, and the time of its last write.
-    own: BTreeMap<u32, (Vec<u32>, u64)>,
+    logs: BTreeMap<u32, (Vec<u32>, u64)>,
     /// Shared log blocks by number, and their pages.
-    shared: VecDeque<(u64, Vec<u32>)>,
-    /// The shared log block of each page whose newest copy is in one.
+    shared_blocks: VecDeque<(u64, Vec<u32>)>,
+    /// The shared log block of each page whose newest copy is in a shared log block.
     newest: BTreeMap<u32, u64>,
     merges: [u64; 3],
     host_writes: u64,
@@ -139,47 +144,47 @@ struct Naive {
 }
 
 impl Naive {
-    fn new(fast: bool, size: u32, log_blocks: u32) -> Self {
-        Naive { fast, size, log_blocks: log_blocks as usize, ..Naive::default() }
+    fn new(is_fast: bool, size: u32, log_blocks: u32) -> Self {
+        Naive { is_fast, size, log_blocks: log_blocks as usize, ..Naive::default() }
     }
 
-    fn end(&self, block: u32) -> u32 {
+    fn end_of(&self, block: u32) -> u32 {
         let offset = |page: &u32| page % self.size + 1;
         let of_block = |page: &&u32| **page / self.size == block;
-        self.present.iter().filter(of_block).map(offset).max().unwrap_or(0)
+        self.mapped.iter().filter(of_block).map(offset).max().unwrap_or(0)
     }
 
     fn full_merge(&mut self, block: u32) {
-        let end = self.end(block);
-        self.own.remove(&block);
+        let end = self.end_of(block);
+        self.logs.remove(&block);
         self.newest.retain(|page, _| page / self.size != block);
         self.data.insert(block, end);
         self.merges[2] += 1;
         self.merge_writes += u64::from(end);
     }
 
-    fn merge_own(&mut self, block: u32) {
-        let (log, _) = &self.own[&block];
+    fn merge_log(&mut self, block: u32) {
+        let (log, _) = &self.logs[&block];
         let length = log.len() as u32;
         if !log.iter().copied().eq(0..length) {
             return self.full_merge(block);
         }
-        let end = if length == self.size { length } else { self.end(block).max(length + 1) };
+        let end = if length == self.size { length } else { self.end_of(block).max(length + 1) };
         self.merges[usize::from(length < self.size)] += 1;
         self.merge_writes += u64::from(end - length);
-        self.own.remove(&block);
+        self.logs.remove(&block);
         self.newest.retain(|page, _| page / self.size != block || page % self.size < length);
         self.data.insert(block, end);
     }
 
-    fn write_own(&mut self, page: u32) {
-        let (log, used) = self.own.entry(page / self.size).or_default();
+    fn append_to_log(&mut self, page: u32) {
+        let (log, used) = self.logs.entry(page / self.size).or_default();
         log.push(page % self.size);
         *used = self.time;
         let in_order = log.len() as u32 == self.size && log.iter().copied().eq(0..self.size);
         self.newest.remove(&page);
         if in_order {
-            self.merge_own(page / self.size);
+            self.merge_log(page / self.size);
         }
     }
 
@@ -189,63 +194,64 @@ impl Naive {
         let (block, offset) = (page / self.size, page % self.size);
         loop {
             let written = self.data.get(&block).copied();
-            if !self.own.contains_key(&block) && (written == Some(offset) || written.is_none() && offset == 0)
+            if !self.logs.contains_key(&block)
+                && (written == Some(offset) || written.is_none() && offset == 0)
             {
                 self.data.insert(block, offset + 1);
                 self.newest.remove(&page);
                 break;
             }
-            if if self.fast { self.write_fast(page) } else { self.write_bast(page) } {
+            if if self.is_fast { self.write_fast(page) } else { self.write_bast(page) } {
                 break;
             }
         }
-        self.present.insert(page);
+        self.mapped.insert(page);
     }
 
     fn write_bast(&mut self, page: u32) -> bool {
         let block = page / self.size;
-        match self.own.get(&block) {
+        match self.logs.get(&block) {
             Some((log, _)) if log.len() as u32 == self.size => {
-                self.merge_own(block);
+                self.merge_log(block);
                 return false;
             }
-            None if self.own.len() == self.log_blocks => {
-                let oldest = *self.own.iter().min_by_key(|(_, (_, used))| *used).unwrap().0;
-                self.merge_own(oldest);
+            None if self.logs.len() == self.log_blocks => {
+                let oldest = *self.logs.iter().min_by_key(|(_, (_, used))| *used).unwrap().0;
+                self.merge_log(oldest);
             }
             _ => {}
         }
         // The page must count as present if this write completes the log.
-        self.present.insert(page);
-        self.write_own(page);
+        self.mapped.insert(page);
+        self.append_to_log(page);
         true
     }
 
     fn write_fast(&mut self, page: u32) -> bool {
         let (block, offset) = (page / self.size, page % self.size);
-        let sequential = self.own.iter().next().map(|(block, (log, _))| (*block, log.len() as u32));
+        let sequential = self.logs.iter().next().map(|(block, (log, _))| (*block, log.len() as u32));
         if sequential == Some((block, offset)) || sequential.is_none() && offset == 0 {
-            self.present.insert(page);
-            self.write_own(page);
+            self.mapped.insert(page);
+            self.append_to_log(page);
             return true;
         }
         if offset == 0 {
-            self.merge_own(sequential.unwrap().0);
+            self.merge_log(sequential.unwrap().0);
             return false;
         }
-        if self.shared.back().is_none_or(|(_, pages)| pages.len() as u32 == self.size) {
-            if self.shared.len() + 1 == self.log_blocks {
-                let (number, pages) = self.shared[0].clone();
+        if self.shared_blocks.back().is_none_or(|(_, pages)| pages.len() as u32 == self.size) {
+            if self.shared_blocks.len() + 1 == self.log_blocks {
+                let (number, pages) = self.shared_blocks[0].clone();
                 for page in pages {
                     if self.newest.get(&page) == Some(&number) {
                         self.full_merge(page / self.size);
                     }
                 }
-                self.shared.pop_front();
+                self.shared_blocks.pop_front();
             }
-            self.shared.push_back((self.time, Vec::new()));
+            self.shared_blocks.push_back((self.time, Vec::new()));
         }
-        let (number, pages) = self.shared.back_mut().unwrap();
+        let (number, pages) = self.shared_blocks.back_mut().unwrap();
         pages.push(page);
         self.newest.insert(page, *number);
         true
@@ -297,7 +303,7 @@ fn trim_of_a_logical_block_frees_its_blocks() {
         ftl.trim(&(0..size).map(Lpn).collect::<Vec<_>>()).unwrap();
         ftl.check().unwrap();
         let report = report(&ftl);
-        // Its data block, and the log block of the two pages.
+        // The reads cover the data block and the log block of the two pages.
         assert_eq!(report.counters.outgoing(Cause::Cleaning, Operation::Erase), 2, "{kind:?}");
         assert_eq!(report.mapped_pages, (blocks - 1) * size);
         let mut read = Vec::new();
@@ -311,7 +317,7 @@ fn disturbed_blocks_are_rewritten() {
     for kind in KINDS {
         let faults = Faults { program_failure_rate: 0.0, read_disturb_limit: Some(100) };
         let config = HybridConfig { kind, log_blocks: 2, logical_pages: 24 };
-        let mut ftl = Hybrid::new(config, flash(9, 4).with_faults(faults, Seed(1))).unwrap();
+        let mut ftl = HybridFtl::new(config, flash(9, 4).with_faults(faults, Seed(1))).unwrap();
         write(&mut ftl, 0..24);
         for _ in 0..99 {
             ftl.read(&[Lpn(5)], &mut Vec::new()).unwrap();
@@ -328,11 +334,11 @@ fn disturbed_blocks_are_rewritten() {
 }
 
 #[test]
-fn failing_blocks_are_retired_and_lose_nothing() {
+fn failing_blocks_are_retired_without_data_loss() {
     for kind in KINDS {
         let faults = Faults { program_failure_rate: 0.002, read_disturb_limit: None };
         let config = HybridConfig { kind, log_blocks: 3, logical_pages: 80 };
-        let mut ftl = Hybrid::new(config, flash(60, 8).with_faults(faults, Seed(4))).unwrap();
+        let mut ftl = HybridFtl::new(config, flash(60, 8).with_faults(faults, Seed(4))).unwrap();
         let mut newest = [0u64; 80];
         let mut end = None;
         for version in 1..20_000u64 {
@@ -365,7 +371,7 @@ fn recovery_reads_first_pages_ends_and_logs() {
         write(&mut ftl, (0..300).map(|at| at * 7 % (blocks * size)));
         let config = HybridConfig { kind, log_blocks: 4, logical_pages: blocks * size };
         let flash = wearwell_engine::ftl::Restart::into_flash(ftl);
-        let (mut ftl, report) = Hybrid::recover(config, flash, None).map_err(|(error, _)| error).unwrap();
+        let (mut ftl, report) = HybridFtl::recover(config, flash, None).map_err(|(error, _)| error).unwrap();
         ftl.check().unwrap();
         let reads = |name| report.steps.iter().find(|step| step.name == name).unwrap().spare_reads;
         assert_eq!(reads("first pages"), 45, "one of every block");
@@ -394,13 +400,13 @@ fn ram_is_reported_by_part() {
 
 #[test]
 fn invalid_settings_are_refused_by_key() {
-    let refused = |log_blocks, logical_pages, blocks| {
+    let error_of = |log_blocks, logical_pages, blocks| {
         let config = HybridConfig { kind: HybridKind::Bast, log_blocks, logical_pages };
-        Hybrid::new(config, flash(blocks, 4)).map(|_| ()).unwrap_err().to_string()
+        HybridFtl::new(config, flash(blocks, 4)).map(|_| ()).unwrap_err().to_string()
     };
-    assert_eq!(refused(1, 8, 10), "log_blocks: is 1; at least 2 are needed");
-    assert_eq!(refused(2, 0, 10), "logical_pages: is 0; at least one page is needed");
-    let message = refused(2, 29, 10);
+    assert_eq!(error_of(1, 8, 10), "log_blocks: is 1; at least 2 are needed");
+    assert_eq!(error_of(2, 0, 10), "logical_pages: is 0; at least one page is needed");
+    let message = error_of(2, 29, 10);
     assert!(message.starts_with("logical_pages: 29 logical pages") && message.contains("11 blocks"));
     assert_eq!([10, 99, 1000].map(HybridConfig::default_log_blocks), [2, 2, 30]);
 }

@@ -3,15 +3,15 @@
 
 use serde_json::{Value, json};
 use wearwell_base::config::ConfigError;
-use wearwell_base::seed::{Seed, below};
+use wearwell_base::seed::{Seed, random_below};
 use wearwell_base::units::Lpn;
 use wearwell_engine::counters::{Cause, Operation};
 use wearwell_engine::ftl::Restart;
 use wearwell_engine::ftl::paged::{DirectoryConfig, Durability, PagedConfig, PagedFtl, PagedSettings};
-use wearwell_engine::layer::{Content, Layer, Reports};
+use wearwell_engine::layer::{ContentId, Layer, Reports};
 use wearwell_engine::nand::{Geometry, Nand, Wear};
 
-type Flash = Nand<Content>;
+type Flash = Nand<ContentId>;
 
 const BLOCKS: u32 = 256;
 const PAGES_PER_BLOCK: u32 = 32;
@@ -34,7 +34,7 @@ fn gecko(validity: Value) -> PagedSettings {
         validity: serde_json::from_value(validity).expect("settings of the table"),
         cleans_metadata: false,
         checkpoints: true,
-        durability: Durability::Deferred { dated: true },
+        durability: Durability::Deferred { skips_older_pages: true },
         free_blocks: Default::default(),
         counters: Default::default(),
         wear: Default::default(),
@@ -47,7 +47,7 @@ fn gecko(validity: Value) -> PagedSettings {
     }
 }
 
-fn changed(change: impl FnOnce(&mut PagedConfig)) -> PagedSettings {
+fn gecko_with(change: impl FnOnce(&mut PagedConfig)) -> PagedSettings {
     let mut settings = gecko(json!("gecko"));
     change(&mut settings.config);
     settings
@@ -57,36 +57,36 @@ fn changed(change: impl FnOnce(&mut PagedConfig)) -> PagedSettings {
 struct Rig {
     ftl: PagedFtl<Flash>,
     settings: PagedSettings,
-    holds: Vec<u64>,
+    expected: Vec<u64>,
     versions: u64,
 }
 
 impl Rig {
     fn new(settings: PagedSettings) -> Self {
         let ftl = settings.build(nand(BLOCKS)).expect("settings that fit");
-        let holds = vec![0; ftl.logical_pages() as usize];
-        Rig { ftl, settings, holds, versions: 0 }
+        let expected = vec![0; ftl.logical_pages() as usize];
+        Rig { ftl, settings, expected, versions: 0 }
     }
 
     fn write(&mut self, page: u32) {
         self.versions += 1;
-        let written = self.ftl.write(&[Lpn(page)], &[Content(self.versions)], 0);
+        let written = self.ftl.write(&[Lpn(page)], &[ContentId(self.versions)], 0);
         assert!(written.is_ok(), "{written:?} at write {} of {:?}", self.versions, self.settings);
-        self.holds[page as usize] = self.versions;
+        self.expected[page as usize] = self.versions;
     }
 
     /// Fills the drive, if it is new, and overwrites it at random.
     fn age(&mut self, seed: u64, writes: u64) {
         if self.versions == 0 {
-            (0..self.holds.len() as u32).for_each(|page| self.write(page));
+            (0..self.expected.len() as u32).for_each(|page| self.write(page));
         }
         let mut random = Seed(seed).random();
         for _ in 0..writes {
-            self.write(below(&mut random, self.holds.len() as u64) as u32);
+            self.write(random_below(&mut random, self.expected.len() as u64) as u32);
         }
     }
 
-    fn cut(mut self) -> Self {
+    fn power_cycle(mut self) -> Self {
         self.ftl.save().expect("the battery lasts");
         let (ftl, _) = PagedFtl::restart(&self.settings, self.ftl.into_flash())
             .map_err(|(error, _)| error)
@@ -95,11 +95,11 @@ impl Rig {
     }
 
     fn verify(&mut self) {
-        let pages: Vec<Lpn> = (0..self.holds.len() as u32).map(Lpn).collect();
+        let pages: Vec<Lpn> = (0..self.expected.len() as u32).map(Lpn).collect();
         let mut found = Vec::new();
         self.ftl.read(&pages, &mut found).expect("readable");
         let found: Vec<u64> = found.into_iter().map(|content| content.0).collect();
-        assert_eq!(found, self.holds);
+        assert_eq!(found, self.expected);
         self.ftl.check().unwrap();
     }
 
@@ -136,7 +136,7 @@ fn ram_matches_the_papers_formulas() {
     assert_eq!(rig.ram("global mapping directory"), 4 * table.div_ceil(page));
     assert_eq!(rig.ram("block validity counters"), 2 * u64::from(BLOCKS));
     let bitmap =
-        Rig::new(changed(|config| config.validity = serde_json::from_value(json!("ram_bitmap")).unwrap()));
+        Rig::new(gecko_with(|config| config.validity = serde_json::from_value(json!("ram_bitmap")).unwrap()));
     assert_eq!(bitmap.ram("validity bitmap"), u64::from(BLOCKS * PAGES_PER_BLOCK) / 8);
 }
 
@@ -145,7 +145,7 @@ fn recovery_cost_is_within_the_bounds_of_appendix_c() {
     let mut rig = Rig::new(gecko(json!("gecko")));
     rig.age(1, 20_000);
     let live_pages = u64::from(rig.settings.config.logical_pages);
-    let mut rig = rig.cut();
+    let mut rig = rig.power_cycle();
     let recovery = rig.ftl.recovery().unwrap().clone();
     let step = |name: &str| *recovery.steps.iter().find(|step| step.name == name).unwrap();
     let all = |count: fn(&wearwell_engine::layer::RecoveryStep) -> u64| {
@@ -166,10 +166,11 @@ fn recovery_cost_is_within_the_bounds_of_appendix_c() {
 
 #[test]
 fn entries_restored_as_in_the_paper_are_corrected_later() {
-    let mut rig = Rig::new(changed(|config| config.durability = Durability::Deferred { dated: false }));
+    let mut rig =
+        Rig::new(gecko_with(|config| config.durability = Durability::Deferred { skips_older_pages: false }));
     for round in 0..4 {
         rig.age(round, 3000);
-        rig = rig.cut();
+        rig = rig.power_cycle();
         rig.verify();
         rig.age(10 + round, 1000);
         rig.verify();
@@ -189,7 +190,8 @@ fn cleaning_finds_unreported_invalid_pages() {
     rig.verify();
 }
 
-/// With all four stores, the traffic of user pages and of the table is equal; only the stores' own writes differ.
+/// With all four validity stores, the traffic of user pages and of the table is equal; only the pages written by the
+/// stores differ.
 #[test]
 fn validity_stores_differ_only_in_their_own_traffic() {
     let traffic = |validity: Value| {
@@ -210,28 +212,28 @@ fn validity_stores_differ_only_in_their_own_traffic() {
 
 #[test]
 fn invalid_settings_are_refused_by_key() {
-    let refused = |settings: PagedSettings, blocks: u32| -> ConfigError {
+    let error_of = |settings: PagedSettings, blocks: u32| -> ConfigError {
         settings.build(nand(blocks)).err().expect("refused")
     };
-    assert_eq!(refused(changed(|config| config.cache_entries = 0), BLOCKS).key, "cache_entries");
-    assert_eq!(refused(changed(|config| config.dirty_entries = Some(129)), BLOCKS).key, "dirty_entries");
-    assert_eq!(refused(changed(|config| config.page_bytes = 8), BLOCKS).key, "page_bytes");
+    assert_eq!(error_of(gecko_with(|config| config.cache_entries = 0), BLOCKS).key, "cache_entries");
+    assert_eq!(error_of(gecko_with(|config| config.dirty_entries = Some(129)), BLOCKS).key, "dirty_entries");
+    assert_eq!(error_of(gecko_with(|config| config.page_bytes = 8), BLOCKS).key, "page_bytes");
     let ratio = gecko(json!({ "kind": "gecko", "size_ratio": 1 }));
-    assert_eq!(refused(ratio, BLOCKS).key, "validity.size_ratio");
+    assert_eq!(error_of(ratio, BLOCKS).key, "validity.size_ratio");
     let parts = gecko(json!({ "kind": "gecko", "partitions": 33 }));
-    assert_eq!(refused(parts, BLOCKS).key, "validity.partitions");
+    assert_eq!(error_of(parts, BLOCKS).key, "validity.partitions");
     // A drive without spare space, and one with too few blocks.
-    let full = changed(|config| config.logical_pages = BLOCKS * PAGES_PER_BLOCK);
-    let error = refused(full, BLOCKS);
+    let full = gecko_with(|config| config.logical_pages = BLOCKS * PAGES_PER_BLOCK);
+    let error = error_of(full, BLOCKS);
     assert!(error.key == "device" && error.problem.contains("needs"), "{error}");
-    assert_eq!(refused(changed(|config| config.logical_pages = 8), 4).key, "device");
+    assert_eq!(error_of(gecko_with(|config| config.logical_pages = 8), 4).key, "device");
     // Partitions of different length are allowed, and so is a cache of a single entry.
     for settings in
-        [gecko(json!({ "kind": "gecko", "partitions": 3 })), changed(|config| config.cache_entries = 1)]
+        [gecko(json!({ "kind": "gecko", "partitions": 3 })), gecko_with(|config| config.cache_entries = 1)]
     {
         let mut rig = Rig::new(settings);
         rig.age(1, 3000);
-        let mut rig = rig.cut();
+        let mut rig = rig.power_cycle();
         rig.verify();
     }
 }
@@ -250,16 +252,16 @@ fn equal_runs_give_equal_reports() {
 mod counters {
     use super::*;
     use wearwell_engine::ftl::paged::BlockCounters;
-    use wearwell_theory::ftl::{Counters, FtlDrive, FtlSizes, cleaning_write_amplification};
+    use wearwell_theory::ftl::{CounterCoverage, FtlDrive, FtlSizes, cleaning_write_amplification};
 
     const PARTIAL: [BlockCounters; 4] = [
         BlockCounters::None { choices: 3 },
         BlockCounters::None { choices: 7 },
-        BlockCounters::Sampled { share: 0.04, choices: 2 },
-        BlockCounters::Sampled { share: 1.0, choices: 3 },
+        BlockCounters::Sampled { fraction: 0.04, choices: 2 },
+        BlockCounters::Sampled { fraction: 1.0, choices: 3 },
     ];
 
-    fn with(counters: BlockCounters, validity: &str, victim: &str) -> PagedSettings {
+    fn settings_with(counters: BlockCounters, validity: &str, victim: &str) -> PagedSettings {
         let mut settings = gecko(json!(validity));
         settings.config.counters = counters;
         settings.victim = serde_json::from_value(json!(victim)).expect("a policy");
@@ -278,13 +280,14 @@ mod counters {
         for (at, counters) in PARTIAL.into_iter().enumerate() {
             for validity in ["flash_bitmap", "log", "gecko"] {
                 for cleans_metadata in [false, true] {
-                    let mut settings = with(counters, validity, policies[at + usize::from(cleans_metadata)]);
+                    let mut settings =
+                        settings_with(counters, validity, policies[at + usize::from(cleans_metadata)]);
                     settings.config.cleans_metadata = cleans_metadata;
                     let mut rig = Rig::new(settings);
                     rig.age(1, 4000);
                     rig.verify();
                     assert!(rig.count("blocks asked about") > 0);
-                    let mut rig = rig.cut();
+                    let mut rig = rig.power_cycle();
                     let steps = &rig.ftl.recovery().expect("a cut").steps;
                     let counting = steps.iter().find(|step| step.name == "block validity counters").unwrap();
                     assert_eq!(counting.page_reads, 0, "nothing is counted");
@@ -299,29 +302,32 @@ mod counters {
     /// A bitmap in flash reads a page per query, and reads and writes one per update. Reads minus writes are
     /// therefore queries: those of the drawn blocks, and of remembered victims.
     #[test]
-    fn each_queried_block_is_paid_for() {
+    fn each_queried_block_costs_a_bitmap_read() {
         for counters in [BlockCounters::Full].into_iter().chain(PARTIAL) {
-            let mut rig = Rig::new(with(counters, "flash_bitmap", "greedy"));
+            let mut rig = Rig::new(settings_with(counters, "flash_bitmap", "greedy"));
             // Every page of the bitmap exists by then.
             rig.age(1, 6000);
-            let asked =
+            let queried_blocks =
                 |rig: &Rig| if counters == BlockCounters::Full { 0 } else { rig.count("blocks asked about") };
             let cleaned = |rig: &Rig| -> u64 { rig.reports().layers[0].victim_valid_pages.iter().sum() };
-            let before = (validity_io(&rig), asked(&rig), cleaned(&rig));
+            let before = (validity_io(&rig), queried_blocks(&rig), cleaned(&rig));
             rig.age(2, 6000);
             let [reads, writes] = [0, 1].map(|at| validity_io(&rig)[at] - before.0[at]);
-            let (queries, asked, cleaned) =
-                (reads - writes, asked(&rig) - before.1, cleaned(&rig) - before.2);
+            let (queries, queried, cleaned) =
+                (reads - writes, queried_blocks(&rig) - before.1, cleaned(&rig) - before.2);
             match counters {
                 BlockCounters::Full => assert_eq!(queries, cleaned),
                 BlockCounters::None { choices } => {
-                    assert_eq!(queries, asked);
+                    assert_eq!(queries, queried);
                     // Victims that turn out to be full are queried and skipped; a block drawn twice is queried once.
-                    let share = asked as f64 / (u64::from(choices) * cleaned) as f64;
-                    assert!((0.9..1.3).contains(&share), "{choices}: {asked} {cleaned}");
+                    let ratio = queried as f64 / (u64::from(choices) * cleaned) as f64;
+                    assert!((0.9..1.3).contains(&ratio), "{choices}: {queried} {cleaned}");
                 }
                 BlockCounters::Sampled { .. } => {
-                    assert!(asked < queries && queries <= asked + cleaned, "{asked} {queries} {cleaned}");
+                    assert!(
+                        queried < queries && queries <= queried + cleaned,
+                        "{queried} {queries} {cleaned}"
+                    );
                 }
             }
         }
@@ -333,15 +339,15 @@ mod counters {
     fn cleaning_without_counters_matches_the_mean_field_of_d_choices() {
         let blocks = 1024;
         let cleaned = |counters: BlockCounters| {
-            let mut settings = with(counters, "gecko", "greedy");
+            let mut settings = settings_with(counters, "gecko", "greedy");
             settings.config.logical_pages = blocks * PAGES_PER_BLOCK * 7 / 10;
-            // Makes blocks of metadata rare.
+            // These settings make metadata blocks rare.
             settings.config.page_bytes = 4096;
             let geometry = Geometry::flat(blocks, PAGES_PER_BLOCK, 4096);
             let flash = Nand::new(geometry, Wear::default(), Seed(1)).with_spare_area();
             let ftl = settings.build(flash).expect("settings that fit");
-            let holds = vec![0; ftl.logical_pages() as usize];
-            let mut rig = Rig { ftl, settings, holds, versions: 0 };
+            let expected = vec![0; ftl.logical_pages() as usize];
+            let mut rig = Rig { ftl, settings, expected, versions: 0 };
             rig.age(1, 60_000);
             let moved =
                 |rig: &Rig| rig.reports().layers[0].counters.outgoing(Cause::Cleaning, Operation::Write);
@@ -349,33 +355,36 @@ mod counters {
             rig.age(2, 30_000);
             (moved(&rig) - before) as f64 / 30_000.0 + 1.0
         };
-        let theory = |counters: Counters| {
+        let theory = |counters: CounterCoverage| {
             let sizes =
                 FtlSizes { counters, pages_per_block: PAGES_PER_BLOCK, partitions: 1, ..FtlSizes::default() };
             cleaning_write_amplification(&FtlDrive::new(sizes).unwrap()).unwrap()
         };
         for choices in [2, 5, 20] {
-            let (found, wanted) =
-                (cleaned(BlockCounters::None { choices }), theory(Counters::None { choices }));
-            println!("{choices}: {found} {wanted}");
+            let (found, expected) =
+                (cleaned(BlockCounters::None { choices }), theory(CounterCoverage::None { choices }));
+            println!("{choices}: {found} {expected}");
             // Blocks of metadata take a little of the spare space.
-            assert!((0.985..1.08).contains(&(found / wanted)), "{choices}: {found} instead of {wanted}");
+            assert!((0.985..1.08).contains(&(found / expected)), "{choices}: {found} instead of {expected}");
         }
         let (full, sampled) =
-            (cleaned(BlockCounters::Full), cleaned(BlockCounters::Sampled { share: 0.1, choices: 2 }));
+            (cleaned(BlockCounters::Full), cleaned(BlockCounters::Sampled { fraction: 0.1, choices: 2 }));
         println!("full {full}, sampled {sampled}");
-        let five = cleaned(BlockCounters::None { choices: 2 });
-        assert!(full < sampled && sampled < five, "{full} {sampled} {five}");
+        let two_choices = cleaned(BlockCounters::None { choices: 2 });
+        assert!(full < sampled && sampled < two_choices, "{full} {sampled} {two_choices}");
     }
 
     #[test]
     fn ram_of_counters_matches_the_theory() {
-        for (counters, theirs) in [
-            (BlockCounters::Full, Counters::Full),
-            (BlockCounters::None { choices: 9 }, Counters::None { choices: 9 }),
-            (BlockCounters::Sampled { share: 0.1, choices: 3 }, Counters::Sampled { share: 0.1, choices: 3 }),
+        for (counters, theory_counters) in [
+            (BlockCounters::Full, CounterCoverage::Full),
+            (BlockCounters::None { choices: 9 }, CounterCoverage::None { choices: 9 }),
+            (
+                BlockCounters::Sampled { fraction: 0.1, choices: 3 },
+                CounterCoverage::Sampled { share: 0.1, choices: 3 },
+            ),
         ] {
-            let settings = with(counters, "gecko", "greedy");
+            let settings = settings_with(counters, "gecko", "greedy");
             let (load, entries) =
                 (f64::from(settings.config.logical_pages) / f64::from(BLOCKS * PAGES_PER_BLOCK), 128);
             let rig = Rig::new(settings);
@@ -386,7 +395,7 @@ mod counters {
                 load,
                 cache_entries: entries,
                 partitions: 1,
-                counters: theirs,
+                counters: theory_counters,
                 ..FtlSizes::default()
             };
             let drive = FtlDrive::new(sizes).unwrap();
@@ -399,12 +408,18 @@ mod counters {
 
     #[test]
     fn invalid_counter_settings_are_refused() {
-        let refused = |counters: BlockCounters, validity: &str| -> String {
-            with(counters, validity, "greedy").build(nand(BLOCKS)).err().expect("refused").key
+        let rejected_key = |counters: BlockCounters, validity: &str| -> String {
+            settings_with(counters, validity, "greedy").build(nand(BLOCKS)).err().expect("refused").key
         };
-        assert_eq!(refused(BlockCounters::None { choices: 0 }, "gecko"), "counter_choices");
-        assert_eq!(refused(BlockCounters::Sampled { share: 0.1, choices: 1 }, "gecko"), "counter_choices");
-        assert_eq!(refused(BlockCounters::Sampled { share: 1.1, choices: 2 }, "gecko"), "counter_share");
-        assert_eq!(refused(BlockCounters::None { choices: 3 }, "ram_bitmap"), "counters");
+        assert_eq!(rejected_key(BlockCounters::None { choices: 0 }, "gecko"), "counter_choices");
+        assert_eq!(
+            rejected_key(BlockCounters::Sampled { fraction: 0.1, choices: 1 }, "gecko"),
+            "counter_choices"
+        );
+        assert_eq!(
+            rejected_key(BlockCounters::Sampled { fraction: 1.1, choices: 2 }, "gecko"),
+            "counter_share"
+        );
+        assert_eq!(rejected_key(BlockCounters::None { choices: 3 }, "ram_bitmap"), "counters");
     }
 }

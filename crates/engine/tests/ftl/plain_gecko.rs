@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
-use wearwell_base::seed::{Seed, below};
+use wearwell_base::seed::{Seed, random_below};
 use wearwell_base::units::{BlockId, Slot};
 use wearwell_engine::validity::{Gecko, GeckoConfig, MemoryFlash, PageSet, PageValidity};
 
@@ -21,7 +21,7 @@ struct Run {
     pages: Vec<u64>,
 }
 
-struct Plain {
+struct PlainGecko {
     config: GeckoConfig,
     buffer: BTreeMap<u64, Entry>,
     /// Runs, the newest first.
@@ -34,9 +34,9 @@ fn level(pages: u64) -> u32 {
     pages.ilog2()
 }
 
-impl Plain {
+impl PlainGecko {
     fn new(config: GeckoConfig) -> Self {
-        Plain { config, buffer: BTreeMap::new(), runs: Vec::new(), reads: 0, writes: 0 }
+        PlainGecko { config, buffer: BTreeMap::new(), runs: Vec::new(), reads: 0, writes: 0 }
     }
 
     fn parts(&self) -> u64 {
@@ -63,7 +63,7 @@ impl Plain {
         self.flush_if_full();
     }
 
-    /// Algorithm 3. Below the oldest run, a flag has nothing to void, and an empty entry nothing to hide.
+    /// Algorithm 3. In the oldest run, erase flags and empty entries have no effect and are dropped.
     fn merge(&self, newer: &[(u64, Entry)], older: &[(u64, Entry)], is_oldest: bool) -> Vec<(u64, Entry)> {
         let mut merged: BTreeMap<u64, Entry> = older.iter().copied().collect();
         for &(key, entry) in newer {
@@ -84,7 +84,7 @@ impl Plain {
     }
 
     /// Returns the first keys of the pages: all parts of a block are on one page.
-    fn cut(&self, entries: &[(u64, Entry)]) -> Vec<u64> {
+    fn page_starts(&self, entries: &[(u64, Entry)]) -> Vec<u64> {
         let (mut pages, mut at) = (vec![entries.first().map_or(0, |entry| entry.0)], 0);
         while at + (self.config.page_entries() as usize) < entries.len() {
             at += self.config.page_entries() as usize;
@@ -97,7 +97,7 @@ impl Plain {
     }
 
     /// Merges a full buffer with the runs of its level, and so on. In a cascade of merges, either the final merge is
-    /// foreseen (appendix A), or each intermediate result is written and read again.
+    /// planned in advance (appendix A), or each intermediate result is written and read again.
     fn flush_if_full(&mut self) {
         if self.buffer.len() < self.config.page_entries() as usize {
             return;
@@ -108,21 +108,21 @@ impl Plain {
         }
         let (mut pages, mut merged) = (1, 0);
         while let Some(run) = self.runs.get(merged) {
-            let own = run.pages.len() as u64;
-            if level(own) > level(pages) {
+            let run_pages = run.pages.len() as u64;
+            if level(run_pages) > level(pages) {
                 break;
             }
             if !self.config.multiway && merged > 0 {
                 self.writes += pages;
                 self.reads += pages;
             }
-            self.reads += own;
+            self.reads += run_pages;
             entries = self.merge(&entries, &run.entries, merged + 1 == self.runs.len());
-            let cut = self.cut(&entries).len() as u64;
-            pages = if self.config.multiway { cut.max(pages + own) } else { cut };
+            let output_pages = self.page_starts(&entries).len() as u64;
+            pages = if self.config.multiway { output_pages.max(pages + run_pages) } else { output_pages };
             merged += 1;
         }
-        let run = Run { pages: self.cut(&entries), entries };
+        let run = Run { pages: self.page_starts(&entries), entries };
         self.writes += run.pages.len() as u64;
         self.runs.splice(..merged, [run]);
     }
@@ -140,14 +140,15 @@ impl Plain {
             }
             erased
         };
-        let mut ends = collect(&mut self.buffer.range(keys.clone()).map(|(&key, &entry)| (key, entry)));
+        let mut is_erased = collect(&mut self.buffer.range(keys.clone()).map(|(&key, &entry)| (key, entry)));
         for run in &self.runs {
-            if ends {
+            if is_erased {
                 break;
             }
             self.reads += u64::from(run.pages.partition_point(|first| *first < keys.end) > 0);
             let from = run.entries.partition_point(|entry| entry.0 < keys.start);
-            ends = collect(&mut run.entries[from..].iter().copied().take_while(|entry| entry.0 < keys.end));
+            is_erased =
+                collect(&mut run.entries[from..].iter().copied().take_while(|entry| entry.0 < keys.end));
         }
         found.sort_unstable();
         found.dedup();
@@ -157,33 +158,33 @@ impl Plain {
 
 /// The engine's store writes and reads exactly as many pages as the paper describes, and gives the same answers.
 #[test]
-fn gecko_reads_and_writes_as_many_pages_as_the_paper_says() {
+fn gecko_page_reads_and_writes_match_the_paper() {
     for (blocks, partitions, multiway) in
         [(256, 1, true), (256, 1, false), (300, 2, true), (300, 2, false), (128, 4, true), (509, 4, false)]
     {
         let config = GeckoConfig { partitions, multiway, ..GeckoConfig::new(blocks, 32, 256) };
         let (mut gecko, mut flash) = (Gecko::new(config).unwrap(), MemoryFlash::new());
-        let mut plain = Plain::new(config);
+        let mut plain = PlainGecko::new(config);
         let mut invalid = PageSet::new(32);
-        let mut random = Seed(7).of("plain gecko").random();
+        let mut random = Seed(7).derive("plain gecko").random();
         for step in 0..60_000 {
-            let block = below(&mut random, u64::from(blocks)) as u32;
+            let block = random_below(&mut random, u64::from(blocks)) as u32;
             if step % 41 == 40 {
                 invalid.clear();
                 gecko.query(BlockId(block), &mut invalid, &mut flash).unwrap();
                 let found: Vec<u32> = (0..32).filter(|&page| invalid.contains(page)).collect();
                 assert_eq!(found, plain.query(block));
-                gecko.erased(BlockId(block), &mut flash).unwrap();
+                gecko.record_erase(BlockId(block), &mut flash).unwrap();
                 plain.erase(block);
             } else {
-                let page = below(&mut random, 32) as u32;
+                let page = random_below(&mut random, 32) as u32;
                 gecko.invalidate(Slot(block * 32 + page), &mut flash).unwrap();
                 plain.invalidate(block, page);
             }
             assert_eq!((flash.reads(), flash.appends()), (plain.reads, plain.writes), "{config:?}");
         }
-        let own: Vec<u64> = gecko.runs().map(|(_, pages)| pages).collect();
-        assert_eq!(own, plain.runs.iter().map(|run| run.pages.len() as u64).collect::<Vec<_>>());
-        assert!(own.len() > 1, "{own:?}");
+        let run_pages: Vec<u64> = gecko.runs().map(|(_, pages)| pages).collect();
+        assert_eq!(run_pages, plain.runs.iter().map(|run| run.pages.len() as u64).collect::<Vec<_>>());
+        assert!(run_pages.len() > 1, "{run_pages:?}");
     }
 }

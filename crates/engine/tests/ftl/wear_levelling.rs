@@ -1,10 +1,10 @@
 //! Wear levelling on FTLs with flash-resident tables: its effect, its cost, and the absence of data loss.
 
-use wearwell_base::seed::{Seed, below};
+use wearwell_base::seed::{Seed, random_below};
 use wearwell_base::units::Lpn;
 use wearwell_engine::counters::{Cause, Operation};
 use wearwell_engine::ftl::paged::{DirectoryConfig, Durability, PagedConfig, PagedFtl, PagedSettings};
-use wearwell_engine::layer::{Content, Layer, Reports};
+use wearwell_engine::layer::{ContentId, Layer, Reports};
 use wearwell_engine::nand::{Geometry, Nand, Wear};
 use wearwell_engine::validity::{GeckoSettings, RamBitmapSettings, ValidityConfig};
 use wearwell_engine::wear::{NoLevelling, ScanConfig, StartGapConfig, WearConfig};
@@ -16,7 +16,7 @@ const LOGICAL_PAGES: u32 = 1000;
 /// Number of pages that are written repeatedly; all other pages are written once.
 const HOT_PAGES: u32 = 100;
 
-type Ftl = PagedFtl<Nand<Content>>;
+type Ftl = PagedFtl<Nand<ContentId>>;
 
 fn dftl() -> PagedConfig {
     PagedConfig {
@@ -44,7 +44,7 @@ fn gecko() -> PagedConfig {
         eager: false,
         cleans_metadata: false,
         checkpoints: true,
-        durability: Durability::Deferred { dated: true },
+        durability: Durability::Deferred { skips_older_pages: true },
         validity: ValidityConfig::Gecko(GeckoSettings { partitions: Some(1), ..GeckoSettings::default() }),
         ..dftl()
     }
@@ -72,11 +72,12 @@ fn build(config: PagedConfig) -> Ftl {
 /// lost.
 fn run(config: PagedConfig, writes: u64) -> (Ftl, Reports) {
     let mut ftl = build(config);
-    let mut shadow = vec![Content::default(); LOGICAL_PAGES as usize];
-    let mut random = Seed(3).of("hot").random();
-    let hot = std::iter::repeat_with(|| below(&mut random, HOT_PAGES.into()) as u32).take(writes as usize);
+    let mut shadow = vec![ContentId::default(); LOGICAL_PAGES as usize];
+    let mut random = Seed(3).derive("hot").random();
+    let hot =
+        std::iter::repeat_with(|| random_below(&mut random, HOT_PAGES.into()) as u32).take(writes as usize);
     for (version, page) in (0..LOGICAL_PAGES).chain(hot).enumerate() {
-        let content = Content(version as u64 + 1);
+        let content = ContentId(version as u64 + 1);
         ftl.write(&[Lpn(page)], &[content], 0).unwrap();
         shadow[page as usize] = content;
     }
@@ -84,9 +85,9 @@ fn run(config: PagedConfig, writes: u64) -> (Ftl, Reports) {
     let mut reports = Reports::default();
     ftl.describe(&mut reports);
     let pages: Vec<Lpn> = (0..LOGICAL_PAGES).map(Lpn).collect();
-    let mut held = Vec::new();
-    ftl.read(&pages, &mut held).unwrap();
-    assert_eq!(held, shadow);
+    let mut read = Vec::new();
+    ftl.read(&pages, &mut read).unwrap();
+    assert_eq!(read, shadow);
     (ftl, reports)
 }
 
@@ -108,37 +109,39 @@ fn outcome(reports: &Reports) -> Outcome {
 
 /// Checks that wear levelling reduces the spread of erases, at the cost of extra writes. Without it, blocks of static
 /// cold data stay unworn.
-fn levelling_narrows_the_spread(config: fn() -> PagedConfig) {
-    let of = |wear: WearConfig| {
+fn assert_levelling_narrows_the_spread(config: fn() -> PagedConfig) {
+    let outcome_with = |wear: WearConfig| {
         let (_, reports) = run(PagedConfig { wear, ..config() }, 300_000);
         outcome(&reports)
     };
-    let none = of(WearConfig::default());
+    let none = outcome_with(WearConfig::default());
     assert_eq!(none.moved_pages, 0);
     // A rotation ignores wear: the block that it reaches next is random, and random choices even out slowly.
-    for (name, wear, share, most) in [("scan", scan(4), 0.1, 1.5), ("start_gap", start_gap(5), 0.6, 2.5)] {
-        let levelled = of(wear);
+    for (name, wear, max_spread_fraction, max_cost_ratio) in
+        [("scan", scan(4), 0.1, 1.5), ("start_gap", start_gap(5), 0.6, 2.5)]
+    {
+        let levelled = outcome_with(wear);
         let spreads = (f64::from(levelled.spread), f64::from(none.spread));
-        assert!(spreads.0 < share * spreads.1, "{name}: {spreads:?}");
+        assert!(spreads.0 < max_spread_fraction * spreads.1, "{name}: {spreads:?}");
         assert!(levelled.moved_pages > 0, "{name}");
         let costs = (levelled.write_amplification, none.write_amplification);
-        assert!(costs.0 > costs.1 && costs.0 < most * costs.1, "{name}: {costs:?}");
+        assert!(costs.0 > costs.1 && costs.0 < max_cost_ratio * costs.1, "{name}: {costs:?}");
     }
 }
 
 #[test]
 fn levelling_narrows_the_spread_of_dftl() {
-    levelling_narrows_the_spread(dftl);
+    assert_levelling_narrows_the_spread(dftl);
 }
 
 #[test]
 fn levelling_narrows_the_spread_of_gecko() {
-    levelling_narrows_the_spread(gecko);
+    assert_levelling_narrows_the_spread(gecko);
 }
 
 /// Without wear levelling there are no extra spare reads, no different blocks and no extra entries in reports.
 #[test]
-fn no_levelling_costs_nothing() {
+fn disabled_levelling_adds_no_cost() {
     let (ftl, reports) = run(gecko(), 5_000);
     let report = reports.layers[0].ftl.as_ref().unwrap();
     assert_eq!(report.spare_reads[Cause::WearLevelling as usize], 0);
@@ -159,16 +162,16 @@ fn scan_reads_a_spare_area_for_every_write() {
         let reads = report.spare_reads[Cause::WearLevelling as usize];
         let erases = counters.outgoing_total(Operation::Erase) * u64::from(dynamic);
         let programs = counters.outgoing_total(Operation::Write);
-        let due = programs * u64::from(scans_per_write);
-        let behind = due - (reads - erases);
-        assert!(behind < u64::from(scans_per_write * PAGES_PER_BLOCK), "{behind}");
+        let expected_reads = programs * u64::from(scans_per_write);
+        let pending = expected_reads - (reads - erases);
+        assert!(pending < u64::from(scans_per_write * PAGES_PER_BLOCK), "{pending}");
         let scans = report.counts.iter().find(|(name, _)| *name == "wear scans").unwrap().1;
-        assert_eq!(scans, (due - behind) / u64::from(BLOCKS));
+        assert_eq!(scans, (expected_reads - pending) / u64::from(BLOCKS));
     }
 }
 
 #[test]
-fn equal_runs_are_equal() {
+fn equal_seeds_give_equal_wear() {
     for wear in [scan(4), start_gap(10)] {
         let config = PagedConfig { wear, ..gecko() };
         let reports = [(); 2].map(|()| run(config.clone(), 10_000).1);
@@ -194,10 +197,10 @@ fn erase_timestamps_survive_a_power_cut() {
             Ok((ftl, _)) => ftl,
             Err((error, _)) => panic!("{error}"),
         };
-        let mut random = Seed(5).of("hot").random();
+        let mut random = Seed(5).derive("hot").random();
         for version in 0..10_000 {
-            let page = Lpn(below(&mut random, HOT_PAGES.into()) as u32);
-            ftl.write(&[page], &[Content(1 << 32 | version)], 0).unwrap();
+            let page = Lpn(random_below(&mut random, HOT_PAGES.into()) as u32);
+            ftl.write(&[page], &[ContentId(1 << 32 | version)], 0).unwrap();
         }
     }
     let mut reports = Reports::default();

@@ -1,4 +1,4 @@
-//! A group of pages survives a power cut completely or not at all, wherever the cut happens.
+//! All or none of the pages of a group survive a power cut at any moment.
 
 use crate::naive::cases::{Op, ops, setup};
 use crate::naive::rig::{Setup, Stamp};
@@ -15,23 +15,24 @@ use wearwell_engine::nand::Nand;
 
 type Page = Bytes<8>;
 
-/// Flash whose power fails after a number of pages: the current run is cut there, and every later operation fails.
-struct Cut {
+/// Flash whose power fails after a number of pages: the current run is interrupted there, and every later operation
+/// fails.
+struct FailingFlash {
     nand: Nand<Page>,
     pages_left: Option<usize>,
 }
 
-impl Cut {
-    fn is_dead(&self) -> bool {
+impl FailingFlash {
+    fn has_failed(&self) -> bool {
         self.pages_left == Some(0)
     }
 }
 
-const DEAD: MediumError = MediumError::BadBlock { block: u32::MAX };
+const POWER_FAILED: MediumError = MediumError::BadBlock { block: u32::MAX };
 
-impl Medium for Cut {
+impl Medium for FailingFlash {
     type Payload = Page;
-    const KEEPS_GROUPS: bool = true;
+    const STORES_GROUPS: bool = true;
     const READS_BY_PAGE: bool = true;
 
     fn blocks(&self) -> u32 {
@@ -50,16 +51,16 @@ impl Medium for Cut {
             return self.nand.program(block, page, run);
         }
         if written > 0 {
-            // The written pages of a cut group must not look complete.
-            let group = if run.group == Group::None { Group::None } else { Group::GoesOn };
+            // The written pages of an interrupted group must not look complete.
+            let group = if run.group == Group::None { Group::None } else { Group::Continues };
             let owners = run.owners.map(|owners| &owners[..written]);
             self.nand.program(block, page, Run { owners, data: &run.data[..written], group, ..run })?;
         }
-        Err(DEAD)
+        Err(POWER_FAILED)
     }
 
     fn erase(&mut self, block: BlockId, cause: Cause) -> Result<(), MediumError> {
-        if self.is_dead() { Err(DEAD) } else { self.nand.erase(block, cause) }
+        if self.has_failed() { Err(POWER_FAILED) } else { self.nand.erase(block, cause) }
     }
 
     fn read(
@@ -127,7 +128,7 @@ impl Medium for Cut {
 
 /// Returns the contents of the flash according to the spare areas alone: the newest copy of each page, except for a
 /// group at the end of the log whose last page is missing.
-fn rebuilt(nand: &mut Nand<Page>) -> BTreeMap<Lpn, Page> {
+fn rebuild(nand: &mut Nand<Page>) -> BTreeMap<Lpn, Page> {
     let mut log = BTreeMap::new();
     let blocks = nand.blocks();
     let spare = nand.spare_area().expect("kept");
@@ -136,7 +137,7 @@ fn rebuilt(nand: &mut Nand<Page>) -> BTreeMap<Lpn, Page> {
             log.insert(entry.sequence, (entry, block, page));
         }
     }
-    while log.last_key_value().is_some_and(|(_, (entry, ..))| entry.group_goes_on) {
+    while log.last_key_value().is_some_and(|(_, (entry, ..))| entry.group_continues) {
         log.pop_last();
     }
     let mut found = BTreeMap::new();
@@ -148,10 +149,10 @@ fn rebuilt(nand: &mut Nand<Page>) -> BTreeMap<Lpn, Page> {
     found
 }
 
-/// Returns the contents before and after a group of `pages`, and those found after a cut `cut` pages into it; `None`
-/// if the cut came later.
+/// Returns the contents before and after a group of `pages`, and the contents found after a power cut when `cut` pages
+/// of the group were written; `None` if the cut came later.
 fn cut_in_group(setup: &Setup, ops: &[Op], pages: &[Lpn], cut: usize) -> Option<[BTreeMap<Lpn, Page>; 3]> {
-    let medium = Cut { nand: setup.nand::<Page>().with_spare_area(), pages_left: None };
+    let medium = FailingFlash { nand: setup.nand::<Page>().with_spare_area(), pages_left: None };
     let mut store = setup.engine_on(medium).expect("a setup within the documented limits");
     let (mut before, mut version) = (BTreeMap::new(), 0);
     for op in ops {
@@ -169,7 +170,7 @@ fn cut_in_group(setup: &Setup, ops: &[Op], pages: &[Lpn], cut: usize) -> Option<
     if done.is_ok() {
         return None;
     }
-    let found = rebuilt(&mut store.medium_mut().nand);
+    let found = rebuild(&mut store.medium_mut().nand);
     Some([before, after, found])
 }
 

@@ -6,34 +6,34 @@
 use wearwell_theory::closed_forms as library;
 use wearwell_theory::{Classes, Drive};
 
-/// Random victims: a victim holds the mean share of valid pages, so WA = 1 / (1 - rho) for any block size. Van Houdt,
-/// SIGMETRICS 2013.
+/// Random victims: a victim holds the mean fraction of valid pages, so WA = 1 / (1 - rho) for any block size. Van
+/// Houdt, SIGMETRICS 2013.
 pub fn random(load: f64) -> f64 {
     1.0 / (1.0 - load)
 }
 
-/// Cyclic cleaning. Let x be the share of invalid pages in victims; then WA = 1 / x, and a round of the device takes
+/// Cyclic cleaning. Let x be the fraction of invalid pages in victims; then WA = 1 / x, and a round of the device takes
 /// b N x host writes, spread over b N rho logical pages. A page survives one round with probability 1 - x = exp(-x /
 /// rho). Robinson (1996); Menon (HPDC 1995).
 pub fn fifo(load: f64) -> f64 {
-    let mut dead = 1.0 - load;
+    let mut invalid = 1.0 - load;
     for _ in 0..10_000 {
-        dead = 1.0 - (-dead / load).exp();
+        invalid = 1.0 - (-invalid / load).exp();
     }
-    1.0 / dead
+    1.0 / invalid
 }
 
 /// Exactly greedy cleaning of blocks of finite size.
 ///
-/// Let x be the mean number of valid pages in victims, j = ceil(x) and E = b - x. A block with k valid pages loses
-/// one of them after b rho N / (k E) victims. Before blocks are taken, they pass through the levels b, b - 1, .. j +
-/// 1, and a share j - x of them also through level j. Therefore N = (b rho N / E) (1/b + .. + 1/(j+1) + (j - x)/j),
-/// which is linear in x for each j. This is the balance as in Desnoyers, ACM TOS 10(2), 2014, sec. 4, without its
-/// smoothing over j.
+/// Let x be the mean number of valid pages in victims, j = ceil(x) and E = b - x. In a block with k valid pages, one
+/// page is invalidated after b rho N / (k E) victims. Before blocks are taken, they pass through the levels b, b - 1,
+/// .. j + 1, and a fraction j - x of them also through level j. Therefore N = (b rho N / E) (1/b + .. + 1/(j+1) + (j -
+/// x)/j), which is linear in x for each j. This is the balance as in Desnoyers, ACM TOS 10(2), 2014, sec. 4, without
+/// its smoothing over j.
 pub fn greedy(load: f64, pages: u32) -> f64 {
     let b = f64::from(pages);
     let valid = b * load;
-    // At j = b the balance has the solution x = b for any load: nothing is written, nothing gained.
+    // At j = b the balance has the solution x = b for any load, in which no page is written and no page is gained.
     let mut above = 1.0 / b;
     for j in (1..pages).rev().map(f64::from) {
         let x = (b - valid * (above + 1.0)) / (1.0 - valid / j);
@@ -69,39 +69,40 @@ fn valid_pages(rate: f64, pages: u32, choices: f64) -> f64 {
     total
 }
 
-/// Returns the smallest argument between `low` and `high` for which the monotonic condition `beyond` holds.
-fn bisect(mut low: f64, mut high: f64, beyond: impl Fn(f64) -> bool) -> f64 {
+/// Returns the smallest argument between `low` and `high` for which the monotonic condition `condition` holds.
+fn bisect(mut low: f64, mut high: f64, condition: impl Fn(f64) -> bool) -> f64 {
     for _ in 0..60 {
         let middle = 0.5 * (low + high);
-        if beyond(middle) { high = middle } else { low = middle }
+        if condition(middle) { high = middle } else { low = middle }
     }
     0.5 * (low + high)
 }
 
 #[test]
 fn closed_forms_give_published_numbers() {
-    let near = |value: f64, printed: f64| assert!((value - printed).abs() < 6e-5, "{value}, not {printed}");
-    near(d_choices(0.9, 32, 10.0), 4.7365);
-    near(d_choices(0.7, 128, 10.0), 1.8969);
-    near(d_choices(0.9, 32, 1.0), 10.0);
+    let assert_near =
+        |value: f64, printed: f64| assert!((value - printed).abs() < 6e-5, "{value}, not {printed}");
+    assert_near(d_choices(0.9, 32, 10.0), 4.7365);
+    assert_near(d_choices(0.7, 128, 10.0), 1.8969);
+    assert_near(d_choices(0.9, 32, 1.0), 10.0);
     // With one page per block, the closed form is 1 / (1 - rho^d).
-    near(d_choices(0.8, 1, 3.0), 1.0 / (1.0 - 0.8f64.powi(3)));
-    near(fifo(0.9), 5.1787);
-    near(random(0.9), 10.0);
+    assert_near(d_choices(0.8, 1, 3.0), 1.0 / (1.0 - 0.8f64.powi(3)));
+    assert_near(fifo(0.9), 5.1787);
+    assert_near(random(0.9), 10.0);
     // With many choices the result approaches greedy.
     assert!((d_choices(0.9, 32, 3000.0) / greedy(0.9, 32) - 1.0).abs() < 1e-3);
 }
 
 #[test]
-fn library_gives_the_same_numbers() {
+fn library_matches_the_closed_forms() {
     for pages in [2, 16, 128] {
         for load in [0.75, 0.9, 0.97] {
             let drive = Drive::new(pages, 1.0 - load).unwrap();
-            let near =
+            let assert_near =
                 |ours: f64, theirs: f64| assert!((ours / theirs - 1.0).abs() < 1e-10, "{ours}, {theirs}");
-            near(random(load), library::random(&drive).unwrap());
-            near(fifo(load), library::fifo(&drive, &Classes::uniform()).unwrap());
-            near(greedy(load, pages), library::greedy(&drive).unwrap());
+            assert_near(random(load), library::random(&drive).unwrap());
+            assert_near(fifo(load), library::fifo(&drive, &Classes::uniform()).unwrap());
+            assert_near(greedy(load, pages), library::greedy(&drive).unwrap());
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Deduplication: each page reads back its last write after any merges.
+//! Deduplication: after any merges, each page reads as last written.
 
 mod figures;
 
@@ -8,11 +8,11 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use wearwell_base::config::StoreSize;
-use wearwell_base::seed::{Random, Seed, below};
+use wearwell_base::seed::{Random, Seed, random_below};
 use wearwell_base::units::Lpn;
 use wearwell_engine::counters::{Cause, Operation};
-use wearwell_engine::dedup::{Dedup, DedupConfig, Sharing};
-use wearwell_engine::layer::{Content, DedupReport, Layer, LayerExt, LayerReport};
+use wearwell_engine::dedup::{Dedup, DedupConfig, SharedTables};
+use wearwell_engine::layer::{ContentId, DedupReport, Layer, LayerExt, LayerReport};
 use wearwell_engine::log::{BoxedLayer, LogStore, PageTable, Reclaim, StoreConfig};
 use wearwell_engine::nand::{Geometry, Nand, Wear};
 use wearwell_engine::placement::{PlacementConfig, PlacementContext};
@@ -21,7 +21,7 @@ use wearwell_engine::victim::{VictimConfig, VictimPolicy};
 
 /// A deduplicating drive.
 #[derive(Clone, Debug)]
-struct Drive {
+struct DriveConfig {
     dedup: Value,
     victim: &'static str,
     placement: Value,
@@ -29,37 +29,37 @@ struct Drive {
     atomic_pages: u32,
     pages_per_block: u32,
     /// Blocks in addition to those that the store requires.
-    room: u32,
+    spare_blocks: u32,
     /// Watermarks of the pool.
-    marks: (u32, u32),
+    watermarks: (u32, u32),
     seed: u64,
 }
 
-impl Default for Drive {
+impl Default for DriveConfig {
     fn default() -> Self {
-        Drive {
+        DriveConfig {
             dedup: json!("cagc"),
             victim: "greedy",
             placement: json!("references"),
             logical_pages: 120,
             atomic_pages: 0,
             pages_per_block: 8,
-            room: 2,
-            marks: (2, 3),
+            spare_blocks: 2,
+            watermarks: (2, 3),
             seed: 1,
         }
     }
 }
 
-impl Drive {
+impl DriveConfig {
     /// Builds the store, whose cleaning consults `sharing`, if given.
     fn store(
         &self,
         pages: u32,
-        sharing: Option<&Sharing>,
+        sharing: Option<&SharedTables>,
         journal: &Journal,
         victim: Option<Box<dyn VictimPolicy>>,
-    ) -> BoxedLayer<Content> {
+    ) -> BoxedLayer<ContentId> {
         let placement: PlacementConfig = serde_json::from_value(self.placement.clone()).unwrap();
         let size = StoreSize {
             blocks: 0,
@@ -70,9 +70,10 @@ impl Drive {
         let streams = placement
             .build_boxed(PlacementContext { size: &size, temperature: None, foresight: None })
             .unwrap();
-        let reclaim = Reclaim::FreePool { low: self.marks.0, high: self.marks.1 };
-        let blocks =
-            pages.div_ceil(self.pages_per_block) + reclaim.reserved_blocks(streams.streams()) + self.room;
+        let reclaim = Reclaim::FreePool { low: self.watermarks.0, high: self.watermarks.1 };
+        let blocks = pages.div_ceil(self.pages_per_block)
+            + reclaim.reserved_blocks(streams.streams())
+            + self.spare_blocks;
         let size = StoreSize { blocks, ..size };
         let streams = placement
             .build_boxed(PlacementContext { size: &size, temperature: None, foresight: None })
@@ -85,16 +86,16 @@ impl Drive {
         let table = PageTable::new(pages, blocks, self.pages_per_block);
         let mut store = LogStore::new(config, nand, table, policy, streams).unwrap();
         store.count_moves();
-        let wants_references = self.placement == json!("references");
-        match sharing.and_then(|sharing| sharing.migration(Some(journal.clone()), wants_references)) {
-            Some(migration) => Box::new(store.with_migration(migration).unwrap()),
+        let needs_references = self.placement == json!("references");
+        match sharing.and_then(|sharing| sharing.migration_policy(Some(journal.clone()), needs_references)) {
+            Some(migration) => Box::new(store.with_migration_policy(migration).unwrap()),
             None => Box::new(store),
         }
     }
 
     fn build_with(&self, victim: Option<Box<dyn VictimPolicy>>) -> (Dedup, Journal) {
         let (config, journal) = (self.config(), Journal::default());
-        let sharing = Sharing::new(&config, self.logical_pages, self.atomic_pages).unwrap();
+        let sharing = SharedTables::new(&config, self.logical_pages, self.atomic_pages).unwrap();
         let store = self.store(sharing.store_pages(), Some(&sharing), &journal, victim);
         (Dedup::new(sharing, store, Some(journal.clone())).unwrap(), journal)
     }
@@ -103,7 +104,7 @@ impl Drive {
         serde_json::from_value(self.dedup.clone()).unwrap()
     }
 
-    fn verifies(&self) -> bool {
+    fn detects_collisions(&self) -> bool {
         self.config().index().verify || self.config().index().fingerprint_bits == 64
     }
 }
@@ -112,17 +113,17 @@ impl Drive {
 struct Rig {
     layer: Dedup,
     journal: Journal,
-    shadow: Vec<Content>,
+    shadow: Vec<ContentId>,
     random: Random,
     /// Number of different contents written.
     variety: u64,
 }
 
 impl Rig {
-    fn new(drive: &Drive, variety: u64) -> Self {
+    fn new(drive: &DriveConfig, variety: u64) -> Self {
         let (layer, journal) = drive.build_with(None);
-        let shadow = vec![Content::UNKNOWN; drive.logical_pages as usize];
-        Rig { layer, journal, shadow, random: Seed(drive.seed).of("contents").random(), variety }
+        let shadow = vec![ContentId::UNKNOWN; drive.logical_pages as usize];
+        Rig { layer, journal, shadow, random: Seed(drive.seed).derive("contents").random(), variety }
     }
 
     fn step(&mut self, op: &Op, atomic: bool) {
@@ -130,7 +131,7 @@ impl Rig {
         match op {
             Op::Trim(_) | Op::TrimAll => {
                 self.layer.trim(&pages).unwrap();
-                pages.iter().for_each(|page| self.shadow[page.index()] = Content::UNKNOWN);
+                pages.iter().for_each(|page| self.shadow[page.index()] = ContentId::UNKNOWN);
             }
             Op::Read(_) => self.layer.read(&pages, &mut Vec::new()).unwrap(),
             Op::Flush => self.layer.flush().unwrap(),
@@ -139,8 +140,8 @@ impl Rig {
     }
 
     fn write(&mut self, pages: &[Lpn], hint: u16, atomic: bool) {
-        let draw = |_: &Lpn| Content(below(&mut self.random, self.variety + 1));
-        let data: Vec<Content> = pages.iter().map(draw).collect();
+        let draw = |_: &Lpn| ContentId(random_below(&mut self.random, self.variety + 1));
+        let data: Vec<ContentId> = pages.iter().map(draw).collect();
         let group = if atomic { self.layer.atomic_pages() as usize } else { 0 };
         if group > 0 {
             for (pages, data) in pages.chunks(group).zip(data.chunks(group)) {
@@ -152,7 +153,7 @@ impl Rig {
         pages.iter().zip(data).for_each(|(page, content)| self.shadow[page.index()] = content);
     }
 
-    fn contents(&mut self) -> Vec<Content> {
+    fn contents(&mut self) -> Vec<ContentId> {
         let all: Vec<Lpn> = (0..self.layer.logical_pages()).map(Lpn).collect();
         let mut read = Vec::new();
         self.layer.read(&all, &mut read).unwrap();
@@ -160,13 +161,13 @@ impl Rig {
     }
 
     fn report(&self) -> (LayerReport, DedupReport) {
-        let own = reports(&self.layer).layers.swap_remove(0);
-        let dedup = own.dedup.unwrap();
-        (own, dedup)
+        let report = reports(&self.layer).layers.swap_remove(0);
+        let dedup = report.dedup.unwrap();
+        (report, dedup)
     }
 
     /// Checks all invariants except contents.
-    fn compare(&mut self) {
+    fn check_invariants(&mut self) {
         self.layer.check().unwrap();
         let mut sharers: BTreeMap<u32, (u32, u32)> = BTreeMap::new();
         for page in (0..self.shadow.len() as u32).map(Lpn) {
@@ -176,17 +177,17 @@ impl Rig {
             assert_eq!(entry.1, references);
         }
         assert!(sharers.values().all(|(found, counted)| found == counted), "{sharers:?}");
-        let (own, dedup) = self.report();
-        let stored = own.counters.outgoing(Cause::Host, Operation::Write);
-        assert_eq!(own.counters.incoming(Operation::Write), dedup.hits + dedup.misses);
+        let (report, dedup) = self.report();
+        let stored = report.counters.outgoing(Cause::Host, Operation::Write);
+        assert_eq!(report.counters.incoming(Operation::Write), dedup.hits + dedup.misses);
         assert_eq!(stored, dedup.misses);
         let own_writes = dedup.index_writes + dedup.map_log_pages + dedup.map_checkpoint_pages;
-        assert_eq!(own.counters.outgoing(Cause::Dedup, Operation::Write), own_writes);
+        assert_eq!(report.counters.outgoing(Cause::Dedup, Operation::Write), own_writes);
         let own_reads = dedup.index_reads + dedup.verify_reads;
-        assert_eq!(own.counters.outgoing(Cause::Dedup, Operation::Read), own_reads);
+        assert_eq!(report.counters.outgoing(Cause::Dedup, Operation::Read), own_reads);
         let nand = reports(&self.layer).nand.unwrap();
-        assert_eq!(nand.programs, own.counters.outgoing_total(Operation::Write));
-        assert_eq!(nand.reads, own.counters.outgoing_total(Operation::Read));
+        assert_eq!(nand.programs, report.counters.outgoing_total(Operation::Write));
+        assert_eq!(nand.reads, report.counters.outgoing_total(Operation::Read));
         assert_eq!(dedup.live_by_references.iter().sum::<u64>(), sharers.len() as u64);
         let mut steps = Vec::new();
         self.journal.take(&mut steps);
@@ -197,7 +198,10 @@ impl Rig {
         assert_eq!(read, self.shadow);
         for (page, &content) in self.shadow.iter().enumerate() {
             if let Some((_, _, known)) = self.layer.sharing().slot_of(Lpn(page as u32)) {
-                assert!(known == content || known == Content::UNKNOWN, "page {page}: {known:?}, {content:?}");
+                assert!(
+                    known == content || known == ContentId::UNKNOWN,
+                    "page {page}: {known:?}, {content:?}"
+                );
             }
         }
     }
@@ -233,7 +237,7 @@ fn placements() -> impl Strategy<Value = Value> {
         json!("single"),
         json!("double"),
         json!("references"),
-        json!({ "kind": "references", "threshold": 2, "cleaned_apart": true }),
+        json!({ "kind": "references", "threshold": 2, "separate_cleaned": true }),
         json!("write_count"),
         json!("host_hint"),
         json!("age_classes"),
@@ -252,18 +256,18 @@ prop_compose! {
         logical_pages in 8..200u32,
         pages_per_block in 1..17u32,
         atomic in any::<bool>(),
-        room in 0..6u32,
+        spare_blocks in 0..6u32,
         (low, more) in (1..4u32, 0..3u32),
         seed in any::<u64>(),
-    ) -> Drive {
+    ) -> DriveConfig {
         dedup["index"] = index;
         if let (Some(records), false) = (log, atomic) {
             dedup["map_log"] = json!(true);
             dedup["map_log_page_records"] = json!(records);
         }
         let atomic_pages = if atomic { pages_per_block.min(5) } else { 0 };
-        let marks = (low, low + more);
-        Drive { dedup, victim, placement, logical_pages, atomic_pages, pages_per_block, room, marks, seed }
+        let watermarks = (low, low + more);
+        DriveConfig { dedup, victim, placement, logical_pages, atomic_pages, pages_per_block, spare_blocks, watermarks, seed }
     }
 }
 
@@ -277,7 +281,7 @@ proptest! {
         let mut rig = Rig::new(&drive, variety);
         for op in &ops {
             rig.step(op, atomic);
-            rig.compare();
+            rig.check_invariants();
             rig.compare_contents();
         }
     }
@@ -292,7 +296,7 @@ proptest! {
             for op in &ops {
                 let pages = op.pages(layer.logical_pages());
                 for pages in pages.chunks(cut) {
-                    let data: Vec<Content> = pages.iter().map(|_| Content(1 + below(&mut random, 30))).collect();
+                    let data: Vec<ContentId> = pages.iter().map(|_| ContentId(1 + random_below(&mut random, 30))).collect();
                     match op {
                         Op::Trim(_) | Op::TrimAll => layer.trim(pages).unwrap(),
                         Op::Read(_) | Op::Flush => {}
@@ -300,9 +304,9 @@ proptest! {
                     }
                 }
             }
-            let seen = reports(&layer);
-            let (own, nand) = (&seen.layers[0], seen.nand.as_ref().unwrap());
-            (own.dedup, own.victim_valid_pages.clone(), nand.programs, nand.erase_counts.clone(), layer.final_draw())
+            let after = reports(&layer);
+            let (layer_report, nand) = (&after.layers[0], after.nand.as_ref().unwrap());
+            (layer_report.dedup, layer_report.victim_valid_pages.clone(), nand.programs, nand.erase_counts.clone(), layer.final_draw())
         };
         prop_assert_eq!(run(usize::MAX), run(if sampled { usize::MAX } else { 1 }));
     }
@@ -313,22 +317,22 @@ proptest! {
 fn unique_pages_cost_as_much_as_without_deduplication() {
     for victim in ["greedy", "d_choices", "random", "cost_benefit"] {
         for placement in ["single", "double", "references"] {
-            let drive = |kind: &str| Drive {
+            let drive = |kind: &str| DriveConfig {
                 dedup: json!(kind),
                 victim,
                 placement: json!(placement),
-                ..Drive::default()
+                ..DriveConfig::default()
             };
-            let run = |layer: &mut dyn Layer<Content>| {
+            let run = |layer: &mut dyn Layer<ContentId>| {
                 let mut random = Seed(3).random();
                 for version in 0..6000 {
-                    let page = Lpn(below(&mut random, 120) as u32);
-                    layer.write(&[page], &[Content(version + 1)], 0).unwrap();
+                    let page = Lpn(random_below(&mut random, 120) as u32);
+                    layer.write(&[page], &[ContentId(version + 1)], 0).unwrap();
                 }
                 layer.check().unwrap();
-                let seen = reports(layer);
-                let nand = seen.nand.unwrap();
-                (nand.programs, nand.erase_counts, seen.layers[0].victim_valid_pages.clone())
+                let after = reports(layer);
+                let nand = after.nand.unwrap();
+                (nand.programs, nand.erase_counts, after.layers[0].victim_valid_pages.clone())
             };
             let plain = drive("none");
             let expected = run(&mut *plain.store(plain.logical_pages, None, &Journal::default(), None));
@@ -346,32 +350,38 @@ fn unique_pages_cost_as_much_as_without_deduplication() {
 /// Verifies the property tests: the tested events must occur.
 #[test]
 fn duplicates_are_found_merged_promoted_and_counted() {
-    let busy = |dedup: Value| {
-        let mut rig = Rig::new(&Drive { dedup, ..Drive::default() }, 50);
+    let run_busy_workload = |dedup: Value| {
+        let mut rig = Rig::new(&DriveConfig { dedup, ..DriveConfig::default() }, 50);
         for seed in 0..30 {
             rig.step(&Op::Burst(seed, 900, seed % 2 == 0), false);
             rig.step(&Op::Trim((0..6).map(|page| page * 19 + seed as u32).collect()), false);
-            rig.compare();
+            rig.check_invariants();
             rig.compare_contents();
         }
         rig.report().1
     };
-    let inline = busy(json!("inline"));
+    let inline = run_busy_workload(json!("inline"));
     assert!(inline.hits > inline.misses && inline.merged_pages == 0 && inline.cleaning_hashed_pages == 0);
-    let sampled = busy(json!("sampled"));
+    let sampled = run_busy_workload(json!("sampled"));
     assert!(sampled.host_hashed_pages <= inline.host_hashed_pages && sampled.hits <= inline.hits);
-    let pre_hashed = busy(json!("pre_hashed"));
+    let pre_hashed = run_busy_workload(json!("pre_hashed"));
     assert_eq!(pre_hashed.hits, inline.hits, "a weak hash of 32 bits misses nothing");
     assert_eq!(pre_hashed.pre_hashed_pages, inline.host_hashed_pages);
     assert!(pre_hashed.host_hashed_pages < inline.host_hashed_pages && pre_hashed.idle_hashed_pages > 0);
-    let now = busy(json!("cagc"));
-    assert!(now.merged_pages > 100 && now.promoted_pages > 10 && now.hits == 0, "{now:?}");
-    let later = busy(json!({ "kind": "cagc", "promotion": "when_moved" }));
-    assert!(later.merged_pages > 100 && later.promoted_pages == 0, "{later:?}");
-    let known = busy(json!({ "kind": "cagc", "rehash": false }));
-    assert!(known.cleaning_hashed_pages < now.cleaning_hashed_pages);
-    assert!(now.died_by_references[0] > 0 && now.died_by_references[1..].iter().sum::<u64>() > 0);
-    let small = busy(
+    let immediate = run_busy_workload(json!("cagc"));
+    assert!(
+        immediate.merged_pages > 100 && immediate.promoted_pages > 10 && immediate.hits == 0,
+        "{immediate:?}"
+    );
+    let deferred = run_busy_workload(json!({ "kind": "cagc", "promotion": "when_moved" }));
+    assert!(deferred.merged_pages > 100 && deferred.promoted_pages == 0, "{deferred:?}");
+    let without_rehash = run_busy_workload(json!({ "kind": "cagc", "rehash": false }));
+    assert!(without_rehash.cleaning_hashed_pages < immediate.cleaning_hashed_pages);
+    assert!(
+        immediate.invalidated_by_references[0] > 0
+            && immediate.invalidated_by_references[1..].iter().sum::<u64>() > 0
+    );
+    let small = run_busy_workload(
         json!({ "kind": "inline", "index": { "entries": 10, "paged": { "page_entries": 2, "cached_pages": 1 } } }),
     );
     assert!(small.hits < inline.hits && small.index_evictions > 0 && small.index_entries <= 10);
@@ -383,12 +393,13 @@ fn short_fingerprints_corrupt_pages_unless_verified() {
     for kind in ["inline", "cagc"] {
         let run = |verify: bool| {
             let index = json!({ "fingerprint_bits": 4, "verify": verify });
-            let drive = Drive { dedup: json!({ "kind": kind, "index": index }), ..Drive::default() };
-            assert_eq!(drive.verifies(), verify);
+            let drive =
+                DriveConfig { dedup: json!({ "kind": kind, "index": index }), ..DriveConfig::default() };
+            assert_eq!(drive.detects_collisions(), verify);
             let mut rig = Rig::new(&drive, 60);
             for seed in 0..20 {
                 rig.step(&Op::Burst(seed, 900, false), false);
-                rig.compare();
+                rig.check_invariants();
             }
             let collisions = rig.report().1.collisions;
             let corrupt =
@@ -405,18 +416,20 @@ fn short_fingerprints_corrupt_pages_unless_verified() {
 #[test]
 fn each_hash_is_recorded() {
     for kind in ["inline", "sampled", "pre_hashed", "cagc"] {
-        let (mut layer, journal) = Drive { dedup: json!(kind), ..Drive::default() }.build_with(None);
+        let (mut layer, journal) =
+            DriveConfig { dedup: json!(kind), ..DriveConfig::default() }.build_with(None);
         let mut random = Seed(4).random();
         for _ in 0..300 {
-            let pages: Vec<Lpn> = (0..4).map(|_| Lpn(below(&mut random, 120) as u32)).collect();
-            let data: Vec<Content> = pages.iter().map(|_| Content(1 + below(&mut random, 40))).collect();
+            let pages: Vec<Lpn> = (0..4).map(|_| Lpn(random_below(&mut random, 120) as u32)).collect();
+            let data: Vec<ContentId> =
+                pages.iter().map(|_| ContentId(1 + random_below(&mut random, 40))).collect();
             layer.write(&pages, &data, 0).unwrap();
         }
         let mut steps = Vec::new();
         journal.take(&mut steps);
         let count = |cause: Cause, full: bool| {
-            let wanted = |step: &&Step| matches!(step, Step::Hash { pages: 1, cause: on, percent } if *on == cause && (*percent == 100) == full);
-            steps.iter().filter(wanted).count() as u64
+            let matches_hash = |step: &&Step| matches!(step, Step::Hash { pages: 1, cause: on, percent } if *on == cause && (*percent == 100) == full);
+            steps.iter().filter(matches_hash).count() as u64
         };
         let report = reports(&layer).layers[0].dedup.unwrap();
         assert_eq!(count(Cause::Host, true), report.host_hashed_pages, "{kind}");

@@ -6,12 +6,12 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use wearwell_base::config::StoreSize;
-use wearwell_base::seed::{Random, Seed, below};
+use wearwell_base::seed::{Random, Seed, random_below};
 use wearwell_base::units::{BlockId, Lpn};
 use wearwell_engine::counters::{Cause, Operation};
-use wearwell_engine::dedup::{Dedup, DedupConfig, Found, MapImage, Note, Sharing, recover};
+use wearwell_engine::dedup::{Dedup, DedupConfig, MapImage, Note, SharedTables, SlotPage, recover};
 use wearwell_engine::layer::{
-    Content, DedupReport, InvalidationListener, Layer, LayerBelow, Medium, MediumError, Pages, Reports, Run,
+    ContentId, DedupReport, InvalidationListener, Layer, LayerBelow, Medium, MediumError, Pages, Reports, Run,
 };
 use wearwell_engine::log::{BoxedLayer, LogStore, PageTable, Reclaim, StoreConfig};
 use wearwell_engine::nand::{Geometry, Nand, Wear};
@@ -19,24 +19,24 @@ use wearwell_engine::placement::{PlacementConfig, PlacementContext};
 use wearwell_engine::victim::VictimConfig;
 
 /// Flash state after a power cut.
-struct Left {
-    found: Vec<Found>,
+struct CrashImage {
+    slot_pages: Vec<SlotPage>,
     image: MapImage,
 }
 
 /// Flash that stores the notes of spare areas, and regularly records the state that a power cut would leave.
-struct Flash {
-    nand: Nand<Content>,
+struct RecordingFlash {
+    nand: Nand<ContentId>,
     notes: Vec<Vec<Option<Note>>>,
-    sharing: Sharing,
+    sharing: SharedTables,
     /// Interval between recorded cuts, in operations.
-    every: u64,
+    cut_interval: u64,
     operations: u64,
-    cuts: Vec<Left>,
+    cuts: Vec<CrashImage>,
 }
 
-impl Flash {
-    fn left(&mut self) -> Left {
+impl RecordingFlash {
+    fn crash_image(&mut self) -> CrashImage {
         let mut found = Vec::new();
         for block in (0..self.nand.blocks()).map(BlockId) {
             let spares = self.nand.spare_area().expect("kept").block(block);
@@ -45,33 +45,33 @@ impl Flash {
             self.nand.read(block, Pages::Listed(&pages), Cause::Host, &mut read).expect("programmed");
             for ((spare, note), content) in spares.iter().zip(&self.notes[block.index()]).zip(read) {
                 let (slot, sequence) = (spare.owner.0, spare.sequence);
-                found.extend(note.map(|note| Found { slot, sequence, note, content }));
+                found.extend(note.map(|note| SlotPage { slot, sequence, note, content }));
             }
         }
-        Left { found, image: self.sharing.map_image() }
+        CrashImage { slot_pages: found, image: self.sharing.map_image() }
     }
 
     fn step(&mut self) {
         self.operations += 1;
-        if self.operations.is_multiple_of(self.every) {
-            let left = self.left();
-            self.cuts.push(left);
+        if self.operations.is_multiple_of(self.cut_interval) {
+            let image = self.crash_image();
+            self.cuts.push(image);
         }
     }
 }
 
 #[derive(Clone)]
-struct Watched(Arc<Mutex<Flash>>);
+struct SharedFlash(Arc<Mutex<RecordingFlash>>);
 
-impl Watched {
-    fn with<T>(&self, of: impl FnOnce(&mut Flash) -> T) -> T {
-        of(&mut self.0.lock().unwrap())
+impl SharedFlash {
+    fn with<T>(&self, action: impl FnOnce(&mut RecordingFlash) -> T) -> T {
+        action(&mut self.0.lock().unwrap())
     }
 }
 
-impl Medium for Watched {
-    type Payload = Content;
-    const KEEPS_GROUPS: bool = false;
+impl Medium for SharedFlash {
+    type Payload = ContentId;
+    const STORES_GROUPS: bool = false;
     const READS_BY_PAGE: bool = true;
 
     fn blocks(&self) -> u32 {
@@ -82,7 +82,7 @@ impl Medium for Watched {
         self.with(|flash| flash.nand.pages_per_block())
     }
 
-    fn program(&mut self, block: BlockId, page: u32, run: Run<'_, Content>) -> Result<(), MediumError> {
+    fn program(&mut self, block: BlockId, page: u32, run: Run<'_, ContentId>) -> Result<(), MediumError> {
         self.with(|flash| {
             flash.step();
             let owners = run.owners.expect("pages have owners");
@@ -105,7 +105,7 @@ impl Medium for Watched {
         block: BlockId,
         pages: Pages<'_>,
         cause: Cause,
-        out: &mut Vec<Content>,
+        out: &mut Vec<ContentId>,
     ) -> Result<(), MediumError> {
         self.with(|flash| flash.nand.read(block, pages, cause, out))
     }
@@ -160,58 +160,54 @@ impl Medium for Watched {
 }
 
 #[derive(Clone, Debug)]
-struct Drive {
+struct DriveConfig {
     dedup: Value,
     victim: &'static str,
     placement: Value,
     logical_pages: u32,
     pages_per_block: u32,
-    room: u32,
-    every: u64,
+    spare_blocks: u32,
+    cut_interval: u64,
     seed: u64,
 }
 
-impl Drive {
+impl DriveConfig {
     fn config(&self) -> DedupConfig {
         serde_json::from_value(self.dedup.clone()).unwrap()
     }
 
-    fn build(&self) -> (Dedup, Watched) {
-        let sharing = Sharing::new(&self.config(), self.logical_pages, 0).unwrap();
-        let (pages, size_of_block) = (sharing.store_pages(), self.pages_per_block);
+    fn build(&self) -> (Dedup, SharedFlash) {
+        let sharing = SharedTables::new(&self.config(), self.logical_pages, 0).unwrap();
+        let (pages, pages_per_block) = (sharing.store_pages(), self.pages_per_block);
         let placement: PlacementConfig = serde_json::from_value(self.placement.clone()).unwrap();
-        let size = |blocks| StoreSize {
-            blocks,
-            pages_per_block: size_of_block,
-            logical_pages: pages,
-            seed: Seed(self.seed),
-        };
+        let size =
+            |blocks| StoreSize { blocks, pages_per_block, logical_pages: pages, seed: Seed(self.seed) };
         let streams = |size: &StoreSize| {
             placement.build_boxed(PlacementContext { size, temperature: None, foresight: None }).unwrap()
         };
         let reclaim = Reclaim::FreePool { low: 2, high: 3 };
         let reserved = reclaim.reserved_blocks(streams(&size(0)).streams());
-        let blocks = pages.div_ceil(size_of_block) + reserved + self.room;
+        let blocks = pages.div_ceil(pages_per_block) + reserved + self.spare_blocks;
         let config = StoreConfig::new(pages, reclaim, Seed(self.seed));
-        let geometry = Geometry::flat(blocks, size_of_block, 4096);
-        let medium = Watched(Arc::new(Mutex::new(Flash {
+        let geometry = Geometry::flat(blocks, pages_per_block, 4096);
+        let medium = SharedFlash(Arc::new(Mutex::new(RecordingFlash {
             nand: Nand::new(geometry, Wear::default(), Seed(self.seed)).with_spare_area(),
             notes: vec![Vec::new(); blocks as usize],
             sharing: sharing.clone(),
-            every: self.every,
+            cut_interval: self.cut_interval,
             operations: 0,
             cuts: Vec::new(),
         })));
         let policy: VictimConfig = serde_json::from_value(json!(self.victim)).unwrap();
         let policy = policy.build_boxed(&size(blocks)).unwrap();
-        let table = PageTable::new(pages, blocks, size_of_block);
+        let table = PageTable::new(pages, blocks, pages_per_block);
         let streams = streams(&size(blocks));
         let store = LogStore::new(config, medium.clone(), table, policy, streams).unwrap();
-        let store = match sharing.migration(None, false) {
-            Some(migration) => store.with_migration(migration).unwrap(),
+        let store = match sharing.migration_policy(None, false) {
+            Some(migration) => store.with_migration_policy(migration).unwrap(),
             None => store,
         };
-        let store: BoxedLayer<Content> = Box::new(store);
+        let store: BoxedLayer<ContentId> = Box::new(store);
         (Dedup::new(sharing, store, None).unwrap(), medium)
     }
 }
@@ -219,24 +215,24 @@ impl Drive {
 /// A drive, and the allowed contents of each page after a power cut: the content at the last flush, and all later
 /// ones.
 struct Rig {
-    drive: Drive,
+    drive: DriveConfig,
     layer: Dedup,
-    flash: Watched,
-    allowed: Vec<Vec<Content>>,
+    flash: SharedFlash,
+    allowed: Vec<Vec<ContentId>>,
     random: Random,
     variety: u64,
     /// True if the log of the map is discarded before recovery.
     drops_log: bool,
     cuts: u64,
-    wrong: u64,
+    wrong_pages: u64,
 }
 
 impl Rig {
-    fn new(drive: Drive, variety: u64, drops_log: bool) -> Self {
+    fn new(drive: DriveConfig, variety: u64, drops_log: bool) -> Self {
         let (layer, flash) = drive.build();
-        let allowed = vec![vec![Content::UNKNOWN]; drive.logical_pages as usize];
-        let random = Seed(drive.seed).of("contents").random();
-        Rig { drive, layer, flash, allowed, random, variety, drops_log, cuts: 0, wrong: 0 }
+        let allowed = vec![vec![ContentId::UNKNOWN]; drive.logical_pages as usize];
+        let random = Seed(drive.seed).derive("contents").random();
+        Rig { drive, layer, flash, allowed, random, variety, drops_log, cuts: 0, wrong_pages: 0 }
     }
 
     /// Executes the operation in pieces, so that few pages are uncertain at each cut.
@@ -245,13 +241,13 @@ impl Rig {
         for pages in pages.chunks(40) {
             match op {
                 Op::Trim(_) | Op::TrimAll => {
-                    pages.iter().for_each(|page| self.allowed[page.index()].push(Content::UNKNOWN));
+                    pages.iter().for_each(|page| self.allowed[page.index()].push(ContentId::UNKNOWN));
                     self.layer.trim(pages).unwrap();
                 }
                 Op::Read(_) | Op::Flush => {}
                 _ => {
-                    let draw = |_: &Lpn| Content(below(&mut self.random, self.variety + 1));
-                    let data: Vec<Content> = pages.iter().map(draw).collect();
+                    let draw = |_: &Lpn| ContentId(random_below(&mut self.random, self.variety + 1));
+                    let data: Vec<ContentId> = pages.iter().map(draw).collect();
                     pages
                         .iter()
                         .zip(&data)
@@ -266,7 +262,7 @@ impl Rig {
             self.check_cuts();
             self.allowed.iter_mut().for_each(|states| drop(states.drain(..states.len() - 1)));
         }
-        let now = self.flash.with(Flash::left);
+        let now = self.flash.with(RecordingFlash::crash_image);
         self.flash.with(|flash| flash.cuts.push(now));
         self.check_cuts();
         self.layer.check().unwrap();
@@ -274,44 +270,51 @@ impl Rig {
 
     fn check_cuts(&mut self) {
         let cuts = self.flash.with(|flash| std::mem::take(&mut flash.cuts));
-        for left in cuts {
+        for crash in cuts {
             self.cuts += 1;
-            self.check_cut(left);
+            self.check_cut(crash);
         }
     }
 
-    fn check_cut(&mut self, Left { found, image }: Left) {
+    fn check_cut(&mut self, CrashImage { slot_pages: found, image }: CrashImage) {
         let image = if self.drops_log { MapImage::default() } else { image };
-        let mut newest: BTreeMap<u32, (u64, Content)> = BTreeMap::new();
+        let mut newest: BTreeMap<u32, (u64, ContentId)> = BTreeMap::new();
         for page in &found {
-            let known = newest.entry(page.slot).or_insert((page.sequence, page.content));
-            if page.sequence > known.0 {
-                *known = (page.sequence, page.content);
+            let newest_copy = newest.entry(page.slot).or_insert((page.sequence, page.content));
+            if page.sequence > newest_copy.0 {
+                *newest_copy = (page.sequence, page.content);
             }
         }
         let recovered = recover(&self.drive.config(), self.drive.logical_pages, found, &image).unwrap();
         recovered.sharing.check().unwrap();
-        let mut wrong = u64::from(recovered.lost_pages);
+        let mut wrong_pages = u64::from(recovered.lost_pages);
         for (page, allowed) in (0..).map(Lpn).zip(&self.allowed) {
             let slot = recovered.sharing.slot_of(page);
-            let content = slot.map_or(Content::UNKNOWN, |(slot, ..)| newest[&slot].1);
-            wrong += u64::from(!allowed.contains(&content));
-            assert!(slot.is_none_or(|(_, _, known)| known == content || known == Content::UNKNOWN));
+            let content = slot.map_or(ContentId::UNKNOWN, |(slot, ..)| newest[&slot].1);
+            wrong_pages += u64::from(!allowed.contains(&content));
+            assert!(slot.is_none_or(|(_, _, known)| known == content || known == ContentId::UNKNOWN));
         }
-        assert!(wrong == 0 || self.drops_log, "cut {}: {wrong} pages are not as they were", self.cuts);
-        self.wrong += wrong;
+        assert!(
+            wrong_pages == 0 || self.drops_log,
+            "cut {}: {wrong_pages} pages are not as they were",
+            self.cuts
+        );
+        self.wrong_pages += wrong_pages;
     }
 
     fn report(&self) -> DedupReport {
         let mut reports = Reports::default();
         self.layer.describe(&mut reports);
-        let own = &reports.layers[0];
-        let dedup = own.dedup.unwrap();
-        let of_log = dedup.map_log_pages + dedup.map_checkpoint_pages;
-        assert_eq!(own.counters.outgoing(Cause::Dedup, Operation::Write), dedup.index_writes + of_log);
-        assert_eq!(own.counters.outgoing(Cause::Host, Operation::Write), dedup.misses);
+        let layer_report = &reports.layers[0];
+        let dedup = layer_report.dedup.unwrap();
+        let log_writes = dedup.map_log_pages + dedup.map_checkpoint_pages;
+        assert_eq!(
+            layer_report.counters.outgoing(Cause::Dedup, Operation::Write),
+            dedup.index_writes + log_writes
+        );
+        assert_eq!(layer_report.counters.outgoing(Cause::Host, Operation::Write), dedup.misses);
         let nand = reports.nand.as_ref().unwrap();
-        assert_eq!(nand.programs, own.counters.outgoing_total(Operation::Write));
+        assert_eq!(nand.programs, layer_report.counters.outgoing_total(Operation::Write));
         dedup
     }
 }
@@ -326,10 +329,10 @@ prop_compose! {
         placement in prop::sample::select(vec![json!("single"), json!("double"), json!("references")]),
         logical_pages in 8..120u32,
         pages_per_block in 2..13u32,
-        room in 0..6u32,
-        every in 1..23u64,
+        spare_blocks in 0..6u32,
+        cut_interval in 1..23u64,
         seed in any::<u64>(),
-    ) -> Drive {
+    ) -> DriveConfig {
         let mut dedup = json!({ "kind": kind, "map_log": true, "map_log_page_records": records });
         if kind == "cagc" {
             dedup["promotion"] = json!(if promotes { "now" } else { "when_moved" });
@@ -337,7 +340,7 @@ prop_compose! {
         if paged {
             dedup["index"] = json!({ "paged": { "page_entries": 9, "cached_pages": 2 } });
         }
-        Drive { dedup, victim, placement, logical_pages, pages_per_block, room, every, seed }
+        DriveConfig { dedup, victim, placement, logical_pages, pages_per_block, spare_blocks, cut_interval, seed }
     }
 }
 
@@ -360,15 +363,15 @@ proptest! {
 }
 
 /// Runs a long random workload with all events that need a record.
-fn busy(kind: &str, drops_log: bool) -> (DedupReport, u64, u64) {
-    let drive = Drive {
+fn run_busy_workload(kind: &str, drops_log: bool) -> (DedupReport, u64, u64) {
+    let drive = DriveConfig {
         dedup: json!({ "kind": kind, "map_log": true, "map_log_page_records": 12 }),
         victim: "greedy",
         placement: json!("references"),
         logical_pages: 120,
         pages_per_block: 8,
-        room: 2,
-        every: 7,
+        spare_blocks: 2,
+        cut_interval: 7,
         seed: 5,
     };
     let mut rig = Rig::new(drive, 50, drops_log);
@@ -377,19 +380,19 @@ fn busy(kind: &str, drops_log: bool) -> (DedupReport, u64, u64) {
         rig.step(&Op::Trim((0..6).map(|page| page * 19 + seed as u32).collect()));
         rig.step(&Op::Flush);
     }
-    (rig.report(), rig.cuts, rig.wrong)
+    (rig.report(), rig.cuts, rig.wrong_pages)
 }
 
 /// Verifies the property tests: the tested events must occur.
 #[test]
 fn pages_are_lost_without_the_log() {
     for kind in ["inline", "sampled", "pre_hashed", "cagc"] {
-        let (report, cuts, wrong) = busy(kind, false);
+        let (report, cuts, wrong) = run_busy_workload(kind, false);
         assert!(wrong == 0 && cuts > 50, "{kind}: {wrong} pages, {cuts} cuts");
         assert!(report.map_log_pages > 20 && report.map_checkpoint_pages > 20, "{kind}: {report:?}");
         assert_eq!(report.merged_pages > 100, kind == "cagc");
         assert_eq!(report.hits > 100, kind != "cagc", "{kind}");
-        let (_, _, wrong) = busy(kind, true);
+        let (_, _, wrong) = run_busy_workload(kind, true);
         assert!(wrong > 0, "{kind}: nothing is missed");
     }
 }

@@ -1,4 +1,4 @@
-//! Coordination of cleaning across layers: waiting for the log above, and victims that empty blocks below.
+//! Coordination of cleaning across layers: deferral for the log above, and victims that empty blocks below.
 
 use crate::naive::cases::ops;
 use crate::naive::observe::{observe, reports};
@@ -10,22 +10,22 @@ use wearwell_engine::layer::{Layer, LayerExt, no_data};
 use wearwell_engine::log::{Directory, Reclaim};
 use wearwell_engine::nand::Nand;
 
-/// Returns the valid pages in the blocks that hold any of these pages, without these pages, recounted from the
-/// directory.
-fn recounted(store: &Engine<Nand<()>>, trimmed: std::ops::Range<u32>) -> f64 {
-    let holders: Vec<BlockId> = (0..store.blocks().len())
+/// Returns the number of valid pages in the blocks that hold any of these pages, except for these pages, recounted from
+/// the directory.
+fn recount_left_valid(store: &Engine<Nand<()>>, trimmed: std::ops::Range<u32>) -> f64 {
+    let blocks: Vec<BlockId> = (0..store.blocks().len())
         .map(BlockId)
         .filter(|&block| trimmed.clone().any(|page| store.directory().block_of(Lpn(page)) == Some(block)))
         .collect();
-    let left = |page: &u32| {
+    let is_left_valid = |page: &u32| {
         let holder = store.directory().block_of(Lpn(*page));
-        !trimmed.contains(page) && holder.is_some_and(|holder| holders.contains(&holder))
+        !trimmed.contains(page) && holder.is_some_and(|holder| blocks.contains(&holder))
     };
-    let left = (0..store.logical_pages()).filter(left).count() as f64;
-    if holders.is_empty() {
+    let left_valid = (0..store.logical_pages()).filter(is_left_valid).count() as f64;
+    if blocks.is_empty() {
         0.0
     } else {
-        left / (holders.len() as f64 * f64::from(store.blocks().pages_per_block()))
+        left_valid / (blocks.len() as f64 * f64::from(store.blocks().pages_per_block()))
     }
 }
 
@@ -42,7 +42,7 @@ proptest! {
         }
         let end = (first + pages).min(setup.logical_pages);
         let found = store.left_valid(&(first..end).map(Lpn).collect::<Vec<_>>());
-        prop_assert!((found - recounted(&store, first..end)).abs() < 1e-12, "{found}");
+        prop_assert!((found - recount_left_valid(&store, first..end)).abs() < 1e-12, "{found}");
     }
 
     /// Both policies draw the same blocks, and flash has no layer below.
@@ -76,7 +76,7 @@ fn waiting_store(deferred_low: Option<u32>) -> Engine<Nand<()>> {
     store
 }
 
-fn moved(store: &Engine<Nand<()>>) -> u64 {
+fn cleaning_erases(store: &Engine<Nand<()>>) -> u64 {
     reports(store).layers[0].counters.outgoing(Cause::Cleaning, Operation::Erase)
 }
 
@@ -86,16 +86,17 @@ fn write_blocks(store: &mut Engine<Nand<()>>, blocks: u32) {
     }
 }
 
-/// 24 blocks, 16 of them full: 8 erased. Four more filled blocks reach the low mark, seven the deferred one.
+/// Of 24 blocks, 16 are full and 8 erased. After four more filled blocks, the pool is at the low watermark; after
+/// seven, at the deferred one.
 #[test]
 fn waiting_store_cleans_from_the_deferred_mark_on() {
     for (deferred, blocks, cleans) in
         [(None, 4, false), (None, 5, true), (Some(1), 7, false), (Some(1), 8, true)]
     {
         let mut store = waiting_store(deferred);
-        store.cleaning_above(true);
+        store.notify_cleaning_above(true);
         write_blocks(&mut store, blocks);
-        assert_eq!(moved(&store) > 0, cleans, "{deferred:?}, {blocks} blocks");
+        assert_eq!(cleaning_erases(&store) > 0, cleans, "{deferred:?}, {blocks} blocks");
         store.check().unwrap();
     }
 }
@@ -103,18 +104,18 @@ fn waiting_store_cleans_from_the_deferred_mark_on() {
 #[test]
 fn waiting_ends_with_the_last_log_above() {
     let mut store = waiting_store(Some(1));
-    store.cleaning_above(true);
-    store.cleaning_above(true);
-    store.cleaning_above(false);
+    store.notify_cleaning_above(true);
+    store.notify_cleaning_above(true);
+    store.notify_cleaning_above(false);
     write_blocks(&mut store, 6);
-    assert_eq!((moved(&store), reports(&store).layers[0].deferrals), (0, Some(2)));
-    store.cleaning_above(false);
+    assert_eq!((cleaning_erases(&store), reports(&store).layers[0].deferrals), (0, Some(2)));
+    store.notify_cleaning_above(false);
     write_blocks(&mut store, 1);
-    assert!(moved(&store) >= 4, "the pool is refilled to its high mark");
+    assert!(cleaning_erases(&store) >= 4, "the pool is refilled to its high mark");
     store.check().unwrap();
 }
 
-/// A store that never had to wait behaves like one without the setting.
+/// A store that never had to defer cleaning behaves like a store without the setting.
 #[test]
 fn unused_deferred_mark_changes_nothing() {
     let stores = [None, Some(2)].map(|deferred| {

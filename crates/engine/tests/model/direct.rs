@@ -1,4 +1,4 @@
-//! Layers without a log of their own: they pass on all requests and lose nothing.
+//! Layers without a log of their own: they forward all requests and lose no data.
 
 use crate::naive::cases::{Op, ops};
 use crate::naive::observe::reports;
@@ -7,7 +7,9 @@ use proptest::prelude::*;
 use wearwell_base::units::Lpn;
 use wearwell_engine::counters::{Cause, Operation};
 use wearwell_engine::layer::{Bytes, Layer};
-use wearwell_engine::log::{BoxedLayer, ObjectLayout, Objects, PassThrough, Reclaim, Sparse, TrimLog};
+use wearwell_engine::log::{
+    BoxedLayer, ObjectLayer, ObjectLayout, PassThrough, Reclaim, SparseLayer, TrimLogConfig,
+};
 
 type Page = Bytes<8>;
 
@@ -18,11 +20,11 @@ fn lower(seed: u64) -> BoxedLayer<Page> {
 
 fn layers(seed: u64, object_pages: u32, classes: u8, trims_per_write: u32) -> [Box<dyn Layer<Page>>; 3] {
     let layout = ObjectLayout { object_pages, classes, decay_drive_writes: 0.5 };
-    let log = TrimLog { records_per_page: 4, trims_per_write, pages: 3 };
+    let log = TrimLogConfig { records_per_page: 4, trims_per_write, pages: 3 };
     [
         Box::new(PassThrough::new(lower(seed), 90)),
-        Box::new(Sparse::new(lower(seed), log).unwrap()),
-        Box::new(Objects::new(lower(seed), layout).unwrap()),
+        Box::new(SparseLayer::new(lower(seed), log).unwrap()),
+        Box::new(ObjectLayer::new(lower(seed), layout).unwrap()),
     ]
 }
 
@@ -33,20 +35,23 @@ fn check(layer: &mut dyn Layer<Page>, shadow: &[Page]) {
     layer.read(&all, &mut read).unwrap();
     assert_eq!(read, shadow);
     let reports = reports(layer);
-    let [own, below] = &reports.layers[..] else { panic!("two layers") };
+    let [upper, lower] = &reports.layers[..] else { panic!("two layers") };
     for operation in [Operation::Write, Operation::Read] {
         assert_eq!(
-            own.counters.outgoing_total(operation),
-            below.counters.incoming(operation),
+            upper.counters.outgoing_total(operation),
+            lower.counters.incoming(operation),
             "{operation:?}"
         );
     }
-    assert_eq!(own.trims.sent_pages, below.counters.incoming(Operation::Trim));
-    assert_eq!(own.counters.outgoing(Cause::Host, Operation::Write), own.counters.incoming(Operation::Write));
-    let records = own.metadata.map_or(0, |metadata| metadata.trim_record_pages);
-    assert_eq!(own.counters.outgoing(Cause::LogMetadata, Operation::Write), records);
+    assert_eq!(upper.trims.sent_pages, lower.counters.incoming(Operation::Trim));
+    assert_eq!(
+        upper.counters.outgoing(Cause::Host, Operation::Write),
+        upper.counters.incoming(Operation::Write)
+    );
+    let records = upper.metadata.map_or(0, |metadata| metadata.trim_record_pages);
+    assert_eq!(upper.counters.outgoing(Cause::LogMetadata, Operation::Write), records);
     let mapped = shadow.iter().filter(|page| **page != Page::default()).count();
-    assert_eq!(own.mapped_pages as usize, mapped);
+    assert_eq!(upper.mapped_pages as usize, mapped);
 }
 
 proptest! {
@@ -83,10 +88,10 @@ proptest! {
 fn page_out_of_range_is_refused_without_effect() {
     for mut layer in layers(1, 8, 4, 1) {
         let pages = layer.logical_pages();
-        let far = [Lpn(0), Lpn(pages)];
-        assert!(layer.write(&far, &[Page::stamp(1); 2], 0).is_err());
-        assert!(layer.trim(&far).is_err());
-        assert!(layer.read(&far, &mut Vec::new()).is_err());
+        let outside = [Lpn(0), Lpn(pages)];
+        assert!(layer.write(&outside, &[Page::stamp(1); 2], 0).is_err());
+        assert!(layer.trim(&outside).is_err());
+        assert!(layer.read(&outside, &mut Vec::new()).is_err());
         check(&mut *layer, &vec![Page::default(); pages as usize]);
     }
 }

@@ -1,4 +1,4 @@
-//! The smallest and the fullest stores, and refused requests and settings.
+//! The smallest and the fullest stores, and rejected requests and settings.
 
 use crate::naive::cases::Op;
 use crate::naive::observe::observe;
@@ -11,7 +11,7 @@ use wearwell_engine::nand::Nand;
 
 const POLICIES: [&str; 4] = ["greedy", "fifo", "d_choices", "random"];
 
-fn play(setup: &Setup, ops: &[Op]) -> Rig<Bytes<8>> {
+fn run(setup: &Setup, ops: &[Op]) -> Rig<Bytes<8>> {
     let mut rig = Rig::new(setup);
     for op in ops {
         rig.step(op).unwrap_or_else(|error| panic!("{setup:?}: {error}"));
@@ -53,15 +53,15 @@ fn stores_with_one_page_or_one_page_blocks_work() {
                 let full = smallest(pages_per_block, streams, reclaim, victim);
                 let one = Setup { logical_pages: 1, ..full.clone() };
                 for setup in [full, one] {
-                    play(&setup, &[Op::Sequence(0, 5000), Op::Burst(2, 20_000, true), Op::Trim(vec![0])]);
+                    run(&setup, &[Op::Sequence(0, 5000), Op::Burst(2, 20_000, true), Op::Trim(vec![0])]);
                 }
             }
         }
     }
 }
 
-/// The demanded reserve suffices: with all logical pages stored, any workload runs for ever. The only block with an
-/// invalid page is hard to find at random, and the engine must not give up before it is found.
+/// The demanded reserve suffices: with all logical pages stored, any workload runs without end. The only block with an
+/// invalid page is hard to find at random, and the engine must continue until it finds this block.
 #[test]
 fn full_store_never_runs_out_of_space() {
     for victim in POLICIES {
@@ -97,16 +97,16 @@ fn full_store_never_runs_out_of_space() {
 
 #[test]
 fn batch_may_exceed_the_device_and_repeat_pages() {
-    let rig = play(&Setup::default(), &[Op::Sequence(3, 10_000), Op::Write(vec![4; 300], 0)]);
+    let rig = run(&Setup::default(), &[Op::Sequence(3, 10_000), Op::Write(vec![4; 300], 0)]);
     assert_eq!(observe(&rig.engine).counters.incoming(Operation::Write), 800 + 300);
     assert_eq!(observe(&rig.engine).mapped_pages, 80);
 }
 
 #[test]
-fn everything_trimmed_can_be_written_again() {
+fn fully_trimmed_store_can_be_rewritten() {
     for victim in POLICIES {
         let setup = Setup { victim, ..Setup::default() };
-        let rig = play(
+        let rig = run(
             &setup,
             &[
                 Op::Burst(1, 5000, false),
@@ -117,14 +117,14 @@ fn everything_trimmed_can_be_written_again() {
                 Op::TrimAll,
             ],
         );
-        let seen = observe(&rig.engine);
-        assert_eq!(seen.mapped_pages, 0);
-        assert!(seen.blocks.iter().all(|block| block.valid == 0));
+        let state = observe(&rig.engine);
+        assert_eq!(state.mapped_pages, 0);
+        assert!(state.blocks.iter().all(|block| block.valid == 0));
     }
 }
 
 #[test]
-fn empty_batch_and_page_out_of_range_change_nothing() {
+fn empty_and_out_of_range_batches_change_nothing() {
     let setup = Setup::default();
     let mut engine = setup.engine::<Bytes<8>>();
     engine.write(&[Lpn(79)], &[Bytes([7; 8])], 0).unwrap();
@@ -146,20 +146,20 @@ fn empty_batch_and_page_out_of_range_change_nothing() {
 
 #[test]
 fn impossible_setups_are_refused_with_the_numbers() {
-    let refused =
+    let error_of =
         |setup: Setup| setup.engine_on::<Nand<()>>(setup.nand()).err().expect("refused").to_string();
-    let full = refused(Setup { logical_pages: 16 * 7, ..Setup::default() });
+    let full = error_of(Setup { logical_pages: 16 * 7, ..Setup::default() });
     for part in ["logical_pages", "112", "at least 17 blocks of 7 pages", "there are 16"] {
         assert!(full.contains(part), "{part:?} is not in {full:?}");
     }
-    let pool = |low, high| refused(Setup { reclaim: Reclaim::FreePool { low, high }, ..Setup::default() });
+    let pool = |low, high| error_of(Setup { reclaim: Reclaim::FreePool { low, high }, ..Setup::default() });
     assert!(pool(3, 2).contains("0 < low <= high"), "{}", pool(3, 2));
     assert!(pool(0, 2).contains("0 < low <= high"));
     assert!(
         pool(1, u32::MAX)
             .contains("more flash, smaller blocks, more spare space, fewer streams or lower watermarks")
     );
-    assert!(refused(Setup { logical_pages: 0, ..Setup::default() }).contains("at least one page"));
-    let mixed = refused(Setup { streams: Streams::Mixing(3, false, false), ..Setup::default() });
+    assert!(error_of(Setup { logical_pages: 0, ..Setup::default() }).contains("at least one page"));
+    let mixed = error_of(Setup { streams: Streams::Mixing(3, false, false), ..Setup::default() });
     assert!(mixed.contains("use free_pool"), "{mixed}");
 }

@@ -1,4 +1,4 @@
-//! Engine and naive model agree on everything observable after each operation of any sequence.
+//! Engine and naive model agree on the whole observable state after each operation of any sequence.
 
 use crate::naive::cases::{Op, ops, setup};
 use crate::naive::observe::observe;
@@ -8,7 +8,7 @@ use wearwell_engine::counters::Operation;
 use wearwell_engine::layer::Bytes;
 use wearwell_engine::log::{CopyOrder, Reclaim};
 
-fn agree<P: Stamp>(setup: &Setup, ops: &[Op]) -> Rig<P> {
+fn run_and_compare<P: Stamp>(setup: &Setup, ops: &[Op]) -> Rig<P> {
     let mut rig = Rig::<P>::new(setup);
     rig.compare();
     for op in ops {
@@ -23,18 +23,18 @@ proptest! {
 
     #[test]
     fn engine_agrees_with_page_contents(setup in setup(), ops in ops(14)) {
-        agree::<Bytes<8>>(&setup, &ops);
+        run_and_compare::<Bytes<8>>(&setup, &ops);
     }
 
     #[test]
     fn engine_agrees_in_counting_runs(setup in setup(), ops in ops(14)) {
-        agree::<()>(&setup, &ops);
+        run_and_compare::<()>(&setup, &ops);
     }
 }
 
 /// Verifies the property tests: their stores must clean, spill and meet full victims.
 #[test]
-fn full_store_cleans_in_every_arrangement() {
+fn full_store_cleans_with_every_configuration() {
     let pool = Reclaim::FreePool { low: 1, high: 2 };
     let mut spilled = 0;
     for victim in ["greedy", "d_choices", "fifo", "random"] {
@@ -56,10 +56,10 @@ fn full_store_cleans_in_every_arrangement() {
                 ..Setup::default()
             };
             let ops = [Op::Sequence(0, 1000), Op::Burst(5, 6000, true), Op::Burst(6, 3000, false)];
-            let seen = observe(&agree::<Bytes<8>>(&setup, &ops).engine);
-            assert!(seen.counters.outgoing_total(Operation::Erase) > 50, "{victim}, {streams:?}: cleaning");
-            assert!(seen.counters.write_amplification().unwrap() > 1.0);
-            spilled += seen.spilled_pages;
+            let state = observe(&run_and_compare::<Bytes<8>>(&setup, &ops).engine);
+            assert!(state.counters.outgoing_total(Operation::Erase) > 50, "{victim}, {streams:?}: cleaning");
+            assert!(state.counters.write_amplification().unwrap() > 1.0);
+            spilled += state.spilled_pages;
         }
     }
     assert!(spilled > 0, "some stream had to give way to another");

@@ -12,10 +12,9 @@ use wearwell_engine::log::Reclaim;
 type Page = Bytes<8>;
 
 proptest! {
-    /// A page that is present has its newest version, an absent page was evicted or trimmed, and no page is ever
-    /// moved.
+    /// A present page has its newest version, an absent page was evicted or trimmed, and no page is ever moved.
     #[test]
-    fn page_is_the_newest_version_or_gone(
+    fn page_is_the_newest_version_or_evicted(
         ops in ops(30), victim in prop::sample::select(&["fifo", "greedy", "random"][..]), seed in any::<u64>(),
     ) {
         let setup = Setup {
@@ -24,7 +23,7 @@ proptest! {
         };
         let mut store = setup.engine::<Page>();
         let mut shadow = vec![Page::default(); 84];
-        let (mut version, mut gone, mut replaced) = (0, 0u64, 0u64);
+        let (mut version, mut lost_versions, mut replaced) = (0, 0u64, 0u64);
         for op in &ops {
             let pages = op.pages(84);
             match op {
@@ -34,7 +33,8 @@ proptest! {
                 }
                 Op::Read(_) | Op::Flush => {}
                 _ => {
-                    // Page by page, to distinguish the pages that a write evicts from those that it writes.
+                    // Pages are written one by one, to distinguish the pages that a write evicts from the pages that it
+                    // writes.
                     for page in pages {
                         version += 1;
                         replaced += u64::from(shadow[page.index()] != Page::default());
@@ -43,10 +43,10 @@ proptest! {
                         let all: Vec<Lpn> = (0..84).map(Lpn).collect();
                         let mut read = Vec::new();
                         store.read(&all, &mut read).unwrap();
-                        for (held, found) in shadow.iter_mut().zip(&read) {
-                            prop_assert!(found == held || *found == Page::default());
-                            gone += u64::from(found != held);
-                            *held = *found;
+                        for (expected, found) in shadow.iter_mut().zip(&read) {
+                            prop_assert!(found == expected || *found == Page::default());
+                            lost_versions += u64::from(found != expected);
+                            *expected = *found;
                         }
                     }
                 }
@@ -54,16 +54,16 @@ proptest! {
             store.check().unwrap();
         }
         let report = &reports(&store).layers[0];
-        // A write may evict the version that it replaces, which is not counted as gone.
+        // A write may evict the version that it replaces; this does not count as an absent page.
         let evicted = report.evicted_pages.unwrap();
-        prop_assert!((gone..=gone + replaced).contains(&evicted), "{} evicted, {} gone", evicted, gone);
+        prop_assert!((lost_versions..=lost_versions + replaced).contains(&evicted), "{} evicted, {} gone", evicted, lost_versions);
         prop_assert_eq!(report.counters.outgoing(Cause::Cleaning, Operation::Write), 0);
         prop_assert_eq!(report.counters.outgoing(Cause::Cleaning, Operation::Read), 0);
     }
 }
 
 #[test]
-fn store_that_must_keep_its_pages_refuses_eviction() {
+fn in_place_store_refuses_eviction() {
     let setup = Setup { evict: true, ..Setup::default() };
     assert_eq!(setup.engine_on(setup.nand::<()>()).err().expect("in place").key, "evict");
 }

@@ -108,7 +108,7 @@ fn program<M: Medium<Payload = Bytes<8>>>(
     )
 }
 
-fn follow_rules<M: Medium<Payload = Bytes<8>>>(medium: &mut M, rules: &mut Rules, ops: &[Op]) {
+fn compare_with_rules<M: Medium<Payload = Bytes<8>>>(medium: &mut M, rules: &mut Rules, ops: &[Op]) {
     let mut version = 0u64;
     for op in ops {
         let mut out = Vec::new();
@@ -158,8 +158,8 @@ fn flash(
     let wear =
         Wear { endurance_cycles: endurance, endurance_spread: 0.0, factory_bad_blocks: bad.min(blocks) };
     let nand = Nand::new(Geometry::flat(blocks, pages_per_block, 4096), wear, Seed(seed));
-    let good = |block| (!nand.is_bad(BlockId(block))).then(Vec::new);
-    let contents: Vec<_> = (0..blocks).map(good).collect();
+    let erased_if_good = |block| (!nand.is_bad(BlockId(block))).then(Vec::new);
+    let contents: Vec<_> = (0..blocks).map(erased_if_good).collect();
     assert_eq!(contents.iter().filter(|block| block.is_none()).count() as u32, bad.min(blocks));
     (nand, Rules { pages_per_block, endurance, blocks: contents, erases: vec![0; blocks as usize] })
 }
@@ -181,7 +181,7 @@ proptest! {
     ) {
         let (nand, mut rules) = flash(shape, endurance, bad, seed);
         let mut nand = if spare { nand.with_spare_area() } else { nand };
-        follow_rules(&mut nand, &mut rules, &ops);
+        compare_with_rules(&mut nand, &mut rules, &ops);
     }
 
     /// Segments of another layer look like flash that is never bad.
@@ -195,7 +195,7 @@ proptest! {
             blocks: vec![Some(Vec::new()); blocks as usize],
             erases: vec![0; blocks as usize],
         };
-        follow_rules(&mut Segments::new(lower, 8, trim.then(wearwell_engine::log::TrimRule::default)), &mut rules, &ops);
+        compare_with_rules(&mut Segments::new(lower, 8, trim.then(wearwell_engine::log::TrimRule::default)), &mut rules, &ops);
     }
 }
 

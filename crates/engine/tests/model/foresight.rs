@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 use wearwell_base::config::StoreSize;
-use wearwell_base::foresight::{Foresight, Future, HostOp};
-use wearwell_base::seed::{Random, Seed, below};
+use wearwell_base::foresight::{Foresight, FutureOperations, HostOp};
+use wearwell_base::seed::{Random, Seed, random_below};
 use wearwell_base::units::Lpn;
 use wearwell_engine::layer::{Layer, Reports, no_data};
 use wearwell_engine::log::{LogStore, PageTable, Reclaim, StoreConfig};
@@ -27,15 +27,16 @@ impl Uniform {
 
     fn draw(&mut self) -> Lpn {
         let fills = self.written < self.pages;
-        let page = if fills { self.written } else { below(&mut self.random, u64::from(self.pages)) as u32 };
+        let page =
+            if fills { self.written } else { random_below(&mut self.random, u64::from(self.pages)) as u32 };
         self.written += 1;
         Lpn(page)
     }
 }
 
-impl Future for Uniform {
-    fn next(&mut self, see: &mut dyn FnMut(HostOp)) -> bool {
-        see(HostOp::Write(self.draw()));
+impl FutureOperations for Uniform {
+    fn next(&mut self, sink: &mut dyn FnMut(HostOp)) -> bool {
+        sink(HostOp::Write(self.draw()));
         true
     }
 }
@@ -47,9 +48,10 @@ fn write_amplification(blocks: u32, placement: &Value, victim: &Value) -> f64 {
     let size = StoreSize { blocks, pages_per_block: PAGES_PER_BLOCK, logical_pages, seed: Seed(1) };
     let placement: PlacementConfig = serde_json::from_value(placement.clone()).unwrap();
     let victim: VictimConfig = serde_json::from_value(victim.clone()).unwrap();
-    let reach = placement.reach(&size).max(victim.reach(&size));
-    let foresight = Foresight::new(Box::new(Uniform::new(logical_pages)), logical_pages, reach.unwrap_or(1));
-    let policy = victim.build_foreseeing(&size, &foresight).unwrap();
+    let look_ahead_pages = placement.look_ahead_pages(&size).max(victim.look_ahead_pages(&size));
+    let foresight =
+        Foresight::new(Box::new(Uniform::new(logical_pages)), logical_pages, look_ahead_pages.unwrap_or(1));
+    let policy = victim.build_with_foresight(&size, &foresight).unwrap();
     let context = PlacementContext { size: &size, temperature: None, foresight: Some(foresight) };
     let streams = placement.build_boxed(context).unwrap();
     let nand: Nand<()> = Nand::new(Geometry::flat(blocks, PAGES_PER_BLOCK, 4096), Wear::default(), size.seed);
@@ -76,35 +78,40 @@ fn write_amplification(blocks: u32, placement: &Value, victim: &Value) -> f64 {
 
 #[test]
 fn rewrites_become_negligible_as_drives_grow() {
-    let rewritten = [64, 128, 256, 512, 1024, 2048]
+    let rewritten_fractions = [64, 128, 256, 512, 1024, 2048]
         .map(|blocks| write_amplification(blocks, &json!("death_windows"), &json!("foresight")) - 1.0);
-    assert!(rewritten.windows(2).all(|pair| pair[1] < pair[0]), "{rewritten:?}");
-    assert!(rewritten[5] < 0.01 && rewritten[0] > 10.0 * rewritten[5], "{rewritten:?}");
+    assert!(rewritten_fractions.windows(2).all(|pair| pair[1] < pair[0]), "{rewritten_fractions:?}");
+    assert!(
+        rewritten_fractions[5] < 0.01 && rewritten_fractions[0] > 10.0 * rewritten_fractions[5],
+        "{rewritten_fractions:?}"
+    );
 }
 
 /// Greedy is the best deterministic algorithm without foreknowledge, and uniform writes cannot be predicted.
 #[test]
-fn known_future_beats_greedy_and_partial_knowledge_is_between() {
+fn foreknowledge_beats_greedy_and_predictions_lie_between() {
     let greedy = json!("greedy");
-    let of = |placement: Value, victim: &Value| write_amplification(512, &placement, victim);
-    let blind = of(json!("double"), &greedy);
-    let paper = of(json!("future_knowledge"), &greedy);
-    let exact = of(json!("death_windows"), &greedy);
-    let predicted = |error: f64| of(json!({"kind": "predicted_windows", "error": error}), &greedy);
+    let amplification_of = |placement: Value, victim: &Value| write_amplification(512, &placement, victim);
+    let double_frontier = amplification_of(json!("double"), &greedy);
+    let paper = amplification_of(json!("future_knowledge"), &greedy);
+    let exact = amplification_of(json!("death_windows"), &greedy);
+    let predicted =
+        |error: f64| amplification_of(json!({"kind": "predicted_windows", "error": error}), &greedy);
     let by_error = [0.0, 0.1, 0.5, 2.0, 1000.0].map(predicted);
     // If all invalidations are within the look-ahead when pages are written, exact predictions equal foreknowledge,
     // except for a page that is moved while it is being overwritten.
-    let far = |kind: &str, error: Option<f64>| {
+    let with_long_look_ahead = |kind: &str, error: Option<f64>| {
         let mut settings = json!({"kind": kind, "look_ahead": 30.0});
         error.into_iter().for_each(|error| settings["error"] = json!(error));
-        of(settings, &greedy)
+        amplification_of(settings, &greedy)
     };
-    let (predicted_far, far) = (far("predicted_windows", Some(0.0)), far("death_windows", None));
-    assert!((predicted_far / far - 1.0).abs() < 0.01, "{predicted_far} beside {far}");
-    assert!(exact < paper && paper < 1.05 * blind, "{exact}, {paper}, {blind}");
+    let (long_predicted, long_exact) =
+        (with_long_look_ahead("predicted_windows", Some(0.0)), with_long_look_ahead("death_windows", None));
+    assert!((long_predicted / long_exact - 1.0).abs() < 0.01, "{long_predicted} beside {long_exact}");
+    assert!(exact < paper && paper < 1.05 * double_frontier, "{exact}, {paper}, {double_frontier}");
     assert!(by_error.windows(2).all(|pair| pair[0] < 1.02 * pair[1]), "{by_error:?}");
-    assert!(by_error[2] < 0.95 * blind, "{by_error:?} beside {blind}");
+    assert!(by_error[2] < 0.95 * double_frontier, "{by_error:?} beside {double_frontier}");
     // Useless predictions cost no more than one or two streams that stay half empty.
-    assert!(by_error[4] < 1.03 * blind, "{by_error:?} beside {blind}");
-    assert!(of(json!("death_windows"), &json!("foresight")) < exact);
+    assert!(by_error[4] < 1.03 * double_frontier, "{by_error:?} beside {double_frontier}");
+    assert!(amplification_of(json!("death_windows"), &json!("foresight")) < exact);
 }

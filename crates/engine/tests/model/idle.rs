@@ -1,4 +1,4 @@
-//! Cleaning ahead in idle time.
+//! Cleaning in idle time.
 
 use crate::naive::cases::{Op, ops};
 use crate::naive::rig::{Setup, Stamp, Streams};
@@ -12,7 +12,7 @@ type Page = Bytes<8>;
 const LOGICAL_PAGES: u32 = 60;
 
 proptest! {
-    /// Cleaning ahead loses nothing, terminates, and does nothing unless configured.
+    /// Cleaning in idle time loses no data, terminates, and has no effect unless configured.
     #[test]
     fn cleaning_ahead_preserves_stored_pages(
         ops in ops(30), idle in 2..6u32, every in 1..4usize,
@@ -41,16 +41,16 @@ proptest! {
             }
             if at % every == 0 {
                 // Each victim except the last gains at least one page.
-                let most = setup.blocks * setup.pages_per_block;
-                let cleaned = (0..=most).take_while(|_| LayerExt::clean_ahead(&mut store).unwrap()).count();
-                prop_assert!(cleaned <= most as usize);
+                let max_victims = setup.blocks * setup.pages_per_block;
+                let cleaned = (0..=max_victims).take_while(|_| LayerExt::clean_while_idle(&mut store).unwrap()).count();
+                prop_assert!(cleaned <= max_victims as usize);
                 store.check().unwrap();
             }
             let mut read = Vec::new();
             store.read(&(0..LOGICAL_PAGES).map(Lpn).collect::<Vec<_>>(), &mut read).unwrap();
             prop_assert_eq!(&read, &shadow);
         }
-        let mut unasked = Setup { idle_high: None, ..setup }.engine::<Page>();
-        prop_assert!(!LayerExt::clean_ahead(&mut unasked).unwrap());
+        let mut unconfigured = Setup { idle_high: None, ..setup }.engine::<Page>();
+        prop_assert!(!LayerExt::clean_while_idle(&mut unconfigured).unwrap());
     }
 }

@@ -19,7 +19,7 @@ type Run = Vec<Table>;
 struct Naive {
     config: LsmConfig,
     /// Content of the memtable or the log store.
-    fresh: BTreeMap<u32, Option<u64>>,
+    memtable: BTreeMap<u32, Option<u64>>,
     /// Pages in the log, and tombstones not yet in the log.
     log: (u32, u32),
     /// Runs of each level, the newest first.
@@ -36,11 +36,11 @@ fn range(table: &[Entry]) -> (u32, u32) {
     (table[0].0, table[table.len() - 1].0)
 }
 
-fn meets(table: &[Entry], keys: (u32, u32)) -> bool {
+fn overlaps(table: &[Entry], keys: (u32, u32)) -> bool {
     range(table).0 <= keys.1 && keys.0 <= range(table).1
 }
 
-fn dead(table: &[Entry]) -> usize {
+fn tombstones(table: &[Entry]) -> usize {
     table.iter().filter(|(_, version)| version.is_none()).count()
 }
 
@@ -48,7 +48,7 @@ impl Naive {
     fn new(config: LsmConfig) -> Self {
         let mut naive = Naive {
             config,
-            fresh: BTreeMap::new(),
+            memtable: BTreeMap::new(),
             log: (0, 0),
             levels: Vec::new(),
             targets: Vec::new(),
@@ -88,7 +88,7 @@ impl Naive {
         naive
     }
 
-    fn silt(&self) -> bool {
+    fn is_silt(&self) -> bool {
         matches!(self.config.shape, Shape::Silt { .. })
     }
 
@@ -97,7 +97,7 @@ impl Naive {
     }
 
     fn pages(&self, table: &[Entry]) -> usize {
-        table.len() - dead(table) + dead(table).div_ceil(self.tombstones_per_page())
+        table.len() - tombstones(table) + tombstones(table).div_ceil(self.tombstones_per_page())
     }
 
     fn index_pages(&self, table: &[Entry]) -> usize {
@@ -105,7 +105,7 @@ impl Naive {
         bytes.div_ceil(self.config.page_bytes as usize)
     }
 
-    fn send(&mut self, cause: Cause, operation: Operation, amount: usize) {
+    fn count(&mut self, cause: Cause, operation: Operation, amount: usize) {
         self.counters.add_outgoing(cause, operation, amount as u64);
     }
 
@@ -123,47 +123,47 @@ impl Naive {
             run.push(vec![entry]);
         }
         for table in &run {
-            self.send(cause, Operation::Write, self.pages(table));
-            self.send(Cause::LogMetadata, Operation::Write, self.index_pages(table));
+            self.count(cause, Operation::Write, self.pages(table));
+            self.count(Cause::LogMetadata, Operation::Write, self.index_pages(table));
         }
         run
     }
 
     /// Merges runs, the newest first.
-    fn merge(&mut self, runs: &[Run], keep: bool) -> Run {
+    fn merge(&mut self, runs: &[Run], keep_tombstones: bool) -> Run {
         let mut entries = BTreeMap::new();
         for table in runs.iter().rev().flatten() {
             entries.extend(table.iter().copied());
-            self.send(Cause::Cleaning, Operation::Read, self.pages(table));
-            self.send(Cause::Cleaning, Operation::Erase, 1);
+            self.count(Cause::Cleaning, Operation::Read, self.pages(table));
+            self.count(Cause::Cleaning, Operation::Erase, 1);
             self.trimmed += (self.pages(table) + self.index_pages(table)) as u64;
         }
-        entries.retain(|_, version| keep || version.is_some());
+        entries.retain(|_, version| keep_tombstones || version.is_some());
         self.write_run(entries, Cause::Cleaning)
     }
 
-    fn put(&mut self, level: usize, run: Run) {
+    fn add_run(&mut self, level: usize, run: Run) {
         if !run.is_empty() {
             self.levels[level].insert(0, run);
         }
     }
 
-    fn anything_below(&self, level: usize) -> bool {
+    fn has_data_below(&self, level: usize) -> bool {
         self.levels[level + 1..].iter().any(|runs| !runs.is_empty())
     }
 
     fn write(&mut self, key: u32, version: u64) {
         self.counters.add_incoming(Operation::Write, 1);
-        self.fresh.insert(key, Some(version));
+        self.memtable.insert(key, Some(version));
         self.content.insert(key, version);
         self.append_to_log();
-        self.turn_over_if_full();
+        self.flush_memtable_if_full();
     }
 
     fn append_to_log(&mut self) {
-        match self.silt() {
-            true => self.send(Cause::Host, Operation::Write, 1),
-            false if self.config.wal_pages.is_some() => self.send(Cause::LogMetadata, Operation::Write, 1),
+        match self.is_silt() {
+            true => self.count(Cause::Host, Operation::Write, 1),
+            false if self.config.wal_pages.is_some() => self.count(Cause::LogMetadata, Operation::Write, 1),
             false => return,
         }
         self.log.0 += 1;
@@ -171,70 +171,70 @@ impl Naive {
 
     fn trim(&mut self, key: u32) {
         self.counters.add_incoming(Operation::Trim, 1);
-        self.fresh.insert(key, None);
+        self.memtable.insert(key, None);
         self.content.remove(&key);
         self.log.1 += 1;
         if self.log.1 as usize == self.tombstones_per_page() {
             self.append_to_log();
             self.log.1 = 0;
         }
-        self.turn_over_if_full();
+        self.flush_memtable_if_full();
     }
 
     fn flush(&mut self) {
         self.counters.add_incoming(Operation::Flush, 1);
-        if !self.silt() && self.config.wal_pages.is_none() {
-            if !self.fresh.is_empty() {
-                self.turn_over();
+        if !self.is_silt() && self.config.wal_pages.is_none() {
+            if !self.memtable.is_empty() {
+                self.flush_memtable();
             }
         } else if self.log.1 > 0 {
             self.append_to_log();
             self.log.1 = 0;
-            self.turn_over_if_full();
+            self.flush_memtable_if_full();
         }
     }
 
-    fn turn_over_if_full(&mut self) {
-        let fresh: Vec<Entry> = self.fresh.clone().into_iter().collect();
-        let full = !self.silt() && self.pages(&fresh) >= self.config.memtable_pages as usize;
-        let room = if self.silt() { Some(self.config.memtable_pages) } else { self.config.wal_pages };
-        if full || room.is_some_and(|room| self.log.0 >= room) {
-            self.turn_over();
+    fn flush_memtable_if_full(&mut self) {
+        let memtable: Vec<Entry> = self.memtable.clone().into_iter().collect();
+        let is_full = !self.is_silt() && self.pages(&memtable) >= self.config.memtable_pages as usize;
+        let log_limit = if self.is_silt() { Some(self.config.memtable_pages) } else { self.config.wal_pages };
+        if is_full || log_limit.is_some_and(|room| self.log.0 >= room) {
+            self.flush_memtable();
         }
     }
 
-    fn turn_over(&mut self) {
-        let fresh: Vec<Entry> = std::mem::take(&mut self.fresh).into_iter().collect();
+    fn flush_memtable(&mut self) {
+        let memtable: Vec<Entry> = std::mem::take(&mut self.memtable).into_iter().collect();
         let mut cause = Cause::Host;
-        if self.silt() {
+        if self.is_silt() {
             cause = Cause::Cleaning;
-            self.send(cause, Operation::Read, fresh.len() - dead(&fresh));
-            self.send(cause, Operation::Erase, self.log.0.div_ceil(self.config.table_pages) as usize);
+            self.count(cause, Operation::Read, memtable.len() - tombstones(&memtable));
+            self.count(cause, Operation::Erase, self.log.0.div_ceil(self.config.table_pages) as usize);
         }
         self.trimmed += u64::from(self.log.0);
         self.log = (0, 0);
-        let run = self.write_run(fresh, cause);
-        self.put(0, run);
+        let run = self.write_run(memtable, cause);
+        self.add_run(0, run);
         match self.config.shape {
             Shape::Leveled { level0_runs, .. } => self.compact_leveled(level0_runs as usize),
             Shape::Tiered { runs } => self.compact_tiered(runs as usize),
             Shape::Silt { hash_stores } if self.levels[0].len() == hash_stores as usize => {
                 let runs: Vec<Run> = self.levels.iter_mut().flat_map(std::mem::take).collect();
                 let run = self.merge(&runs, false);
-                self.put(1, run);
+                self.add_run(1, run);
             }
             Shape::Silt { .. } => {}
         }
     }
 
-    fn compact_tiered(&mut self, full: usize) {
+    fn compact_tiered(&mut self, max_runs: usize) {
         for level in 0..self.levels.len() {
-            if self.levels[level].len() >= full {
+            if self.levels[level].len() >= max_runs {
                 let to = (level + 1).min(self.levels.len() - 1);
                 let runs = std::mem::take(&mut self.levels[level]);
-                let keep = self.levels[to..].iter().any(|runs| !runs.is_empty());
-                let run = self.merge(&runs, keep);
-                self.put(to, run);
+                let keep_tombstones = self.levels[to..].iter().any(|runs| !runs.is_empty());
+                let run = self.merge(&runs, keep_tombstones);
+                self.add_run(to, run);
             }
         }
     }
@@ -261,10 +261,13 @@ impl Naive {
     fn empty_level0(&mut self) {
         let oldest = self.levels[0].last().unwrap();
         let keys = (range(&oldest[0]).0, range(&oldest[oldest.len() - 1]).1);
-        let others = self.levels[0].len() - 1;
-        let alone = self.levels[0][..others].iter().flatten().all(|table| !meets(table, keys));
-        let clear = self.levels[1].iter().flatten().all(|table| !meets(table, keys));
-        let runs = match alone && clear && (self.anything_below(1) || oldest.iter().all(|t| dead(t) == 0)) {
+        let newer_runs = self.levels[0].len() - 1;
+        let is_disjoint = self.levels[0][..newer_runs].iter().flatten().all(|table| !overlaps(table, keys));
+        let level1_is_disjoint = self.levels[1].iter().flatten().all(|table| !overlaps(table, keys));
+        let runs = match is_disjoint
+            && level1_is_disjoint
+            && (self.has_data_below(1) || oldest.iter().all(|t| tombstones(t) == 0))
+        {
             true => vec![self.levels[0].pop().unwrap()],
             false => std::mem::take(&mut self.levels[0]),
         };
@@ -276,26 +279,30 @@ impl Naive {
         let keys = runs.iter().flatten().map(|table| range(table));
         let keys = keys.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1))).unwrap();
         let below = self.levels[to].pop().unwrap_or_default();
-        let (met, mut stays): (Run, Run) = below.into_iter().partition(|table| meets(table, keys));
-        let keep = self.anything_below(to);
-        if runs.len() == 1 && met.is_empty() && (keep || runs[0].iter().all(|table| dead(table) == 0)) {
+        let (overlapping, mut unaffected): (Run, Run) =
+            below.into_iter().partition(|table| overlaps(table, keys));
+        let keep_tombstones = self.has_data_below(to);
+        if runs.len() == 1
+            && overlapping.is_empty()
+            && (keep_tombstones || runs[0].iter().all(|table| tombstones(table) == 0))
+        {
             self.moved += runs[0].len() as u64;
-            stays.append(&mut runs[0]);
+            unaffected.append(&mut runs[0]);
         } else {
-            runs.push(met);
-            let merged = self.merge(&runs, keep);
-            stays.extend(merged);
+            runs.push(overlapping);
+            let merged = self.merge(&runs, keep_tombstones);
+            unaffected.extend(merged);
         }
-        stays.sort_by_key(|table| table[0].0);
-        self.put(to, stays);
+        unaffected.sort_by_key(|table| table[0].0);
+        self.add_run(to, unaffected);
     }
 
     /// Returns the content of a page and counts the read.
     fn read(&mut self, key: u32) -> u64 {
         self.counters.add_incoming(Operation::Read, 1);
-        let below = self.silt() || !self.fresh.contains_key(&key);
+        let below = self.is_silt() || !self.memtable.contains_key(&key);
         let version = self.content.get(&key).copied();
-        self.send(Cause::Host, Operation::Read, usize::from(below && version.is_some()));
+        self.count(Cause::Host, Operation::Read, usize::from(below && version.is_some()));
         version.unwrap_or(0)
     }
 }

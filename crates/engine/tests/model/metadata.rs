@@ -9,7 +9,8 @@ use wearwell_base::units::Lpn;
 use wearwell_engine::counters::{Cause, Operation};
 use wearwell_engine::layer::{Bytes, Layer, LayerError, MediumError, MetadataReport, no_data};
 use wearwell_engine::log::{
-    MetadataLayout, MetadataPlan, Observed, OnFlush, Reclaim, Segments, SummaryPlace, TablePlace, TrimRule,
+    ArrivalObserver, MetadataLayout, MetadataPlan, OnFlush, Reclaim, Segments, SummaryPlace, TablePlace,
+    TrimRule,
 };
 
 const PAGE_BYTES: u32 = 32;
@@ -23,15 +24,15 @@ struct Case {
 }
 
 impl Case {
-    /// Creates the case; `None` if the metadata leave too little room.
+    /// Creates the case; `None` if the metadata leaves too little space.
     fn new(layout: MetadataLayout, shape: [u32; 3], load: f64, upper: Setup, lower: Setup) -> Option<Self> {
         let [segment_pages, segments, pages_per_block] = shape;
         let pages_below = segment_pages * segments;
         let plan =
             MetadataPlan::new(layout, PAGE_BYTES, segment_pages, pages_below).expect("a layout that fits");
-        let spare = upper.streams.count() + u32::from(layout.own_streams.min(1)) + 2;
-        let room = plan.segments().checked_sub(spare)? * plan.data_pages();
-        let logical_pages = (f64::from(room.checked_sub(plan.log_pages() + 1)?) * load) as u32 + 1;
+        let spare = upper.streams.count() + u32::from(layout.metadata_streams.min(1)) + 2;
+        let available_pages = plan.segments().checked_sub(spare)? * plan.data_pages();
+        let logical_pages = (f64::from(available_pages.checked_sub(plan.log_pages() + 1)?) * load) as u32 + 1;
         let upper =
             Setup { blocks: plan.segments(), pages_per_block: plan.data_pages(), logical_pages, ..upper };
         let blocks = pages_below.div_ceil(pages_per_block) + lower.streams.count() + 2;
@@ -40,7 +41,7 @@ impl Case {
     }
 
     fn stack<P: Stamp>(&self, trim: Option<TrimRule>) -> Stack<P> {
-        let lower = Box::new(Observed::new(Box::new(self.lower.engine::<P>())));
+        let lower = Box::new(ArrivalObserver::new(Box::new(self.lower.engine::<P>())));
         let segments = Segments::with_metadata(lower, self.plan.clone(), self.upper.logical_pages, trim);
         self.upper.engine_on(segments).expect("an upper store that fits")
     }
@@ -105,7 +106,7 @@ fn checkpoint_writes_the_pages_of_tables_that_changed() {
     write(&mut stack, &[0, 1, 2, 3]);
     let first = metadata(&stack);
     assert_eq!((first.map_pages, first.segment_info_pages, first.checkpoint_pages), (1, 1, 3));
-    // The second segment, and an invalidated page in the first: one page of segment information.
+    // The second segment has changed, and so has the first, by an invalidation: one page of segment information.
     write(&mut stack, &[0, 4, 8, 12]);
     let second = metadata(&stack);
     assert_eq!((second.map_pages, second.segment_info_pages, second.checkpoint_pages), (5, 2, 6));
@@ -153,7 +154,7 @@ fn cleaned_segments_are_followed_by_a_checkpoint() {
     (0..4000u32).for_each(|page| write(&mut stack, &[page.wrapping_mul(2_654_435_761) % pages]));
     let report = &reports(&stack).layers[0];
     let (counts, erases) = (metadata(&stack), report.counters.outgoing(Cause::Cleaning, Operation::Erase));
-    // A segment that must be cleaned for a checkpoint's own pages counts for the next checkpoint.
+    // A segment that must be cleaned for the pages of a checkpoint counts for the next checkpoint.
     assert!(
         counts.checkpoints <= erases && 2 * counts.checkpoints > erases,
         "{} {erases}",
@@ -168,8 +169,8 @@ fn cleaning_that_gains_less_than_its_checkpoints_is_reported() {
     let pages = stack.logical_pages();
     let mut order = (0..40_000u32).map(|page| Lpn(page.wrapping_mul(2_654_435_761) % pages));
     let written = order.try_for_each(|page| stack.write(&[page], no_data(1), 0));
-    assert_eq!(written, Err(overrun()));
-    assert!(overrun().to_string().contains("checkpoint_after_cleaned"));
+    assert_eq!(written, Err(overrun_error()));
+    assert!(overrun_error().to_string().contains("checkpoint_after_cleaned"));
 }
 
 fn layouts() -> impl Strategy<Value = MetadataLayout> {
@@ -214,7 +215,7 @@ fn layouts() -> impl Strategy<Value = MetadataLayout> {
                 checkpoint_after_cleaned: after_cleaned,
                 checkpoint_pages: checkpoint.1,
                 checkpoint_pages_per_stream: checkpoint.2,
-                own_streams: checkpoint.4,
+                metadata_streams: checkpoint.4,
                 streams: None,
             }
         },
@@ -238,9 +239,9 @@ prop_compose! {
     }
 }
 
-/// Error if cleaning causes more checkpoints than it makes room for.
-fn overrun() -> LayerError {
-    MediumError::Overrun.into()
+/// A store fails with an error if the checkpoints caused by cleaning need more space than cleaning gains.
+fn overrun_error() -> LayerError {
+    MediumError::EndlessCheckpoints.into()
 }
 
 proptest! {
@@ -253,8 +254,8 @@ proptest! {
         trim in trims(),
     ) {
         let pages = case.plan.segment_pages();
-        let driven = drive(&mut case.stack::<Bytes<8>>(trim), &ops, pages, trim);
-        prop_assert!(driven.is_ok() || driven == Err(overrun()), "{driven:?}");
+        let result = drive(&mut case.stack::<Bytes<8>>(trim), &ops, pages, trim);
+        prop_assert!(result.is_ok() || result == Err(overrun_error()), "{result:?}");
     }
 
     #[test]
@@ -265,14 +266,14 @@ proptest! {
             let mut stack = case.stack::<()>(None);
             let mut chunks = pages.chunks(step);
             let written = chunks.try_for_each(|pages| stack.write(pages, no_data(pages.len()), 0));
-            assert!(written.is_ok() || written == Err(overrun()), "{written:?}");
+            assert!(written.is_ok() || written == Err(overrun_error()), "{written:?}");
             (written, metadata(&stack), reports(&stack).nand.unwrap().programs)
         });
         prop_assert_eq!(&counts[0], &counts[1]);
     }
 }
 
-/// Streams that do not separate pages: the number of streams alone makes the difference.
+/// Placement with streams that do not separate pages, so that only the number of streams has an effect.
 #[test]
 fn more_streams_write_more_metadata() {
     let layout = MetadataLayout {

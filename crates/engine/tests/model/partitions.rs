@@ -1,31 +1,31 @@
-//! Two stores on partitions of a third, compared with three naive stores that pass on their requests.
+//! Two stores on partitions of a third, compared with three naive stores that forward their requests.
 
 use crate::naive::cases::{Op, ops};
 use crate::naive::observe::observe;
-use crate::naive::rig::{Engine, Picks, Setup, Stamp, Streams};
-use crate::naive::{Asked, Model};
+use crate::naive::rig::{Engine, Setup, Stamp, Streams, VictimRecord};
+use crate::naive::{Model, Request};
 use proptest::prelude::*;
 use wearwell_base::units::Lpn;
 use wearwell_engine::counters::Operation;
 use wearwell_engine::layer::{Bytes, Layer, LayerError, Reports};
-use wearwell_engine::log::{Partition, Reclaim, Segments, Shared, TrimRule};
+use wearwell_engine::log::{Partition, Reclaim, Segments, SharedLayer, TrimRule};
 
 /// A store on a partition, with its naive counterpart.
 struct User<P: Stamp> {
     engine: Engine<Segments<P>>,
     model: Model,
-    picks: Picks,
+    victims: VictimRecord,
     /// First page of its partition, and pages per segment.
     first: u32,
     segment_pages: u32,
     trim: bool,
 }
 
-struct Pair<P: Stamp> {
+struct SharedStores<P: Stamp> {
     users: Vec<User<P>>,
-    shared: Shared<P>,
+    shared: SharedLayer<P>,
     lower: Model,
-    lower_picks: Picks,
+    lower_victims: VictimRecord,
     /// End page of each partition.
     ends: Vec<u32>,
     version: u64,
@@ -33,35 +33,35 @@ struct Pair<P: Stamp> {
 
 /// Two upper stores with the number of unused pages after the last segment of each, and the lower store.
 #[derive(Clone, Debug)]
-struct Shape {
+struct PairConfig {
     uppers: [(Setup, u32, bool); 2],
     lower: Setup,
 }
 
-impl<P: Stamp> Pair<P> {
-    fn new(shape: &Shape) -> Self {
+impl<P: Stamp> SharedStores<P> {
+    fn new(shape: &PairConfig) -> Self {
         let nand = shape.lower.nand();
         let lower = shape.lower.model(&nand);
-        let (store, lower_picks) = shape.lower.recorded_on(nand).unwrap();
+        let (store, lower_victims) = shape.lower.engine_recording_victims(nand).unwrap();
         let sizes =
             shape.uppers.each_ref().map(|(upper, rest, _)| upper.blocks * upper.pages_per_block + rest);
-        let (shared, partitions) = Shared::new(Box::new(store), &sizes);
+        let (shared, partitions) = SharedLayer::new(Box::new(store), &sizes);
         let user = |(partition, (setup, _, trim)): (Partition<P>, &(Setup, u32, bool))| {
             let first = partition.range().start;
             let segments =
                 Segments::new(Box::new(partition), setup.pages_per_block, trim.then(TrimRule::default));
             let mut model = setup.model(&segments);
-            model.asked = Some(Vec::new());
-            let (engine, picks) = setup.recorded_on(segments).unwrap();
-            User { engine, model, picks, first, segment_pages: setup.pages_per_block, trim: *trim }
+            model.requests = Some(Vec::new());
+            let (engine, victims) = setup.engine_recording_victims(segments).unwrap();
+            User { engine, model, victims, first, segment_pages: setup.pages_per_block, trim: *trim }
         };
         let users = partitions.into_iter().zip(&shape.uppers).map(user).collect();
         let ends = vec![sizes[0], sizes[0] + sizes[1]];
-        Pair { users, shared, lower, lower_picks, ends, version: 0 }
+        SharedStores { users, shared, lower, lower_victims, ends, version: 0 }
     }
 
-    /// Executes the operation on engine and model of user `at`, and passes the upper model's requests to the lower
-    /// model.
+    /// Executes the operation on engine and model of user `at`, and forwards the requests of the upper model to the
+    /// lower model.
     fn step(&mut self, at: usize, op: &Op) -> Result<(), LayerError> {
         let user = &mut self.users[at];
         let pages = op.pages(user.model.config.logical_pages);
@@ -81,35 +81,36 @@ impl<P: Stamp> Pair<P> {
                 self.version += pages.len() as u64;
                 let data: Vec<P> = versions.iter().map(|&version| P::stamp(version)).collect();
                 user.engine.write(&pages, &data, op.hint())?;
-                user.model.picks.append(&mut user.picks.lock().unwrap());
+                user.model.pending_victims.append(&mut user.victims.lock().unwrap());
                 user.model.write(&pages, &versions, op.hint())?;
             }
         }
-        self.hand_down(at)
+        self.forward_requests(at)
     }
 
     /// Executes the requests of the upper model on the lower model.
-    fn hand_down(&mut self, at: usize) -> Result<(), LayerError> {
+    fn forward_requests(&mut self, at: usize) -> Result<(), LayerError> {
         let user = &mut self.users[at];
-        self.lower.picks.append(&mut self.lower_picks.lock().unwrap());
+        self.lower.pending_victims.append(&mut self.lower_victims.lock().unwrap());
         self.lower.writer = at;
-        let place =
+        let page_in_partition =
             |block: usize, page: usize| Lpn(user.first + block as u32 * user.segment_pages + page as u32);
-        for asked in user.model.asked.replace(Vec::new()).unwrap() {
-            match asked {
-                Asked::Program { block, page, content, stream } => {
-                    self.lower.write(&[place(block, page)], &[content], u16::from(stream.0))?;
+        for request in user.model.requests.replace(Vec::new()).unwrap() {
+            match request {
+                Request::Program { block, page, content, stream } => {
+                    self.lower.write(&[page_in_partition(block, page)], &[content], u16::from(stream.0))?;
                 }
-                Asked::Read { block, pages } => {
-                    let pages: Vec<Lpn> = pages.into_iter().map(|page| place(block, page)).collect();
+                Request::Read { block, pages } => {
+                    let pages: Vec<Lpn> =
+                        pages.into_iter().map(|page| page_in_partition(block, page)).collect();
                     self.lower.read(&pages)?;
                 }
-                Asked::Erase { block } if user.trim => {
+                Request::Erase { block } if user.trim => {
                     let pages: Vec<Lpn> =
-                        (0..user.segment_pages as usize).map(|page| place(block, page)).collect();
+                        (0..user.segment_pages as usize).map(|page| page_in_partition(block, page)).collect();
                     self.lower.trim(&pages)?;
                 }
-                Asked::Erase { .. } => {}
+                Request::Erase { .. } => {}
             }
         }
         Ok(())
@@ -123,7 +124,7 @@ impl<P: Stamp> Pair<P> {
         let contents = user.model.read(pages)?;
         let expected: Vec<P> = contents.into_iter().map(|content| P::stamp(content.unwrap())).collect();
         assert_eq!(data, expected, "content of user {at}'s pages");
-        self.hand_down(at)
+        self.forward_requests(at)
     }
 
     /// Returns the moved pages, `[cause][owner]`, from the list of all moves.
@@ -143,11 +144,11 @@ impl<P: Stamp> Pair<P> {
             self.read(at, &all).unwrap();
             let user = &self.users[at];
             user.engine.check().unwrap();
-            assert!(user.model.picks.is_empty(), "an upper store cleaned more than its model");
+            assert!(user.model.pending_victims.is_empty(), "an upper store cleaned more than its model");
             observe(&user.engine).assert_equals(&user.model.observe());
         }
         self.shared.check().unwrap();
-        assert!(self.lower.picks.is_empty(), "the lower store cleaned more than its model");
+        assert!(self.lower.pending_victims.is_empty(), "the lower store cleaned more than its model");
         let mut reports = Reports::default();
         self.shared.describe(&mut reports);
         let [report] = &reports.layers[..] else { panic!("one shared layer") };
@@ -163,12 +164,12 @@ impl<P: Stamp> Pair<P> {
         let moved: Vec<Vec<u64>> =
             report.moved_pages[..2].iter().map(|owners| owners[..2].to_vec()).collect();
         assert_eq!(moved, self.moved_pages(), "[cause][owner]");
-        self.conserved(&reports);
+        self.check_conservation(&reports);
     }
 
     /// Checks that the requests of the upper stores, the partitions' incoming requests and those of the lower store
     /// agree.
-    fn conserved(&self, reports: &Reports) {
+    fn check_conservation(&self, reports: &Reports) {
         let report = &reports.layers[0];
         for operation in [Operation::Write, Operation::Read, Operation::Trim, Operation::Flush] {
             let through = report.partitions.iter().map(|part| part.incoming.incoming(operation));
@@ -223,14 +224,14 @@ prop_compose! {
         pool in any::<bool>(),
         victim in prop::sample::select(&["greedy", "d_choices", "fifo", "random"][..]),
         seed in any::<u64>(),
-    ) -> Shape {
+    ) -> PairConfig {
         let pages = |(upper, rest, _): &(Setup, u32, bool)| upper.blocks * upper.pages_per_block + rest;
         let logical_pages = uppers.iter().map(pages).sum::<u32>() + unused;
         let in_place = !pool && !matches!(streams, Streams::Mixing(..));
         let reclaim = if in_place { Reclaim::InPlace } else { Reclaim::FreePool { low: 1, high: 2 } };
-        let waiting = if in_place { 0 } else { 2 };
+        let reserve = if in_place { 0 } else { 2 };
         let lower = Setup {
-            blocks: logical_pages.div_ceil(pages_per_block) + streams.count() + waiting + spare_blocks,
+            blocks: logical_pages.div_ceil(pages_per_block) + streams.count() + reserve + spare_blocks,
             pages_per_block,
             logical_pages,
             streams,
@@ -239,12 +240,12 @@ prop_compose! {
             seed,
             ..Setup::default()
         };
-        Shape { uppers, lower }
+        PairConfig { uppers, lower }
     }
 }
 
-fn drive<P: Stamp>(shape: &Shape, ops: &[(usize, Op)]) -> Pair<P> {
-    let mut pair = Pair::<P>::new(shape);
+fn drive<P: Stamp>(shape: &PairConfig, ops: &[(usize, Op)]) -> SharedStores<P> {
+    let mut pair = SharedStores::<P>::new(shape);
     pair.compare();
     for (at, op) in ops {
         pair.step(*at, op).expect("stores within the documented limits");
@@ -274,7 +275,7 @@ proptest! {
     }
 }
 
-/// Verifies the property test: each user must make the lower store move pages of both.
+/// Verifies the property test: each user must make the lower store move pages of both users.
 #[test]
 fn each_user_causes_moves_of_pages_of_both() {
     let upper = |seed| Setup {
@@ -287,7 +288,7 @@ fn each_user_causes_moves_of_pages_of_both() {
         ..Setup::default()
     };
     let lower = Setup { blocks: 45, pages_per_block: 6, logical_pages: 246, ..Setup::default() };
-    let shape = Shape { uppers: [(upper(1), 3, false), (upper(2), 3, false)], lower };
+    let shape = PairConfig { uppers: [(upper(1), 3, false), (upper(2), 3, false)], lower };
     let burst = |at, seed| (at, Op::Burst(seed, 9000, seed % 2 == 0));
     let pair = drive::<Bytes<8>>(&shape, &[burst(0, 1), burst(1, 2), burst(0, 3), burst(1, 4), burst(0, 5)]);
     let moved = pair.moved_pages();
@@ -295,9 +296,9 @@ fn each_user_causes_moves_of_pages_of_both() {
 }
 
 #[test]
-fn page_beyond_a_partition_is_refused_and_the_neighbour_unaffected() {
+fn page_beyond_a_partition_is_refused_without_effect_on_its_neighbour() {
     let lower = Setup { blocks: 16, pages_per_block: 7, logical_pages: 80, ..Setup::default() };
-    let (shared, mut users) = Shared::<Bytes<8>>::new(Box::new(lower.engine()), &[30, 50]);
+    let (shared, mut users) = SharedLayer::<Bytes<8>>::new(Box::new(lower.engine()), &[30, 50]);
     let error = users[0].write(&[Lpn(29), Lpn(30)], &[Bytes::stamp(1), Bytes::stamp(2)], 0).unwrap_err();
     assert_eq!(error, LayerError::OutOfRange { page: 30, pages: 30 });
     users[1].write(&[Lpn(0)], &[Bytes::stamp(3)], 0).unwrap();

@@ -6,7 +6,7 @@ use crate::naive::cases::{Op, ops, setup};
 use crate::naive::observe::observe;
 use crate::naive::rig::{Setup, Stamp, Streams};
 use proptest::prelude::*;
-use wearwell_base::seed::{Random, Seed, below};
+use wearwell_base::seed::{Random, Seed, random_below};
 use wearwell_base::units::Lpn;
 use wearwell_engine::layer::{Bytes, Layer, Medium};
 use wearwell_engine::log::{BlockTable, Directory, LogStore, Reclaim};
@@ -16,18 +16,18 @@ use wearwell_engine::victim::{VictimPolicy, VictimVisitor};
 
 /// Grouping of a batch of pages into calls.
 #[derive(Clone, Copy)]
-enum Cut {
+enum Batching {
     Whole,
     Single,
     Anywhere,
 }
 
-impl Cut {
-    fn next(self, left: usize, random: &mut Random) -> usize {
+impl Batching {
+    fn next(self, remaining: usize, random: &mut Random) -> usize {
         match self {
-            Cut::Whole => left,
-            Cut::Single => 1,
-            Cut::Anywhere => 1 + below(random, left as u64) as usize,
+            Batching::Whole => remaining,
+            Batching::Single => 1,
+            Batching::Anywhere => 1 + random_below(random, remaining as u64) as usize,
         }
     }
 }
@@ -40,7 +40,7 @@ struct Outcome<P> {
     final_draw: u64,
 }
 
-fn play<P, M, D, V, L>(mut store: LogStore<M, D, V, L>, ops: &[Op], cut: Cut) -> Outcome<P>
+fn run<P, M, D, V, L>(mut store: LogStore<M, D, V, L>, ops: &[Op], batching: Batching) -> Outcome<P>
 where
     P: Stamp,
     M: Medium<Payload = P>,
@@ -55,18 +55,18 @@ where
         let pages = op.pages(store.logical_pages());
         let mut rest = &pages[..];
         while !rest.is_empty() {
-            let (now, later) = rest.split_at(cut.next(rest.len(), &mut random));
-            let data: Vec<P> = (version + 1..).take(now.len()).map(P::stamp).collect();
+            let (batch, remaining) = rest.split_at(batching.next(rest.len(), &mut random));
+            let data: Vec<P> = (version + 1..).take(batch.len()).map(P::stamp).collect();
             match op {
-                Op::Trim(_) | Op::TrimAll => store.trim(now).unwrap(),
-                Op::Read(_) => store.read(now, &mut contents).unwrap(),
+                Op::Trim(_) | Op::TrimAll => store.trim(batch).unwrap(),
+                Op::Read(_) => store.read(batch, &mut contents).unwrap(),
                 Op::Flush => {}
                 _ => {
-                    store.write(now, &data, op.hint()).unwrap();
-                    version += now.len() as u64;
+                    store.write(batch, &data, op.hint()).unwrap();
+                    version += batch.len() as u64;
                 }
             }
-            rest = later;
+            rest = remaining;
         }
     }
     store.check().unwrap();
@@ -76,12 +76,12 @@ where
     Outcome { state, contents, final_draw: store.final_draw() }
 }
 
-fn boxed<P: Stamp>(setup: &Setup, nand: Nand<P>, ops: &[Op], cut: Cut) -> Outcome<P> {
+fn run_boxed<P: Stamp>(setup: &Setup, nand: Nand<P>, ops: &[Op], batching: Batching) -> Outcome<P> {
     let streams = setup.streams.build();
-    play(
+    run(
         LogStore::new(setup.config(), nand, setup.page_table(), setup.boxed_victim(), streams).unwrap(),
         ops,
-        cut,
+        batching,
     )
 }
 
@@ -97,7 +97,7 @@ impl VictimVisitor for Specialised<'_> {
         let setup = self.setup;
         let store =
             LogStore::new(setup.config(), setup.nand(), setup.page_table(), victim, setup.streams.build());
-        play(store.unwrap(), self.ops, Cut::Whole)
+        run(store.unwrap(), self.ops, Batching::Whole)
     }
 }
 
@@ -106,22 +106,22 @@ proptest! {
 
     #[test]
     fn every_code_path_gives_the_same_result(setup in setup(), ops in ops(12)) {
-        let plain = Setup { prefetch: false, ..setup.clone() };
-        let reference = boxed::<()>(&plain, plain.nand(), &ops, Cut::Single);
-        for cut in [Cut::Whole, Cut::Anywhere] {
-            prop_assert_eq!(&boxed(&plain, plain.nand(), &ops, cut), &reference, "cut into other batches");
+        let without_prefetch = Setup { prefetch: false, ..setup.clone() };
+        let reference = run_boxed::<()>(&without_prefetch, without_prefetch.nand(), &ops, Batching::Single);
+        for batching in [Batching::Whole, Batching::Anywhere] {
+            prop_assert_eq!(&run_boxed(&without_prefetch, without_prefetch.nand(), &ops, batching), &reference, "cut into other batches");
         }
-        let ahead = Setup { prefetch: true, ..setup };
-        prop_assert_eq!(&boxed(&ahead, ahead.nand(), &ops, Cut::Whole), &reference, "with prefetching");
-        let specialised = ahead.victim().visit(&ahead.size(), Specialised { setup: &ahead, ops: &ops });
+        let with_prefetch = Setup { prefetch: true, ..setup };
+        prop_assert_eq!(&run_boxed(&with_prefetch, with_prefetch.nand(), &ops, Batching::Whole), &reference, "with prefetching");
+        let specialised = with_prefetch.victim().visit(&with_prefetch.size(), Specialised { setup: &with_prefetch, ops: &ops });
         prop_assert_eq!(&specialised.unwrap(), &reference, "compiled for the policy");
-        let spare = boxed(&plain, plain.nand().with_spare_area(), &ops, Cut::Whole);
-        prop_assert_eq!(&spare, &reference, "keeping spare areas");
-        let full = boxed::<Bytes<8>>(&plain, plain.nand(), &ops, Cut::Anywhere);
-        prop_assert_eq!(&full.state, &reference.state, "keeping page contents");
-        prop_assert_eq!(full.final_draw, reference.final_draw);
-        let whole = boxed::<Bytes<8>>(&ahead, ahead.nand().with_spare_area(), &ops, Cut::Whole);
-        prop_assert_eq!(whole, full, "the contents themselves");
+        let with_spare_area = run_boxed(&without_prefetch, without_prefetch.nand().with_spare_area(), &ops, Batching::Whole);
+        prop_assert_eq!(&with_spare_area, &reference, "keeping spare areas");
+        let with_contents = run_boxed::<Bytes<8>>(&without_prefetch, without_prefetch.nand(), &ops, Batching::Anywhere);
+        prop_assert_eq!(&with_contents.state, &reference.state, "keeping page contents");
+        prop_assert_eq!(with_contents.final_draw, reference.final_draw);
+        let prefetched_contents = run_boxed::<Bytes<8>>(&with_prefetch, with_prefetch.nand().with_spare_area(), &ops, Batching::Whole);
+        prop_assert_eq!(prefetched_contents, with_contents, "the contents themselves");
     }
 
     /// A block directory lacks only the positions of pages within their blocks.
@@ -129,13 +129,13 @@ proptest! {
     fn block_directory_suffices_for_a_single_frontier_in_place(setup in setup(), ops in ops(12)) {
         let logical_pages = setup.logical_pages.min((setup.blocks - 1) * setup.pages_per_block);
         let setup = Setup { streams: Streams::Single, reclaim: Reclaim::InPlace, logical_pages, ..setup };
-        let exact = boxed::<()>(&setup, setup.nand(), &ops, Cut::Whole);
+        let exact = run_boxed::<()>(&setup, setup.nand(), &ops, Batching::Whole);
         let directory = BlockTable::new(logical_pages);
         let store = LogStore::new(
             setup.config(), setup.nand::<()>(), directory, setup.boxed_victim(), Frontiers::single(),
         );
-        let counted = play(store.unwrap(), &ops, Cut::Anywhere);
-        prop_assert_eq!(&counted.state, &exact.state.clone().without_places());
-        prop_assert_eq!(counted.final_draw, exact.final_draw);
+        let with_block_table = run(store.unwrap(), &ops, Batching::Anywhere);
+        prop_assert_eq!(&with_block_table.state, &exact.state.clone().without_positions());
+        prop_assert_eq!(with_block_table.final_draw, exact.final_draw);
     }
 }

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 use wearwell_base::config::StoreSize;
-use wearwell_base::foresight::{Foresight, Future, HostOp};
-use wearwell_base::seed::{Random, Seed, below};
+use wearwell_base::foresight::{Foresight, FutureOperations, HostOp};
+use wearwell_base::seed::{Random, Seed, random_below};
 use wearwell_base::temperature::Temperature;
 use wearwell_base::units::Lpn;
 use wearwell_engine::counters::Counters;
@@ -34,9 +34,9 @@ impl Temperature for EveryFifth {
 
 /// Draws a page: 80 % of the writes go to the hot pages (`r = 0.8`).
 fn draw(random: &mut Random) -> Lpn {
-    let fifth = below(random, u64::from(SIZE.logical_pages / 5)) as u32;
-    let hot = below(random, 10) < 8;
-    Lpn(5 * fifth + if hot { 0 } else { 1 + below(random, 4) as u32 })
+    let fifth = random_below(random, u64::from(SIZE.logical_pages / 5)) as u32;
+    let hot = random_below(random, 10) < 8;
+    Lpn(5 * fifth + if hot { 0 } else { 1 + random_below(random, 4) as u32 })
 }
 
 type Store<P> = LogStore<Nand<()>, PageTable, Box<dyn VictimPolicy>, P>;
@@ -52,15 +52,15 @@ fn store<P: Placement>(victim: &str, placement: P) -> Store<P> {
 }
 
 /// The writes of [`run`], known in advance.
-struct Drawn {
+struct FutureWrites {
     random: Random,
     written: u32,
 }
 
-impl Future for Drawn {
-    fn next(&mut self, see: &mut dyn FnMut(HostOp)) -> bool {
+impl FutureOperations for FutureWrites {
+    fn next(&mut self, sink: &mut dyn FnMut(HostOp)) -> bool {
         let fills = self.written < SIZE.logical_pages;
-        see(HostOp::Write(if fills { Lpn(self.written) } else { draw(&mut self.random) }));
+        sink(HostOp::Write(if fills { Lpn(self.written) } else { draw(&mut self.random) }));
         self.written += 1;
         true
     }
@@ -69,9 +69,9 @@ impl Future for Drawn {
 /// Builds the placement, which may know the writes of [`run`] in advance.
 fn placement(value: &Value) -> Box<dyn Placement> {
     let config: PlacementConfig = serde_json::from_value(value.clone()).unwrap();
-    let future = Drawn { random: Seed(2).random(), written: 0 };
-    let foresee = |reach| Foresight::new(Box::new(future), SIZE.logical_pages, reach);
-    placement_with(&config, config.reach(&SIZE).map(foresee))
+    let future = FutureWrites { random: Seed(2).random(), written: 0 };
+    let to_foresight = |pages| Foresight::new(Box::new(future), SIZE.logical_pages, pages);
+    placement_with(&config, config.look_ahead_pages(&SIZE).map(to_foresight))
 }
 
 fn placement_with(config: &PlacementConfig, foresight: Option<Foresight>) -> Box<dyn Placement> {
@@ -118,9 +118,9 @@ fn write_amplification(victim: &str, value: &Value) -> f64 {
 #[test]
 fn informed_placements_beat_the_single_frontier() {
     for victim in ["greedy", "d_choices", "cost_benefit"] {
-        let of_each = PLACEMENTS.iter().map(|entry| write_amplification(victim, &json!(entry.name)));
-        let amplifications: Vec<f64> = of_each.collect();
-        let of = |name: &str| {
+        let each = PLACEMENTS.iter().map(|entry| write_amplification(victim, &json!(entry.name)));
+        let amplifications: Vec<f64> = each.collect();
+        let amplification_of = |name: &str| {
             let at = PLACEMENTS.iter().position(|entry| entry.name == name).expect("in the table");
             amplifications[at]
         };
@@ -137,12 +137,12 @@ fn informed_placements_beat_the_single_frontier() {
             "predicted_windows",
         ] {
             assert!(
-                of(informed) < of("single"),
+                amplification_of(informed) < amplification_of("single"),
                 "{informed} with {victim} does not beat the single frontier"
             );
         }
         // Perfect hints are equivalent to the oracle, except for the two streams that they leave unused.
-        assert!((of("host_hint") / of("oracle") - 1.0).abs() < 0.01);
+        assert!((amplification_of("host_hint") / amplification_of("oracle") - 1.0).abs() < 0.01);
     }
 }
 
@@ -175,7 +175,7 @@ fn greedy_with_the_oracle_costs_as_much_as_uniform_writes() {
 }
 
 #[test]
-fn placements_with_separate_cleaning_run_as_well() {
+fn placements_run_with_separate_cleaning() {
     for value in [
         json!({"kind": "oracle", "separate_cleaning": true}),
         json!({"kind": "write_count", "separate_cleaning": true, "thresholds": [2, 4, 8]}),
@@ -187,17 +187,17 @@ fn placements_with_separate_cleaning_run_as_well() {
 }
 
 #[test]
-fn boxed_frontiers_behave_like_their_own_type() {
+fn boxed_frontiers_behave_like_unboxed_frontiers() {
     for name in ["single", "double"] {
         let config: PlacementConfig = serde_json::from_value(json!(name)).unwrap();
-        let (own, _, draw) = run(store("d_choices", config.frontiers().unwrap()));
+        let (unboxed, _, draw) = run(store("d_choices", config.frontiers().unwrap()));
         let (boxed, _, boxed_draw) = run(store("d_choices", placement(&json!(name))));
-        assert_eq!((own, draw), (boxed, boxed_draw), "{name}");
+        assert_eq!((unboxed, draw), (boxed, boxed_draw), "{name}");
     }
 }
 
 #[test]
-fn trims_are_followed_by_every_placement() {
+fn every_placement_handles_trims() {
     for entry in PLACEMENTS {
         let config: PlacementConfig = serde_json::from_value(json!(entry.name)).unwrap();
         let mut store = store("cost_age_time", placement_with(&config, Some(Foresight::none())));
@@ -205,7 +205,7 @@ fn trims_are_followed_by_every_placement() {
         write(&mut store, (0..SIZE.logical_pages).map(Lpn));
         for _ in 0..SIZE.logical_pages {
             let page = draw(&mut random);
-            match below(&mut random, 8) {
+            match random_below(&mut random, 8) {
                 0 => store.trim(&[page]).unwrap(),
                 _ => write(&mut store, std::iter::once(page)),
             }

@@ -11,13 +11,13 @@ use wearwell_engine::log::{Directory, Reclaim};
 use wearwell_engine::nand::SpareArea;
 
 /// Returns the location of the newest copy of each logical page, according to the spare areas alone.
-fn rebuilt(spare: &SpareArea, blocks: u32) -> HashMap<Lpn, (BlockId, u32)> {
+fn newest_locations(spare: &SpareArea, blocks: u32) -> HashMap<Lpn, (BlockId, u32)> {
     let mut newest: HashMap<Lpn, (u64, BlockId, u32)> = HashMap::new();
     for block in (0..blocks).map(BlockId) {
         for (page, entry) in (0..).zip(spare.block(block)) {
-            let found = newest.entry(entry.owner).or_insert((entry.sequence, block, page));
-            if entry.sequence > found.0 {
-                *found = (entry.sequence, block, page);
+            let newest_copy = newest.entry(entry.owner).or_insert((entry.sequence, block, page));
+            if entry.sequence > newest_copy.0 {
+                *newest_copy = (entry.sequence, block, page);
             }
         }
     }
@@ -27,8 +27,8 @@ fn rebuilt(spare: &SpareArea, blocks: u32) -> HashMap<Lpn, (BlockId, u32)> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(600))]
 
-    /// Holds for every mapped page. Copies of a trimmed page may remain on flash, and recovery would restore them:
-    /// trims need records of their own, which the spare areas of data pages cannot provide.
+    /// This holds for every mapped page. Copies of a trimmed page may remain on flash, and recovery would restore them:
+    /// trims need separate records, which the spare areas of data pages cannot provide.
     #[test]
     fn newest_spare_area_locates_every_mapped_page(setup in setup(), ops in ops(14)) {
         let mut store = setup.engine_on(setup.nand::<Bytes<8>>().with_spare_area()).unwrap();
@@ -40,11 +40,11 @@ proptest! {
                 _ => store.write(&pages, &vec![Bytes::default(); pages.len()], op.hint()).unwrap(),
             }
             let spare = store.medium().spare_area().expect("kept");
-            let found = rebuilt(spare, setup.blocks);
+            let found = newest_locations(spare, setup.blocks);
             for page in (0..setup.logical_pages).map(Lpn) {
                 let Some(block) = store.directory().block_of(page) else { continue };
-                let place = (block, store.directory().page_in_block(page).unwrap());
-                prop_assert_eq!(found.get(&page), Some(&place), "{:?}", page);
+                let location = (block, store.directory().page_in_block(page).unwrap());
+                prop_assert_eq!(found.get(&page), Some(&location), "{:?}", page);
             }
         }
     }
@@ -84,6 +84,9 @@ fn trimmed_page_remains_on_flash() {
     store.write(&[Lpn(5)], &[()], 0).unwrap();
     store.trim(&[Lpn(5)]).unwrap();
     let spare = store.medium().spare_area().unwrap();
-    assert!(rebuilt(spare, setup.blocks).contains_key(&Lpn(5)), "why trims need a record of their own");
+    assert!(
+        newest_locations(spare, setup.blocks).contains_key(&Lpn(5)),
+        "why trims need a record of their own"
+    );
     assert_eq!(store.directory().block_of(Lpn(5)), None);
 }

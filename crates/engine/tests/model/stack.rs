@@ -7,18 +7,18 @@ use proptest::prelude::*;
 use wearwell_base::units::Lpn;
 use wearwell_engine::counters::{Cause, Operation};
 use wearwell_engine::layer::{Bytes, Layer, LayerError, LayerReport, MediumError};
-use wearwell_engine::log::{BoxedLayer, Directory, Observed, Reclaim, Segments, TrimRule, TrimUnit};
+use wearwell_engine::log::{ArrivalObserver, BoxedLayer, Directory, Reclaim, Segments, TrimRule, TrimUnit};
 use wearwell_engine::nand::Wear;
 
 pub(super) type Stack<P> = Engine<Segments<P>>;
 
 /// Creates a stack in which the upper store's blocks are segments of the lower store's pages.
 fn stack<P: Stamp>(upper: &Setup, lower: &Setup, trim: Option<TrimRule>) -> Stack<P> {
-    let lower: BoxedLayer<P> = Box::new(Observed::new(Box::new(lower.engine::<P>())));
+    let lower: BoxedLayer<P> = Box::new(ArrivalObserver::new(Box::new(lower.engine::<P>())));
     upper.engine_on(Segments::new(lower, upper.pages_per_block, trim)).expect("an upper store that fits")
 }
 
-fn conserved<P: Stamp>(stack: &Stack<P>, segment_pages: u32, trim: Option<TrimRule>) {
+fn check_conservation<P: Stamp>(stack: &Stack<P>, segment_pages: u32, trim: Option<TrimRule>) {
     stack.check().unwrap();
     let reports = reports(stack);
     let [above, below] = &reports.layers[..] else { panic!("two layers") };
@@ -29,8 +29,8 @@ fn conserved<P: Stamp>(stack: &Stack<P>, segment_pages: u32, trim: Option<TrimRu
     assert_eq!(arrivals.written_pages, lower.incoming(Operation::Write));
     assert_eq!(arrivals.trimmed_pages, lower.incoming(Operation::Trim));
     assert_eq!(arrivals.trimmed_ranges, trims.sent_ranges);
-    let own = above.metadata.map_or(0, |metadata| metadata.written());
-    assert_eq!(upper.outgoing(Cause::LogMetadata, Operation::Write), own, "metadata by kind");
+    let metadata_pages = above.metadata.map_or(0, |metadata| metadata.written());
+    assert_eq!(upper.outgoing(Cause::LogMetadata, Operation::Write), metadata_pages, "metadata by kind");
     let nand = reports.nand.as_ref().expect("flash at the bottom");
     for operation in [Operation::Write, Operation::Read] {
         assert_eq!(upper.outgoing_total(operation), lower.incoming(operation), "{operation:?}");
@@ -43,7 +43,7 @@ fn conserved<P: Stamp>(stack: &Stack<P>, segment_pages: u32, trim: Option<TrimRu
         Some(rule) if rule == TrimRule::default() => assert_eq!(trims.sent_pages, freed),
         // A page may be trimmed when it becomes invalid and again with its segment.
         Some(rule) if rule.unit == TrimUnit::Page => {
-            assert!(trims.sent_pages <= 2 * freed + below_capacity(below))
+            assert!(trims.sent_pages <= 2 * freed + lower_capacity(below))
         }
         Some(_) => assert!(trims.sent_pages + trims.overtaken_pages + trims.unaligned_pages <= freed),
     }
@@ -56,7 +56,7 @@ fn conserved<P: Stamp>(stack: &Stack<P>, segment_pages: u32, trim: Option<TrimRu
     }
 }
 
-fn below_capacity(layer: &LayerReport) -> u64 {
+fn lower_capacity(layer: &LayerReport) -> u64 {
     u64::from(layer.logical_pages)
 }
 
@@ -89,7 +89,7 @@ pub(super) fn drive<P: Stamp>(
         let mut read = Vec::new();
         stack.read(&all, &mut read)?;
         assert_eq!(read, shadow, "contents through both layers");
-        conserved(stack, segment_pages, trim);
+        check_conservation(stack, segment_pages, trim);
     }
     Ok(())
 }
@@ -118,7 +118,7 @@ prop_compose! {
         // A few pages after the last whole segment stay unused.
         let logical_pages = segments * segment_pages + segment_pages / 2;
         let streams = if double { Streams::Double } else { Streams::Single };
-        // A store that waits for the log above needs a reserve of erased blocks.
+        // A store that defers cleaning for the log above needs a reserve of erased blocks.
         let (reclaim, pool) = if waits { (Reclaim::FreePool { low: 3, high: 4 }, 4) } else { (Reclaim::InPlace, 0) };
         let lower = Setup {
             blocks: logical_pages.div_ceil(pages_per_block) + streams.count() + spare_blocks + pool,
@@ -196,7 +196,7 @@ fn end_of_life_is_reported_through_the_upper_layer() {
 }
 
 /// Figure 3 of "Don't stack your log on my log" (Yang et al., INFLOW 2014). Deleting an upper segment that spans two
-/// lower segments leaves both half valid. Deleting an aligned segment leaves no valid pages.
+/// lower segments leaves half of each lower segment valid. Deleting an aligned segment leaves no valid pages.
 #[test]
 fn deleting_one_upper_segment_leaves_two_lower_ones_half_valid() {
     for (offset, blocks_hit, left) in [(0u32, 1, 0), (4, 2, 4)] {

@@ -13,12 +13,12 @@ use wearwell_engine::nand::{Nand, Wear};
 use wearwell_engine::placement::Frontiers;
 
 /// Runs engine and model until an operation ends the flash's life, in both with the same error.
-fn live_and_die(setup: &Setup, ops: &[Op]) -> (Rig<Bytes<8>>, Option<LayerError>) {
+fn run_until_end_of_life(setup: &Setup, ops: &[Op]) -> (Rig<Bytes<8>>, Option<LayerError>) {
     let mut rig = Rig::<Bytes<8>>::new(setup);
     for op in ops {
         if let Err(error) = rig.step(op) {
             assert!(matches!(error, LayerError::EndOfLife { .. }), "{error:?}");
-            after_life(&mut rig, setup);
+            check_reads_after_end_of_life(&mut rig, setup);
             return (rig, Some(error));
         }
         rig.compare();
@@ -29,7 +29,7 @@ fn live_and_die(setup: &Setup, ops: &[Op]) -> (Rig<Bytes<8>>, Option<LayerError>
 /// Checks that written pages can still be read after the end of life. With in-place reclaim, where a victim is erased
 /// before its pages are written back, the pages that were in RAM are lost; reading them fails, but never returns
 /// wrong data.
-fn after_life(rig: &mut Rig<Bytes<8>>, setup: &Setup) {
+fn check_reads_after_end_of_life(rig: &mut Rig<Bytes<8>>, setup: &Setup) {
     if setup.reclaim != Reclaim::InPlace {
         rig.engine.check().unwrap();
     }
@@ -54,7 +54,7 @@ proptest! {
 
     #[test]
     fn engine_wears_out_like_the_model(setup in wearing_setup(), ops in ops(25)) {
-        live_and_die(&setup, &ops);
+        run_until_end_of_life(&setup, &ops);
     }
 
     /// Block endurance varies, which the model does not support: the newest version of each page is compared instead.
@@ -91,7 +91,7 @@ proptest! {
 }
 
 #[test]
-fn every_arrangement_reaches_its_end_of_life() {
+fn every_configuration_reaches_its_end_of_life() {
     let wear = Wear { endurance_cycles: Some(6), endurance_spread: 0.0, factory_bad_blocks: 3 };
     for victim in ["greedy", "fifo", "d_choices", "random"] {
         for reclaim in [Reclaim::InPlace, Reclaim::FreePool { low: 1, high: 2 }] {
@@ -105,7 +105,7 @@ fn every_arrangement_reaches_its_end_of_life() {
                     streams,
                     ..Setup::default()
                 };
-                let (rig, error) = live_and_die(&setup, &vec![Op::Burst(4, 1000, false); 100]);
+                let (rig, error) = run_until_end_of_life(&setup, &vec![Op::Burst(4, 1000, false); 100]);
                 assert!(error.is_some(), "{setup:?} did not end");
                 let nand = reports(&rig.engine).nand.unwrap();
                 assert!(nand.worn_out_blocks > 0 && nand.bad_blocks == nand.worn_out_blocks + 3, "{nand:?}");
@@ -125,11 +125,11 @@ fn factory_bad_blocks_are_never_used() {
     rig.step(&Op::Sequence(0, 1000)).unwrap();
     rig.step(&Op::Burst(1, 20_000, false)).unwrap();
     rig.compare();
-    let seen = observe(&rig.engine);
+    let state = observe(&rig.engine);
     for block in bad {
-        let view = seen.blocks[block as usize];
+        let view = state.blocks[block as usize];
         assert_eq!((view.state, view.written, view.erases), (BlockState::Bad, 0, 0));
-        assert!(seen.places.iter().flatten().all(|(place, _)| *place != block));
+        assert!(state.locations.iter().flatten().all(|(place, _)| *place != block));
     }
 }
 
@@ -145,7 +145,7 @@ fn block_directory_ends_with_the_first_worn_out_block() {
         LogStore::new(setup.config(), nand, directory, setup.boxed_victim(), Frontiers::single()).unwrap();
     let mut random = Seed(3).random();
     let error = (0..10_000).find_map(|_| {
-        let page = Lpn(wearwell_base::seed::below(&mut random, setup.logical_pages.into()) as u32);
+        let page = Lpn(wearwell_base::seed::random_below(&mut random, setup.logical_pages.into()) as u32);
         store.write(&[page], &[()], 0).err()
     });
     assert!(

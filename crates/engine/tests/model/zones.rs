@@ -3,11 +3,11 @@
 use crate::naive::observe::reports;
 use crate::naive::rig::{Setup, Stamp, Streams};
 use proptest::prelude::*;
-use wearwell_base::seed::{Seed, below};
+use wearwell_base::seed::{Seed, random_below};
 use wearwell_base::units::{BlockId, Lpn};
 use wearwell_engine::counters::{Cause, Operation};
 use wearwell_engine::layer::{Bytes, Layer, LayerError, Medium, MediumError, Payload};
-use wearwell_engine::log::{Reclaim, Segments, TrimRule, Zones, ZonesConfig};
+use wearwell_engine::log::{Reclaim, Segments, TrimRule, ZonedDrive, ZonedDriveConfig};
 use wearwell_engine::nand::{Faults, Geometry, Nand, Wear};
 
 const PAGES_PER_BLOCK: u32 = 4;
@@ -30,8 +30,8 @@ struct Naive {
 impl Naive {
     fn write(&mut self, page: u32, version: u64) -> Result<(), LayerError> {
         let (zone, at) = (page / self.zone_pages, page % self.zone_pages);
-        let partly = |zone: &&Vec<u64>| !zone.is_empty() && zone.len() < self.zone_pages as usize;
-        let open = self.zones.iter().flatten().filter(partly).count();
+        let is_open = |zone: &&Vec<u64>| !zone.is_empty() && zone.len() < self.zone_pages as usize;
+        let open = self.zones.iter().flatten().filter(is_open).count();
         let Some(content) = &mut self.zones[zone as usize] else {
             return Err(LayerError::ZoneOffline { zone });
         };
@@ -66,7 +66,7 @@ impl Naive {
 }
 
 #[derive(Clone, Debug)]
-enum Act {
+enum Action {
     /// Zone, number of pages to write, and distance of the last page from its correct position.
     Append(u32, u32, u32),
     /// First zone, number of zones to trim, and number of pages missing at the end.
@@ -74,21 +74,21 @@ enum Act {
     Read(u32),
 }
 
-fn acts() -> impl Strategy<Value = Vec<Act>> {
-    let act = prop_oneof![
+fn actions() -> impl Strategy<Value = Vec<Action>> {
+    let action = prop_oneof![
         6 => (any::<u32>(), 1..14u32, prop_oneof![5 => Just(0u32), 1 => 1..3u32])
-            .prop_map(|(zone, pages, gap)| Act::Append(zone, pages, gap)),
+            .prop_map(|(zone, pages, gap)| Action::Append(zone, pages, gap)),
         3 => (any::<u32>(), 1..4u32, prop_oneof![5 => Just(0u32), 1 => 1..3u32])
-            .prop_map(|(zone, zones, less)| Act::Reset(zone, zones, less)),
-        1 => any::<u32>().prop_map(Act::Read),
+            .prop_map(|(zone, zones, less)| Action::Reset(zone, zones, less)),
+        1 => any::<u32>().prop_map(Action::Read),
     ];
-    prop::collection::vec(act, 0..60)
+    prop::collection::vec(action, 0..60)
 }
 
-fn act<P: Stamp>(drive: &mut Zones<Nand<P>>, naive: &mut Naive, act: &Act, version: &mut u64) {
+fn apply<P: Stamp>(drive: &mut ZonedDrive<Nand<P>>, naive: &mut Naive, action: &Action, version: &mut u64) {
     let (zones, zone_pages) = (naive.zones.len() as u32, naive.zone_pages);
-    match *act {
-        Act::Append(zone, pages, gap) => {
+    match *action {
+        Action::Append(zone, pages, gap) => {
             let first = zone % zones * zone_pages + drive.write_pointer(zone % zones);
             let mut list: Vec<Lpn> = (first..first + pages).map(Lpn).collect();
             list.last_mut().unwrap().0 += gap;
@@ -99,10 +99,10 @@ fn act<P: Stamp>(drive: &mut Zones<Nand<P>>, naive: &mut Naive, act: &Act, versi
                 naive.write(page.0, *version)
             });
             assert_eq!(drive.write(&list, &data, 0), expected);
-            // Versions of refused pages are not reused.
+            // Versions of rejected pages are not reused.
             *version += list.len() as u64;
         }
-        Act::Reset(zone, count, less) => {
+        Action::Reset(zone, count, less) => {
             let first = zone % zones;
             let end = (first + count).min(zones);
             let list: Vec<Lpn> =
@@ -115,7 +115,7 @@ fn act<P: Stamp>(drive: &mut Zones<Nand<P>>, naive: &mut Naive, act: &Act, versi
                 (first..end).for_each(|zone| naive.reset(zone as usize));
             }
         }
-        Act::Read(page) => {
+        Action::Read(page) => {
             let mut data = Vec::new();
             drive.read(&[Lpn(page % (zones * zone_pages))], &mut data).unwrap();
             assert_eq!(data, [P::stamp(naive.read(page % (zones * zone_pages)))]);
@@ -123,7 +123,7 @@ fn act<P: Stamp>(drive: &mut Zones<Nand<P>>, naive: &mut Naive, act: &Act, versi
     }
 }
 
-fn compare<P: Stamp>(drive: &mut Zones<Nand<P>>, naive: &Naive) {
+fn compare<P: Stamp>(drive: &mut ZonedDrive<Nand<P>>, naive: &Naive) {
     drive.check().unwrap();
     let all: Vec<Lpn> = (0..drive.logical_pages()).map(Lpn).collect();
     let mut data = Vec::new();
@@ -141,7 +141,13 @@ fn compare<P: Stamp>(drive: &mut Zones<Nand<P>>, naive: &Naive) {
     assert_eq!(drive.offline_zones() as usize, naive.zones.iter().filter(|zone| zone.is_none()).count());
 }
 
-fn agree<P: Stamp>(blocks: u32, config: ZonesConfig, wear: Wear, seed: u64, acts: &[Act]) {
+fn run_and_compare<P: Stamp>(
+    blocks: u32,
+    config: ZonedDriveConfig,
+    wear: Wear,
+    seed: u64,
+    actions: &[Action],
+) {
     let nand = nand::<P>(blocks, wear, seed);
     let zones = blocks / config.zone_blocks;
     let bad = |zone: u32| {
@@ -156,11 +162,11 @@ fn agree<P: Stamp>(blocks: u32, config: ZonesConfig, wear: Wear, seed: u64, acts
         erases: vec![vec![0; config.zone_blocks as usize]; zones as usize],
         written: 0,
     };
-    let mut drive = Zones::new(nand, config).unwrap();
+    let mut drive = ZonedDrive::new(nand, config).unwrap();
     let mut version = 0;
     compare(&mut drive, &naive);
-    for one in acts {
-        act(&mut drive, &mut naive, one, &mut version);
+    for action in actions {
+        apply(&mut drive, &mut naive, action, &mut version);
         compare(&mut drive, &naive);
     }
 }
@@ -175,13 +181,13 @@ proptest! {
         endurance_cycles in prop::option::of(1..4u32),
         factory_bad_blocks in 0..3u32,
         seed: u64,
-        acts in acts(),
+        acts in actions(),
     ) {
         let blocks = zones * zone_blocks + rest % zone_blocks;
-        let config = ZonesConfig { zone_blocks, max_open_zones };
+        let config = ZonedDriveConfig { zone_blocks, max_open_zones };
         let wear = Wear { endurance_cycles, endurance_spread: 0.0, factory_bad_blocks };
-        agree::<Bytes<8>>(blocks, config, wear, seed, &acts);
-        agree::<()>(blocks, config, wear, seed, &acts);
+        run_and_compare::<Bytes<8>>(blocks, config, wear, seed, &acts);
+        run_and_compare::<()>(blocks, config, wear, seed, &acts);
     }
 }
 
@@ -200,12 +206,12 @@ fn log_on_zones_behaves_like_a_log_on_large_blocks() {
         };
         let flash = nand::<Bytes<8>>(20 * segment_blocks, Wear::default(), 1);
         // Cleaning fills its own block next to the host's.
-        let zones = Zones::new(flash, ZonesConfig { zone_blocks, max_open_zones: 2 }).unwrap();
+        let zones = ZonedDrive::new(flash, ZonedDriveConfig { zone_blocks, max_open_zones: 2 }).unwrap();
         let segments = Segments::new(Box::new(zones), setup.pages_per_block, Some(TrimRule::default()));
         let mut on_zones = setup.engine_on(segments).unwrap();
         let mut on_flash = setup.engine_on(setup.nand::<Bytes<8>>()).unwrap();
         let mut random = Seed(5).random();
-        let draw = |_| Lpn(below(&mut random, setup.logical_pages.into()) as u32);
+        let draw = |_| Lpn(random_below(&mut random, setup.logical_pages.into()) as u32);
         let pages: Vec<Lpn> = (0..setup.logical_pages * 12).map(draw).collect();
         let data: Vec<Bytes<8>> = (0..pages.len() as u64).map(Bytes::stamp).collect();
         on_zones.write(&pages, &data, 0).unwrap();
@@ -234,7 +240,8 @@ fn log_ends_when_a_zone_goes_offline() {
     };
     let wear = Wear { endurance_cycles: Some(3), ..Wear::default() };
     let zones =
-        Zones::new(nand::<()>(24, wear, 1), ZonesConfig { zone_blocks: 2, max_open_zones: 2 }).unwrap();
+        ZonedDrive::new(nand::<()>(24, wear, 1), ZonedDriveConfig { zone_blocks: 2, max_open_zones: 2 })
+            .unwrap();
     let mut log = setup.engine_on(Segments::new(Box::new(zones), 8, Some(TrimRule::default()))).unwrap();
     let error = (0..).find_map(|at| log.write(&[Lpn(at * 17 % 60)], &[()], 0).err()).unwrap();
     assert!(error.is_end_of_life(), "{error}");
@@ -246,9 +253,9 @@ fn log_ends_when_a_zone_goes_offline() {
 fn zone_with_a_failed_program_is_read_only() {
     let faults = Faults { program_failure_rate: 0.05, read_disturb_limit: None };
     let flash = nand::<Bytes<8>>(12, Wear::default(), 1).with_faults(faults, Seed(1));
-    let config = ZonesConfig { zone_blocks: 2, max_open_zones: 3 };
-    let mut drive = Zones::new(flash, config).unwrap();
-    let (size, mut ended) = (drive.zone_pages(), 0);
+    let config = ZonedDriveConfig { zone_blocks: 2, max_open_zones: 3 };
+    let mut drive = ZonedDrive::new(flash, config).unwrap();
+    let (size, mut offline) = (drive.zone_pages(), 0);
     for zone in 0..6 {
         let pages: Vec<Lpn> = (zone * size..(zone + 1) * size).map(Lpn).collect();
         let data: Vec<Bytes<8>> =
@@ -260,7 +267,7 @@ fn zone_with_a_failed_program_is_read_only() {
             Err(error) => {
                 assert_eq!(error, LayerError::ZoneOffline { zone });
                 assert!(error.is_end_of_life() && written < pages.len());
-                ended += 1;
+                offline += 1;
                 assert_eq!(drive.write(&pages[written..=written], &data[..1], 0), Err(error));
             }
         }
@@ -269,15 +276,15 @@ fn zone_with_a_failed_program_is_read_only() {
         assert_eq!(read, data[..written]);
         drive.check().unwrap();
     }
-    assert!((1..6).contains(&ended), "{ended} zones");
-    assert_eq!(drive.offline_zones(), ended);
+    assert!((1..6).contains(&offline), "{offline} zones");
+    assert_eq!(drive.offline_zones(), offline);
     let reports = reports(&drive);
     let sent = reports.layers[0].counters.outgoing(Cause::Host, Operation::Write);
     assert_eq!(sent, reports.nand.unwrap().programs);
     // A reset frees only pages that can be rewritten.
     drive.trim(&(0..6 * size).map(Lpn).collect::<Vec<_>>()).unwrap();
     assert_eq!((0..6).map(|zone| drive.write_pointer(zone)).sum::<u32>(), 0);
-    assert_eq!(drive.offline_zones(), ended);
+    assert_eq!(drive.offline_zones(), offline);
     drive.check().unwrap();
 }
 
@@ -286,7 +293,7 @@ fn invalid_sizes_are_refused() {
     for (zone_blocks, max_open_zones, key) in
         [(0, 1, "zone_blocks"), (9, 1, "zone_blocks"), (1, 0, "max_open_zones")]
     {
-        let config = ZonesConfig { zone_blocks, max_open_zones };
-        assert_eq!(Zones::new(nand::<()>(8, Wear::default(), 1), config).err().unwrap().key, key);
+        let config = ZonedDriveConfig { zone_blocks, max_open_zones };
+        assert_eq!(ZonedDrive::new(nand::<()>(8, Wear::default(), 1), config).err().unwrap().key, key);
     }
 }

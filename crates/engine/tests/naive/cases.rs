@@ -2,7 +2,7 @@
 
 use super::rig::{Setup, Streams};
 use proptest::prelude::*;
-use wearwell_base::seed::{Seed, below};
+use wearwell_base::seed::{Seed, random_below};
 use wearwell_base::units::Lpn;
 use wearwell_engine::log::{CopyOrder, Reclaim};
 use wearwell_engine::nand::Wear;
@@ -11,8 +11,8 @@ use wearwell_engine::nand::Wear;
 #[derive(Clone, Debug)]
 pub enum Op {
     Write(Vec<u32>, u16),
-    /// This many writes, in thousandths of the logical pages, drawn from a seed. If the flag is set, three of four go
-    /// to the first quarter of the pages.
+    /// Random writes, drawn from a seed; their number is given in thousandths of the logical pages. If the flag is set,
+    /// three of four writes go to the first quarter of the pages.
     Burst(u64, u32, bool),
     /// Sequential writes from this page, their number in thousandths of the logical pages.
     Sequence(u32, u32),
@@ -29,19 +29,19 @@ impl Op {
 
     /// Returns the affected pages, in order.
     pub fn pages(&self, logical_pages: u32) -> Vec<Lpn> {
-        let share = |thousandths: &u32| (u64::from(logical_pages) * u64::from(*thousandths)).div_ceil(1000);
+        let count = |thousandths: &u32| (u64::from(logical_pages) * u64::from(*thousandths)).div_ceil(1000);
         let page = |raw: u32| Lpn(raw % logical_pages);
         match self {
             Op::Write(raw, _) | Op::Trim(raw) | Op::Read(raw) => raw.iter().map(|&raw| page(raw)).collect(),
             Op::Burst(seed, length, skewed) => {
                 let mut random = Seed(*seed).random();
-                let mut draw = |bound: u32| below(&mut random, bound.into()) as u32;
+                let mut draw = |bound: u32| random_below(&mut random, bound.into()) as u32;
                 let hot = logical_pages.div_ceil(4);
-                let one = |_| Lpn(if *skewed && draw(4) > 0 { draw(hot) } else { draw(logical_pages) });
-                (0..share(length)).map(one).collect()
+                let draw_page = |_| Lpn(if *skewed && draw(4) > 0 { draw(hot) } else { draw(logical_pages) });
+                (0..count(length)).map(draw_page).collect()
             }
             Op::Sequence(start, length) => {
-                (0..share(length)).map(|at| page((start % logical_pages).wrapping_add(at as u32))).collect()
+                (0..count(length)).map(|at| page((start % logical_pages).wrapping_add(at as u32))).collect()
             }
             Op::TrimAll => (0..logical_pages).map(Lpn).collect(),
             Op::Flush => Vec::new(),
@@ -117,8 +117,8 @@ prop_compose! {
             Reclaim::FreePool { low, high } => streams.count() + high.max(low + 1),
         };
         let blocks = blocks.max(reserve + 1);
-        let most = (blocks - reserve) * pages_per_block;
-        let logical_pages = ((f64::from(most) * load) as u32).max(1);
+        let max_pages = (blocks - reserve) * pages_per_block;
+        let logical_pages = ((f64::from(max_pages) * load) as u32).max(1);
         let copy_order = if random_copies { CopyOrder::Random } else { CopyOrder::Oldest };
         let wear = Wear::default();
         Setup {

@@ -14,7 +14,7 @@ pub use observe::{BlockState, Observation};
 pub use rules::Rule;
 
 use std::collections::VecDeque;
-use wearwell_base::seed::{Random, below};
+use wearwell_base::seed::{Random, random_below};
 use wearwell_base::units::{Lpn, StreamId};
 use wearwell_engine::counters::{Cause, Counters, Operation};
 use wearwell_engine::layer::LayerError;
@@ -40,7 +40,7 @@ pub struct Block {
 
 /// A request that a store sends to the layer below.
 #[derive(Clone, Debug)]
-pub enum Asked {
+pub enum Request {
     Program { block: usize, page: usize, content: u64, stream: StreamId },
     Read { block: usize, pages: Vec<usize> },
     Erase { block: usize },
@@ -58,17 +58,17 @@ pub struct Model {
     pub victims: Vec<u64>,
     pub spilled: u64,
     /// Victims that the engine took and the model has not taken yet.
-    pub picks: VecDeque<usize>,
+    pub pending_victims: VecDeque<usize>,
     /// Recorded requests to the blocks, if recording is enabled.
-    pub asked: Option<Vec<Asked>>,
+    pub requests: Option<Vec<Request>>,
     /// User of the current write, if the store has several.
     pub writer: usize,
     /// Writer and page of every move by cleaning.
     pub moved: Vec<(usize, u32)>,
     open: Vec<Option<usize>>,
-    /// Erased blocks, the one erased first in front.
+    /// Erased blocks, in the order in which they were erased.
     free: VecDeque<usize>,
-    /// Closed blocks, the one closed first in front.
+    /// Closed blocks, in the order in which they were closed.
     closed: Vec<usize>,
     host_pages: u64,
     /// Live pages between a victim and their new location.
@@ -102,8 +102,8 @@ impl Model {
             counters: Counters::default(),
             victims: vec![0; pages_per_block as usize + 1],
             spilled: 0,
-            picks: VecDeque::new(),
-            asked: None,
+            pending_victims: VecDeque::new(),
+            requests: None,
             writer: 0,
             moved: Vec::new(),
             open: vec![None; usize::from(placement.streams())],
@@ -113,7 +113,7 @@ impl Model {
             ram: Vec::new(),
             rule,
             placement,
-            random: config.seed.of("copy order").random(),
+            random: config.seed.derive("copy order").random(),
             config,
         };
         bad.iter().for_each(|&block| model.blocks[block].state = BlockState::Bad);
@@ -121,7 +121,7 @@ impl Model {
     }
 
     pub fn write(&mut self, pages: &[Lpn], contents: &[u64], hint: u16) -> Result<(), LayerError> {
-        self.refuse_unknown(pages)?;
+        self.check_range(pages)?;
         for (page, &content) in pages.iter().zip(contents) {
             let stream = match self.placement.host_stream() {
                 Some(stream) => stream,
@@ -135,18 +135,18 @@ impl Model {
 
     /// Returns the content of each page; 0 for an unmapped page, `None` for a page whose block has failed.
     pub fn read(&mut self, pages: &[Lpn]) -> Result<Vec<Option<u64>>, LayerError> {
-        self.refuse_unknown(pages)?;
+        self.check_range(pages)?;
         self.counters.add_incoming(Operation::Read, pages.len() as u64);
         let stored = pages.iter().filter(|page| self.map[page.index()].is_some()).count();
         self.counters.add_outgoing(Cause::Host, Operation::Read, stored as u64);
         for (block, page) in pages.iter().filter_map(|page| self.map[page.index()]).collect::<Vec<_>>() {
-            self.ask(Asked::Read { block, pages: vec![page] });
+            self.record_request(Request::Read { block, pages: vec![page] });
         }
         Ok(pages.iter().map(|&page| self.content(page)).collect())
     }
 
-    fn ask(&mut self, asked: Asked) {
-        self.asked.iter_mut().for_each(|all| all.push(asked.clone()));
+    fn record_request(&mut self, request: Request) {
+        self.requests.iter_mut().for_each(|all| all.push(request.clone()));
     }
 
     pub fn content(&self, page: Lpn) -> Option<u64> {
@@ -155,7 +155,7 @@ impl Model {
     }
 
     pub fn trim(&mut self, pages: &[Lpn]) -> Result<(), LayerError> {
-        self.refuse_unknown(pages)?;
+        self.check_range(pages)?;
         self.counters.add_incoming(Operation::Trim, pages.len() as u64);
         for &page in pages {
             if self.map[page.index()].take().is_some() {
@@ -174,7 +174,7 @@ impl Model {
         self.live_pages(block).len()
     }
 
-    fn refuse_unknown(&self, pages: &[Lpn]) -> Result<(), LayerError> {
+    fn check_range(&self, pages: &[Lpn]) -> Result<(), LayerError> {
         let highest = pages.iter().map(|page| page.0).max().unwrap_or(0);
         match highest >= self.config.logical_pages {
             true => Err(LayerError::OutOfRange { page: highest, pages: self.config.logical_pages }),
@@ -183,10 +183,10 @@ impl Model {
     }
 
     fn live_pages(&self, block: usize) -> Vec<Page> {
-        let at_home = |(at, page): (usize, &Page)| {
+        let is_current = |(at, page): (usize, &Page)| {
             (self.map[page.owner as usize] == Some((block, at))).then_some(*page)
         };
-        self.blocks[block].pages.iter().enumerate().filter_map(at_home).collect()
+        self.blocks[block].pages.iter().enumerate().filter_map(is_current).collect()
     }
 
     fn place(&mut self, page: u32, cause: Cause, from: Option<StreamId>, hint: u16) -> StreamId {
@@ -194,17 +194,17 @@ impl Model {
         self.placement.place(&PageContext { page: Lpn(page), cause, now, from, hint, references: 1 })
     }
 
-    fn room(&self, block: usize) -> usize {
+    fn erased_pages(&self, block: usize) -> usize {
         self.pages_per_block - self.blocks[block].pages.len()
     }
 
-    /// Programs the next page of the stream's open block: first the page is written, then the old location is
-    /// forgotten.
+    /// Programs the next page of the stream's open block: first the page is written, and then its old location is
+    /// unmapped.
     fn append(&mut self, stream: StreamId, page: Page, cause: Cause) {
         let block = self.open[stream.index()].expect("the stream has an open block");
-        assert!(self.room(block) > 0, "an open block has room");
+        assert!(self.erased_pages(block) > 0, "an open block has room");
         let at = self.blocks[block].pages.len();
-        self.ask(Asked::Program { block, page: at, content: page.content, stream });
+        self.record_request(Request::Program { block, page: at, content: page.content, stream });
         self.blocks[block].pages.push(page);
         self.map[page.owner as usize] = Some((block, self.blocks[block].pages.len() - 1));
         self.counters.add_outgoing(cause, Operation::Write, 1);
@@ -215,7 +215,7 @@ impl Model {
             self.counters.add_incoming(Operation::Write, 1);
             self.host_pages += 1;
         }
-        if self.room(block) == 0 {
+        if self.erased_pages(block) == 0 {
             self.open[stream.index()] = None;
             self.blocks[block].state = BlockState::Closed;
             self.closed.push(block);
@@ -273,13 +273,13 @@ impl Model {
     /// the host, or more than `low` blocks are erased.
     fn refill(&mut self, host: StreamId, low: usize, high: usize) -> Result<(), LayerError> {
         loop {
-            let room_for_host = self.free.len() > low || self.open[host.index()].is_some();
-            let enough = if high == low { room_for_host } else { self.free.len() >= high };
-            if enough {
+            let has_room_for_host = self.free.len() > low || self.open[host.index()].is_some();
+            let is_done = if high == low { has_room_for_host } else { self.free.len() >= high };
+            if is_done {
                 return Ok(());
             }
             let victim = self.take_victim();
-            let open: usize = self.open.iter().flatten().map(|&block| self.room(block)).sum();
+            let open: usize = self.open.iter().flatten().map(|&block| self.erased_pages(block)).sum();
             if self.ram.len() > open + self.free.len() * self.pages_per_block {
                 // Only blocks that wore out during cleaning can have used up the reserve.
                 return Err(self.end_of_life());
@@ -287,11 +287,11 @@ impl Model {
             match self.placement.cleaning_stream() {
                 Some(stream) => {
                     while !self.ram.is_empty() {
-                        let taken = self.open_for_cleaning(stream);
+                        let target = self.open_for_cleaning(stream);
                         let before = self.ram.len();
-                        self.choose_copied(taken);
-                        self.copy_to_open(taken);
-                        self.spilled += if taken == stream { 0 } else { (before - self.ram.len()) as u64 };
+                        self.choose_copied(target);
+                        self.copy_to_open(target);
+                        self.spilled += if target == stream { 0 } else { (before - self.ram.len()) as u64 };
                     }
                 }
                 None => self.copy_one_by_one(victim),
@@ -303,12 +303,12 @@ impl Model {
     }
 
     fn copy_one_by_one(&mut self, victim: usize) {
-        let from = self.placement.wants_block_history().then_some(self.blocks[victim].stream);
+        let from = self.placement.needs_block_history().then_some(self.blocks[victim].stream);
         for page in std::mem::take(&mut self.ram) {
             let stream = self.place(page.owner, Cause::Cleaning, from, 0);
-            let taken = self.open_for_cleaning(stream);
-            self.spilled += u64::from(taken != stream);
-            self.append(taken, page, Cause::Cleaning);
+            let target = self.open_for_cleaning(stream);
+            self.spilled += u64::from(target != stream);
+            self.append(target, page, Cause::Cleaning);
         }
     }
 
@@ -324,30 +324,30 @@ impl Model {
         StreamId(self.open.iter().position(Option::is_some).expect("some open block has room") as u8)
     }
 
-    /// Draws the pages that fill the stream's open block, if it has no room for all.
+    /// Draws the pages that fill the stream's open block, if not all pages fit.
     fn choose_copied(&mut self, stream: StreamId) {
         let Some(block) = self.open[stream.index()] else { return };
-        let room = self.room(block);
-        if self.config.copy_order == CopyOrder::Random && room < self.ram.len() {
-            for at in 0..room {
-                let other = at + below(&mut self.random, (self.ram.len() - at) as u64) as usize;
+        let erased_pages = self.erased_pages(block);
+        if self.config.copy_order == CopyOrder::Random && erased_pages < self.ram.len() {
+            for at in 0..erased_pages {
+                let other = at + random_below(&mut self.random, (self.ram.len() - at) as u64) as usize;
                 self.ram.swap(at, other);
             }
         }
     }
 
-    /// Copies pages from RAM to the stream's open block, if there is one, until either is exhausted.
+    /// Copies pages from RAM to the stream's open block, if there is one, until no page is left or the block is full.
     fn copy_to_open(&mut self, stream: StreamId) {
         let Some(block) = self.open[stream.index()] else { return };
-        let room = self.room(block);
-        for page in self.ram.drain(..room.min(self.ram.len())).collect::<Vec<_>>() {
+        let erased_pages = self.erased_pages(block);
+        for page in self.ram.drain(..erased_pages.min(self.ram.len())).collect::<Vec<_>>() {
             self.append(stream, page, Cause::Cleaning);
         }
     }
 
     /// Takes the victim that the engine took, if the policy's rule admits it, and reads its live pages into RAM.
     fn take_victim(&mut self) -> usize {
-        let victim = self.picks.pop_front().expect("the engine cleaned, too");
+        let victim = self.pending_victims.pop_front().expect("the engine cleaned, too");
         let candidates: Vec<(usize, usize)> =
             self.closed.iter().map(|&block| (block, self.valid(block))).collect();
         self.rule.admit(victim, &candidates, self.blocks.len());
@@ -355,13 +355,13 @@ impl Model {
         let live = self.live_pages(victim);
         self.victims[live.len()] += 1;
         self.counters.add_outgoing(Cause::Cleaning, Operation::Read, live.len() as u64);
-        if self.placement.wants_block_history() {
+        if self.placement.needs_block_history() {
             let Block { stream, opened_at, .. } = self.blocks[victim];
             self.placement.reclaimed(stream, opened_at, self.host_pages, live.len() as u32);
         }
-        let here = |page: &Page| self.map[page.owner as usize].expect("a live page").1;
-        let pages = live.iter().map(here).collect();
-        self.ask(Asked::Read { block: victim, pages });
+        let position = |page: &Page| self.map[page.owner as usize].expect("a live page").1;
+        let pages = live.iter().map(position).collect();
+        self.record_request(Request::Read { block: victim, pages });
         self.ram.extend(live);
         victim
     }
@@ -369,11 +369,11 @@ impl Model {
     /// Erases the block; returns false if it wore out.
     fn erase(&mut self, block: usize) -> Result<bool, LayerError> {
         self.blocks[block].pages.clear();
-        self.ask(Asked::Erase { block });
+        self.record_request(Request::Erase { block });
         if self.endurance == Some(self.blocks[block].erases) {
             self.blocks[block].state = BlockState::Bad;
-            let dead = self.usable() < self.needed_blocks();
-            return if dead { Err(self.end_of_life()) } else { Ok(false) };
+            let is_at_end_of_life = self.usable() < self.needed_blocks();
+            return if is_at_end_of_life { Err(self.end_of_life()) } else { Ok(false) };
         }
         self.blocks[block].state = BlockState::Erased;
         self.blocks[block].erases += 1;
@@ -387,11 +387,11 @@ impl Model {
 
     /// Returns the blocks needed for the logical pages, one open block per stream, and the erased reserve.
     fn needed_blocks(&self) -> u32 {
-        let waiting = match self.config.reclaim {
+        let reserve = match self.config.reclaim {
             Reclaim::InPlace => 0,
             Reclaim::FreePool { low, high } => high.max(low + 1),
         };
-        self.config.logical_pages.div_ceil(self.pages_per_block as u32) + self.open.len() as u32 + waiting
+        self.config.logical_pages.div_ceil(self.pages_per_block as u32) + self.open.len() as u32 + reserve
     }
 
     fn end_of_life(&self) -> LayerError {

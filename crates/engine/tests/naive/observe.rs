@@ -34,13 +34,13 @@ pub struct Observation {
     pub erased_blocks: usize,
     pub blocks: Vec<BlockView>,
     /// Block of each logical page, and its position there if the directory knows it.
-    pub places: Vec<Option<(u32, Option<u32>)>>,
+    pub locations: Vec<Option<(u32, Option<u32>)>>,
 }
 
 impl Observation {
     /// Removes the positions of pages within their blocks.
-    pub fn without_places(mut self) -> Self {
-        self.places.iter_mut().flatten().for_each(|(_, page)| *page = None);
+    pub fn without_positions(mut self) -> Self {
+        self.locations.iter_mut().flatten().for_each(|(_, page)| *page = None);
         self
     }
 
@@ -52,7 +52,7 @@ impl Observation {
         for (block, pair) in self.blocks.iter().zip(&other.blocks).enumerate() {
             assert_eq!(pair.0, pair.1, "block {block}");
         }
-        for (page, pair) in self.places.iter().zip(&other.places).enumerate() {
+        for (page, pair) in self.locations.iter().zip(&other.locations).enumerate() {
             assert_eq!(pair.0, pair.1, "place of page {page}");
         }
         assert!(self == other, "{self:?}\n{other:?}");
@@ -84,14 +84,15 @@ where
 {
     let report = reports(store).layers.swap_remove(0);
     let blocks: Vec<BlockView> = (0..store.blocks().len()).map(|block| view(store, BlockId(block))).collect();
-    let place = |page| Some((store.directory().block_of(page)?.0, store.directory().page_in_block(page)));
+    let location_of =
+        |page| Some((store.directory().block_of(page)?.0, store.directory().page_in_block(page)));
     Observation {
         counters: report.counters,
         mapped_pages: report.mapped_pages,
         victim_valid_pages: report.victim_valid_pages,
         spilled_pages: report.spilled_pages,
         erased_blocks: count(&blocks, BlockState::Erased),
-        places: (0..store.logical_pages()).map(|page| place(Lpn(page))).collect(),
+        locations: (0..store.logical_pages()).map(|page| location_of(Lpn(page))).collect(),
         blocks,
     }
 }
@@ -136,7 +137,7 @@ impl Model {
             victim_valid_pages: self.victims.clone(),
             spilled_pages: self.spilled,
             erased_blocks: self.free.len(),
-            places: self
+            locations: self
                 .map
                 .iter()
                 .map(|place| place.map(|(block, page)| (block as u32, Some(page as u32))))

@@ -12,7 +12,7 @@ use wearwell_engine::layer::{Bytes, Layer, LayerError, LayerExt, Medium, MediumE
 use wearwell_engine::log::{CopyOrder, LogStore, PageTable, Reclaim, StoreConfig};
 use wearwell_engine::nand::{Geometry, Nand, Wear};
 use wearwell_engine::placement::{Frontiers, PageContext, Placement};
-use wearwell_engine::victim::{Below, Blocks, Needs, VictimConfig, VictimPolicy};
+use wearwell_engine::victim::{Blocks, LowerLayerView, Needs, VictimConfig, VictimPolicy};
 
 /// A payload that can hold a version number, or nothing.
 pub trait Stamp: Payload {
@@ -68,8 +68,8 @@ struct Mixing {
 }
 
 impl Mixing {
-    fn mix(&mut self, told: [u64; 4]) {
-        for value in told {
+    fn mix(&mut self, values: [u64; 4]) {
+        for value in values {
             self.memory = (self.memory ^ value).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(23);
         }
     }
@@ -99,7 +99,7 @@ impl Placement for Mixing {
         self.mix([stream.0.into(), opened_at, now, valid_pages.into()]);
     }
 
-    fn wants_block_history(&self) -> bool {
+    fn needs_block_history(&self) -> bool {
         true
     }
 
@@ -155,7 +155,7 @@ impl Setup {
             reclaim: self.reclaim,
             copy_order: self.copy_order,
             prefetch: Some(self.prefetch),
-            evict: self.evict,
+            evicts: self.evict,
             deferred_low: self.deferred_low,
             idle_high: self.idle_high,
             seed: Seed(self.seed),
@@ -193,18 +193,21 @@ impl Setup {
 
     /// Creates the engine on a medium of the setup's shape.
     pub fn engine_on<M: Medium>(&self, medium: M) -> Result<Engine<M>, ConfigError> {
-        self.recorded_on(medium).map(|(engine, _)| engine)
+        self.engine_recording_victims(medium).map(|(engine, _)| engine)
     }
 
     /// Creates the engine, with a record of its victims.
-    pub fn recorded_on<M: Medium>(&self, medium: M) -> Result<(Engine<M>, Picks), ConfigError> {
-        let recorder = Recorder { policy: self.boxed_victim(), picks: Arc::default() };
-        let picks = recorder.picks.clone();
+    pub fn engine_recording_victims<M: Medium>(
+        &self,
+        medium: M,
+    ) -> Result<(Engine<M>, VictimRecord), ConfigError> {
+        let recorder = VictimRecorder { policy: self.boxed_victim(), victims: Arc::default() };
+        let victims = recorder.victims.clone();
         let pages = self.logical_pages + medium.metadata_pages();
         let table = PageTable::new(pages, self.blocks, self.pages_per_block);
         let mut engine = LogStore::new(self.config(), medium, table, recorder, self.streams.build())?;
         engine.count_moves();
-        Ok((engine, picks))
+        Ok((engine, victims))
     }
 
     pub fn engine<P: Payload>(&self) -> Engine<Nand<P>> {
@@ -217,7 +220,7 @@ impl Setup {
             .filter(|&block| nand.is_bad(BlockId(block)))
             .map(|block| block as usize)
             .collect();
-        let rule = Rule::named(self.victim, self.choices, Seed(self.seed));
+        let rule = Rule::for_policy(self.victim, self.choices, Seed(self.seed));
         let shape = (self.blocks, self.pages_per_block);
         let mut model = Model::new(self.config(), shape, &bad, rule, self.streams.build());
         assert_eq!(self.wear.endurance_spread, 0.0, "the model gives every block the same endurance");
@@ -227,18 +230,18 @@ impl Setup {
 }
 
 /// The engine with recorded victims.
-pub type Engine<M> = LogStore<M, PageTable, Recorder, Box<dyn Placement>>;
+pub type Engine<M> = LogStore<M, PageTable, VictimRecorder, Box<dyn Placement>>;
 
 /// Victims in the order in which they were taken.
-pub type Picks = Arc<Mutex<VecDeque<usize>>>;
+pub type VictimRecord = Arc<Mutex<VecDeque<usize>>>;
 
 /// Wrapper that records the selections of any policy.
-pub struct Recorder {
+pub struct VictimRecorder {
     policy: Box<dyn VictimPolicy>,
-    picks: Picks,
+    victims: VictimRecord,
 }
 
-impl VictimPolicy for Recorder {
+impl VictimPolicy for VictimRecorder {
     fn needs(&self) -> Needs {
         self.policy.needs()
     }
@@ -253,18 +256,18 @@ impl VictimPolicy for Recorder {
 
     fn select(&mut self, blocks: &Blocks) -> BlockId {
         let block = self.policy.select(blocks);
-        self.picks.lock().unwrap().push_back(block.index());
+        self.victims.lock().unwrap().push_back(block.index());
         block
     }
 
-    fn select_above(&mut self, blocks: &Blocks, below: &dyn Below) -> BlockId {
+    fn select_above(&mut self, blocks: &Blocks, below: &dyn LowerLayerView) -> BlockId {
         let block = self.policy.select_above(blocks, below);
-        self.picks.lock().unwrap().push_back(block.index());
+        self.victims.lock().unwrap().push_back(block.index());
         block
     }
 
-    fn upcoming(&self, blocks: &Blocks) -> Option<BlockId> {
-        self.policy.upcoming(blocks)
+    fn likely_victim(&self, blocks: &Blocks) -> Option<BlockId> {
+        self.policy.likely_victim(blocks)
     }
 
     fn final_draw(&mut self) -> u64 {
@@ -272,11 +275,11 @@ impl VictimPolicy for Recorder {
     }
 }
 
-/// Engine and model, which get the same operations and are compared after each.
+/// Engine and model, which execute the same operations and are compared after each operation.
 pub struct Rig<P: Stamp> {
     pub engine: Engine<Nand<P>>,
     pub model: Model,
-    picks: Picks,
+    victims: VictimRecord,
     version: u64,
 }
 
@@ -284,8 +287,9 @@ impl<P: Stamp> Rig<P> {
     pub fn new(setup: &Setup) -> Self {
         let nand = setup.nand();
         let model = setup.model(&nand);
-        let (engine, picks) = setup.recorded_on(nand).expect("a setup within the documented limits");
-        Rig { engine, model, picks, version: 0 }
+        let (engine, victims) =
+            setup.engine_recording_victims(nand).expect("a setup within the documented limits");
+        Rig { engine, model, victims, version: 0 }
     }
 
     /// Executes the operation on both. Answers are compared here, states in `compare`.
@@ -312,7 +316,7 @@ impl<P: Stamp> Rig<P> {
         self.version += pages.len() as u64;
         let data: Vec<P> = versions.iter().map(|&version| P::stamp(version)).collect();
         let engine = self.engine.write(pages, &data, hint);
-        self.model.picks.append(&mut self.picks.lock().unwrap());
+        self.model.pending_victims.append(&mut self.victims.lock().unwrap());
         (engine, self.model.write(pages, &versions, hint))
     }
 
@@ -325,10 +329,10 @@ impl<P: Stamp> Rig<P> {
         assert_eq!(data, expected, "content of {pages:?}");
     }
 
-    /// Compares everything observable, including the content of every page.
+    /// Compares the whole observable state, including the content of every page.
     pub fn compare(&mut self) {
         self.engine.check().unwrap();
-        assert!(self.model.picks.is_empty(), "the engine cleaned more than the model");
+        assert!(self.model.pending_victims.is_empty(), "the engine cleaned more than the model");
         let all: Vec<Lpn> = (0..self.model.config.logical_pages).map(Lpn).collect();
         self.read(&all);
         observe(&self.engine).assert_equals(&self.model.observe());

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-/// Amounts of work.
+/// Number of rounds and operations.
 pub struct Size {
     pub rounds: usize,
     writes: u64,
@@ -30,9 +30,9 @@ pub const FULL: Size = Size {
 const BLOCK: u64 = 4096;
 /// Number of user threads, each with its own file.
 const USERS: u64 = 4;
-/// Bytes of each user's file.
+/// Bytes of the file of each user thread.
 const FILE_BYTES: u64 = 16 << 20;
-/// Bytes of the file that is read from the SSD: several times the NVRAM.
+/// Bytes of the file that is read from the SSD, several times the size of the NVRAM.
 const COLD_BYTES: u64 = 512 << 20;
 const READ_BYTES: usize = 1 << 20;
 
@@ -45,13 +45,13 @@ fn file_of(at: &Path, user: u64) -> std::path::PathBuf {
     at.join(format!("file {user}"))
 }
 
-/// Maps numbers to pseudo-random block offsets in a file, the same in every run.
-fn place(number: u64) -> u64 {
+/// Maps numbers to pseudo-random block offsets in a file; equal in every run.
+fn block_offset(number: u64) -> u64 {
     let mixed = number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20;
     mixed % (FILE_BYTES / BLOCK) * BLOCK
 }
 
-/// Runs the operations on `users` threads. Returns the total operations a second.
+/// Runs the operations on `users` threads. Returns the total operations per second.
 fn rate(
     users: u64,
     operations: u64,
@@ -73,7 +73,7 @@ fn random_writes(at: &Path, users: u64, writes: u64, flags: i32, sync: bool) -> 
     rate(users, writes, |user, numbers| {
         let file = OpenOptions::new().write(true).custom_flags(flags).open(file_of(at, user))?;
         for number in numbers {
-            file.write_all_at(&block.0, place(number))?;
+            file.write_all_at(&block.0, block_offset(number))?;
             if sync {
                 file.sync_data()?;
             }
@@ -86,7 +86,7 @@ fn random_reads(at: &Path, users: u64, reads: u64, flags: i32) -> io::Result<f64
     rate(users, reads, |user, mut numbers| {
         let file = OpenOptions::new().read(true).custom_flags(flags).open(file_of(at, user))?;
         let mut block = Box::new(Block([0; BLOCK as usize]));
-        numbers.try_for_each(|number| file.read_exact_at(&mut block.0, place(number)))
+        numbers.try_for_each(|number| file.read_exact_at(&mut block.0, block_offset(number)))
     })
 }
 
@@ -101,7 +101,7 @@ fn names(at: &Path, users: u64, files: u64) -> io::Result<f64> {
     })
 }
 
-/// Runs all jobs. Returns their rates.
+/// Runs all jobs. Returns the rate of each.
 pub fn rates(at: &Path, size: &Size) -> io::Result<Vec<(&'static str, f64)>> {
     let direct = rustix::fs::OFlags::DIRECT.bits() as i32;
     for user in 0..USERS {
@@ -124,17 +124,17 @@ pub fn rates(at: &Path, size: &Size) -> io::Result<Vec<(&'static str, f64)>> {
     Ok(rates)
 }
 
-/// Latencies of operations in us, and the read throughput.
+/// Latency of operations on names in us, and throughput of the concurrent reads.
 pub struct Latency {
     median: f64,
-    of_99: f64,
-    longest: f64,
+    p99: f64,
+    max: f64,
     read_mib_s: f64,
 }
 
 impl fmt::Display for Latency {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:>8.0} {:>8.0} {:>8.0} {:>8.0}", self.median, self.of_99, self.longest, self.read_mib_s)
+        write!(f, "{:>8.0} {:>8.0} {:>8.0} {:>8.0}", self.median, self.p99, self.max, self.read_mib_s)
     }
 }
 
@@ -150,7 +150,7 @@ pub fn name_latency_during_reads(at: &Path, size: &Size) -> io::Result<Latency> 
     let (ends, read) = (AtomicBool::new(false), AtomicU64::new(0));
     let begin = Instant::now();
     let took: io::Result<Vec<f64>> = std::thread::scope(|scope| {
-        let reader = scope.spawn(|| read_over_and_over(&path, &ends, &read));
+        let reader = scope.spawn(|| read_repeatedly(&path, &ends, &read));
         let mut took = Vec::new();
         let outcome: io::Result<()> =
             (0..).take_while(|_| begin.elapsed() < size.read_time).try_for_each(|number| {
@@ -170,17 +170,17 @@ pub fn name_latency_during_reads(at: &Path, size: &Size) -> io::Result<Latency> 
     fs::remove_file(path)?;
     took.sort_by(f64::total_cmp);
     let at = |share: f64| took[((took.len() - 1) as f64 * share) as usize];
-    Ok(Latency { median: at(0.5), of_99: at(0.99), longest: at(1.0), read_mib_s })
+    Ok(Latency { median: at(0.5), p99: at(0.99), max: at(1.0), read_mib_s })
 }
 
-fn read_over_and_over(path: &Path, ends: &AtomicBool, read: &AtomicU64) -> io::Result<()> {
+fn read_repeatedly(path: &Path, is_over: &AtomicBool, read: &AtomicU64) -> io::Result<()> {
     let direct = rustix::fs::OFlags::DIRECT.bits() as i32;
     let file = OpenOptions::new().read(true).custom_flags(direct).open(path)?;
     let mut blocks = vec![Block([0; BLOCK as usize]); READ_BYTES / BLOCK as usize];
     // SAFETY: the blocks are plain bytes without gaps.
     let buffer = unsafe { std::slice::from_raw_parts_mut(blocks.as_mut_ptr().cast::<u8>(), READ_BYTES) };
     let mut offset = 0;
-    while !ends.load(Relaxed) {
+    while !is_over.load(Relaxed) {
         file.read_exact_at(buffer, offset)?;
         read.fetch_add(READ_BYTES as u64, Relaxed);
         offset = (offset + READ_BYTES as u64) % COLD_BYTES;

@@ -1,23 +1,24 @@
-//! Mounts used by several threads: NVMFS; a FUSE mount that forwards every call to files in memory, with the same number of
-//! threads; and ext4 on a file on the disk.
+//! Throughput of mounts that several threads use: NVMFS; a FUSE mount that forwards every call to files in memory,
+//! with the same number of threads; and ext4 on a file on the disk.
 //!
 //!     cargo bench -p wearwell-mount --bench threads -- [--quick] [DIR...]
 //!
-//! All are measured in alternating rounds, and a rate is the median of the rounds. The written data fits into the NVRAM, and for
-//! the first two the kernel caches no names or attributes.
+//! All file systems are measured in alternating rounds, and a rate is the median of the rounds. The written data fits
+//! into the NVRAM, and for the two FUSE mounts the kernel caches no names or attributes.
 //!
-//! A second part measures the latency of creating and removing names while another thread reads a file that is only on the SSD (a
-//! file on the disk). The reads are of 1 MiB and bypass the page cache.
+//! A second part measures the latency of creating and removing names while another thread reads a file that is only
+//! on the SSD (a file on the disk). Each read is of 1 MiB and bypasses the page cache.
 //!
-//! Only root can mount ext4. Directories on the command line are measured as well, such as a mount by an older version.
+//! Only root can mount ext4. Directories given on the command line are measured as well, for example a mount by an
+//! older version.
 
+mod baselines;
 #[path = "../../tests/support/devices.rs"]
 mod devices;
 mod jobs;
-mod others;
 
+use baselines::{Ext4, PassThrough};
 use jobs::{Latency, Size};
-use others::{Ext4, PassThrough};
 use std::fs::{self, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -30,14 +31,14 @@ use wearwell_nvmfs::nvram::{MappedNvram, Persistence};
 use wearwell_nvmfs::options::Format;
 use wearwell_nvmfs::ssd::{Caching, FileSsd};
 
-/// Request threads of the multi-threaded mounts.
+/// Number of request threads of the multi-threaded mounts.
 const THREADS: usize = 4;
 
-/// Operations a second of one file system, by job.
+/// Operations per second of one file system, by job.
 type Rates = Vec<(&'static str, f64)>;
 
 fn options(threads: usize) -> Options {
-    Options { keep: Duration::ZERO, threads, ..Options::default() }
+    Options { cache_time: Duration::ZERO, threads, ..Options::default() }
 }
 
 /// Measures NVMFS with its devices in memory.
@@ -51,7 +52,7 @@ fn nvmfs(directory: &Path, threads: usize, size: &Size) -> io::Result<Rates> {
     Ok(rates)
 }
 
-fn passed(directory: &Path, threads: usize, size: &Size) -> io::Result<Rates> {
+fn pass_through(directory: &Path, threads: usize, size: &Size) -> io::Result<Rates> {
     let (at, below) = (directory.join("passed"), directory.join("below"));
     fs::create_dir(&at)?;
     fs::create_dir(&below)?;
@@ -61,7 +62,7 @@ fn passed(directory: &Path, threads: usize, size: &Size) -> io::Result<Rates> {
     Ok(rates)
 }
 
-/// Measures NVMFS with a small NVRAM in memory and a file on the disk as SSD, with direct I/O if possible.
+/// Measures NVMFS with a small NVRAM in memory and a file on the disk as the SSD, with direct I/O if possible.
 fn latency_during_reads(disk: &Path, threads: usize, size: &Size) -> io::Result<Latency> {
     let memory = tempfile::TempDir::new_in("/dev/shm")?;
     let nvram =
@@ -69,10 +70,10 @@ fn latency_during_reads(disk: &Path, threads: usize, size: &Size) -> io::Result<
     let (path, bytes) = (disk.join("ssd"), 1 << 30);
     let direct = FileSsd::create(&path, bytes, Existing::Overwrite, Caching::Direct);
     let ssd = direct.or_else(|_| FileSsd::create(&path, bytes, Existing::Overwrite, Caching::Cached))?;
-    let made = Nvmfs::format(nvram, Arc::new(ssd), &Format::default(), Default::default());
+    let created = Nvmfs::format(nvram, Arc::new(ssd), &Format::default(), Default::default());
     let at = memory.path().join("nvmfs");
     fs::create_dir(&at)?;
-    let mounted = mount(made.map_err(io::Error::other)?, &at, &options(threads))?;
+    let mounted = mount(created.map_err(io::Error::other)?, &at, &options(threads))?;
     let latency = jobs::name_latency_during_reads(&at, size)?;
     mounted.unmount()?;
     mounted.join()?;
@@ -99,17 +100,17 @@ fn print(names: &[String], rounds: &[Vec<Rates>]) {
 }
 
 /// Measures every file system once.
-fn round(ext4: Option<&Ext4>, given: &[PathBuf], size: &Size) -> io::Result<Vec<(String, Rates)>> {
+fn round(ext4: Option<&Ext4>, directories: &[PathBuf], size: &Size) -> io::Result<Vec<(String, Rates)>> {
     let mut all = Vec::new();
     for threads in [1, THREADS] {
         let memory = tempfile::TempDir::new_in("/dev/shm")?;
-        all.push((format!("passed on, {threads}"), passed(memory.path(), threads, size)?));
+        all.push((format!("passed on, {threads}"), pass_through(memory.path(), threads, size)?));
         all.push((format!("NVMFS, {threads}"), nvmfs(memory.path(), threads, size)?));
     }
     if let Some(ext4) = ext4 {
         all.push(("ext4".into(), jobs::rates(ext4.at(), size)?));
     }
-    for path in given {
+    for path in directories {
         all.push((path.display().to_string(), jobs::rates(path, size)?));
     }
     Ok(all)

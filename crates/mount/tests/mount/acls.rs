@@ -1,4 +1,4 @@
-//! Access control lists, which the kernel enforces. Needs root, to run commands as another user.
+//! Tests of access control lists, which the kernel enforces. They need root, to run commands as another user.
 
 use crate::fixture::{Fixture, run, shell};
 use crate::users::{self, mode, nobody, shared_fixture};
@@ -12,16 +12,16 @@ const DEFAULT: &str = "system.posix_acl_default";
 const NOBODY: u32 = u32::MAX;
 
 /// Encodes a list of tags, permissions and IDs.
-fn list(entries: &[(u16, u16, u32)]) -> Vec<u8> {
+fn acl(entries: &[(u16, u16, u32)]) -> Vec<u8> {
     let bytes = |(tag, rights, id): &(u16, u16, u32)| {
         [&tag.to_le_bytes()[..], &rights.to_le_bytes(), &id.to_le_bytes()].concat()
     };
     [2, 0, 0, 0].into_iter().chain(entries.iter().flat_map(bytes)).collect()
 }
 
-/// List with all rights for the owner, `rights` for `user` within `mask`, and none for other users.
+/// Returns a list with all rights for the owner, `rights` for `user` within `mask`, and none for other users.
 fn for_user(user: u32, rights: u16, mask: u16) -> Vec<u8> {
-    list(&[(1, 7, NOBODY), (2, rights, user), (4, 0, NOBODY), (16, mask, NOBODY), (32, 0, NOBODY)])
+    acl(&[(1, 7, NOBODY), (2, rights, user), (4, 0, NOBODY), (16, mask, NOBODY), (32, 0, NOBODY)])
 }
 
 fn set(path: &Path, name: &str, value: &[u8]) {
@@ -46,7 +46,7 @@ fn kernel_enforces_access_lists() {
         assert_eq!((mode(&file), mode(&shut)), (0o770, 0o750));
         fixture.remount();
     }
-    // The mask removes a right of the list and restores it.
+    // The mask removes a right that the list grants, and then restores it.
     shell(&fixture.root(), "chmod g-r file");
     assert!(!nobody(&fixture.root(), "cat file"));
     shell(&fixture.root(), "chmod 640 file");
@@ -58,7 +58,7 @@ fn kernel_enforces_access_lists() {
     assert_eq!(setxattr(&file, DEFAULT, &for_user(1, 7, 7), XattrFlags::empty()), Err(Errno::ACCESS));
 }
 
-/// In a directory with a default list new files get that list and ignore the umask; elsewhere the umask applies.
+/// In a directory with a default list, new files get that list and ignore the umask; elsewhere, the umask applies.
 #[test]
 fn new_files_get_default_list_or_umask() {
     let Some(mut fixture) = shared_fixture() else { return };
@@ -80,7 +80,7 @@ fn new_files_get_default_list_or_umask() {
     assert!(!nobody(&fixture.root(), "ls with/below/deep"), "its list lets read and write, not search");
 }
 
-/// As with `chmod`, a caller outside the file's group loses the set-group-id bit.
+/// As with `chmod`, a caller outside the file's group loses the set-group-id bit of the file.
 #[test]
 fn set_group_id_is_cleared_when_caller_outside_group_sets_list() {
     let Some(fixture) = shared_fixture() else { return };
@@ -95,8 +95,8 @@ fn set_group_id_is_cleared_when_caller_outside_group_sets_list() {
 }
 
 fn has_programs() -> bool {
-    let there = |program: &str| Command::new(program).arg("--version").output().is_ok();
-    let is_there = there("setfacl") && there("getfacl");
+    let is_installed = |program: &str| Command::new(program).arg("--version").output().is_ok();
+    let is_there = is_installed("setfacl") && is_installed("getfacl");
     if !is_there {
         println!("skipped: no setfacl and getfacl (package acl)");
     }
@@ -135,7 +135,7 @@ fn setfacl_and_getfacl_work() {
     let of_new = ["user::rw-", "user:1000:rwx", "group::r-x", "group:77:r-x", "mask::rw-", "other::r--"];
     assert_eq!(getfacl(&fixture, "dir/file"), of_new);
     assert_eq!(getfacl(&fixture, "file")[4..], ["mask::r--", "other::---"]);
-    // Option -b removes the list, and copies keep it.
+    // Option -b removes the list, and copies of the file keep it.
     shell(&root, "cp -a file copy; cp -a dir copied; setfacl -b file; setfacl -k dir; setfacl -b dir");
     assert_eq!(getfacl(&fixture, "file"), ["user::rw-", "group::r--", "other::---"]);
     assert_eq!(getfacl(&fixture, "dir"), ["user::rwx", "group::r-x", "other::r-x"]);

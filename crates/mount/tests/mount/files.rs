@@ -1,4 +1,4 @@
-//! Contents of files: length, mapping, direct I/O, appending, holes.
+//! Tests of file content: length, mapping, direct I/O, appending, holes.
 
 use crate::fixture::{Fixture, bytes, errno, new_file, shell};
 use rustix::fs::{FallocateFlags, SeekFrom, fallocate, seek};
@@ -52,7 +52,7 @@ fn random_writes_read_back_before_and_after_remount() {
     assert!(fs::read(&path).unwrap() == model, "after");
 }
 
-fn mapped_writes_arrive(options: Options) {
+fn check_mapped_writes(options: Options) {
     let Some(mut fixture) = Fixture::with(options) else { return };
     let path = fixture.at("mapped");
     let content = bytes(7, 100_000);
@@ -77,17 +77,17 @@ fn mapped_writes_arrive(options: Options) {
 
 #[test]
 fn mapped_writes_persist() {
-    mapped_writes_arrive(Options::default());
+    check_mapped_writes(Options::default());
 }
 
 #[test]
 fn mapped_writes_persist_with_direct_io() {
-    mapped_writes_arrive(Options { direct_io: true, ..Options::default() });
+    check_mapped_writes(Options { direct_io: true, ..Options::default() });
 }
 
 #[test]
 fn mapped_writes_persist_with_writeback_cache() {
-    mapped_writes_arrive(Options { writeback_cache: true, ..Options::default() });
+    check_mapped_writes(Options { writeback_cache: true, ..Options::default() });
 }
 
 /// Buffer aligned to 4096 bytes, as direct I/O needs.
@@ -149,8 +149,8 @@ fn holes_are_punched_and_found_by_seek() {
     assert_eq!(find(SeekFrom::Hole(4 * MIB)), Err(Errno::NXIO));
 
     let before = file.metadata().unwrap().blocks();
-    let keep = FallocateFlags::KEEP_SIZE;
-    fallocate(&file, FallocateFlags::PUNCH_HOLE | keep, MIB + 4096, 32 << 10).unwrap();
+    let keep_size = FallocateFlags::KEEP_SIZE;
+    fallocate(&file, FallocateFlags::PUNCH_HOLE | keep_size, MIB + 4096, 32 << 10).unwrap();
     assert_eq!(file.metadata().unwrap().blocks(), before - 64);
     assert_eq!(find(SeekFrom::Hole(MIB)), Ok(MIB + 4096));
     let mut back = vec![1; 64 << 10];
@@ -177,10 +177,10 @@ fn reserved_blocks_keep_file_size_and_survive_remount() {
     let (before, blocks) = (free(&fixture), file.metadata().unwrap().blocks());
     fallocate(&file, FallocateFlags::KEEP_SIZE, 0, MIB).unwrap();
     let reserved = || {
-        let of = fs::metadata(&path).unwrap();
-        (of.len(), of.blocks() - blocks)
+        let metadata = fs::metadata(&path).unwrap();
+        (metadata.len(), metadata.blocks() - blocks)
     };
-    // Two of 256 blocks are written; the pointers to all blocks need one more.
+    // Two of 256 blocks are written; the pointers to all blocks need one more block.
     assert_eq!(reserved(), (5000, (254 + 1) * 8));
     assert!(before - free(&fixture) >= 254);
     drop(file);
@@ -234,16 +234,16 @@ fn times_are_kept_to_the_nanosecond() {
     let Some(mut fixture) = Fixture::new() else { return };
     let path = fixture.at("timed");
     fs::write(&path, "x").unwrap();
-    let of = || path.metadata().unwrap();
-    let before = (of().mtime(), of().mtime_nsec());
+    let metadata = || path.metadata().unwrap();
+    let before = (metadata().mtime(), metadata().mtime_nsec());
     std::thread::sleep(std::time::Duration::from_millis(20));
     fs::write(&path, "y").unwrap();
-    assert!((of().mtime(), of().mtime_nsec()) > before, "writing is a change");
-    let modified = (of().mtime(), of().mtime_nsec());
+    assert!((metadata().mtime(), metadata().mtime_nsec()) > before, "writing is a change");
+    let modified = (metadata().mtime(), metadata().mtime_nsec());
     shell(&fixture.root(), "chmod 600 timed");
-    assert_eq!((of().mtime(), of().mtime_nsec()), modified, "chmod is no change of content");
-    assert!((of().ctime(), of().ctime_nsec()) >= modified);
+    assert_eq!((metadata().mtime(), metadata().mtime_nsec()), modified, "chmod is no change of content");
+    assert!((metadata().ctime(), metadata().ctime_nsec()) >= modified);
     shell(&fixture.root(), "touch -m -d '2001-02-03 04:05:06.700000089 UTC' timed");
     fixture.remount();
-    assert_eq!((of().mtime(), of().mtime_nsec()), (981_173_106, 700_000_089));
+    assert_eq!((metadata().mtime(), metadata().mtime_nsec()), (981_173_106, 700_000_089));
 }

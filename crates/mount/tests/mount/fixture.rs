@@ -3,7 +3,7 @@
 #[path = "../support/devices.rs"]
 pub mod devices;
 
-use devices::OnFiles;
+use devices::FileNvmfs;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::{File, Metadata, OpenOptions};
@@ -13,7 +13,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use tempfile::TempDir;
-use wearwell_mount::{Mounted, Options, mount};
+use wearwell_mount::{Mount, Options, mount};
 
 const NVRAM_BYTES: u64 = 32 << 20;
 const SSD_BYTES: u64 = 96 << 20;
@@ -22,12 +22,12 @@ const INODES: u32 = 30_000;
 /// File system with its devices and its mount point.
 pub struct Fixture {
     directory: TempDir,
-    mounted: Option<Mounted<OnFiles>>,
+    mounted: Option<Mount<FileNvmfs>>,
     options: Options,
 }
 
 /// Returns the reason why mounting is not possible, if it is not.
-fn obstacle() -> Option<String> {
+fn reason_not_to_mount() -> Option<String> {
     OpenOptions::new()
         .read(true)
         .write(true)
@@ -42,9 +42,9 @@ impl Fixture {
         Self::with(Options::default())
     }
 
-    /// Like `new`, with mount options.
+    /// Does what `new` does, with mount options.
     pub fn with(options: Options) -> Option<Self> {
-        if let Some(obstacle) = obstacle() {
+        if let Some(obstacle) = reason_not_to_mount() {
             println!("skipped: {obstacle}");
             return None;
         }
@@ -53,12 +53,12 @@ impl Fixture {
         let directory = directory.expect("a directory for the test");
         std::fs::create_dir(directory.path().join("mounted")).expect("an empty directory");
         let mut fixture = Fixture { directory, mounted: None, options };
-        let made = devices::create(fixture.directory(), NVRAM_BYTES, SSD_BYTES, INODES);
-        fixture.mount_this(made);
+        let created = devices::create(fixture.directory(), NVRAM_BYTES, SSD_BYTES, INODES);
+        fixture.mount_this(created);
         Some(fixture)
     }
 
-    /// Returns the directory of all files of the test.
+    /// Returns the directory that holds all files of the test.
     pub fn directory(&self) -> &Path {
         self.directory.path()
     }
@@ -78,16 +78,16 @@ impl Fixture {
         self.mount_this(devices::open(self.directory()));
     }
 
-    fn mount_this(&mut self, file_system: OnFiles) {
+    fn mount_this(&mut self, file_system: FileNvmfs) {
         self.mounted = Some(mount(file_system, &self.root(), &self.options).expect("mounted"));
     }
 
-    /// Tries to unmount the file system.
+    /// Tries to unmount the file system; fails if it is in use.
     pub fn try_unmount(&self) -> io::Result<()> {
         self.mounted.as_ref().expect("it is mounted").unmount()
     }
 
-    /// Unmounts and closes the file system, without errors.
+    /// Unmounts and closes the file system; panics on an error.
     pub fn unmount(&mut self) {
         let mounted = self.mounted.take().expect("it is mounted");
         // A child process of another test briefly holds copies of open descriptors, until it executes its program.
@@ -109,7 +109,7 @@ impl Fixture {
     }
 }
 
-/// Observable state of a file. Times of directories and links are left out.
+/// Observable state of a file. Times of directories and links are not included.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileState {
     pub mode: u32,
@@ -140,19 +140,19 @@ fn file_state(path: &Path, of: &Metadata) -> io::Result<FileState> {
     })
 }
 
-/// Returns all files below `directory`, by path.
+/// Returns the state of all files below `directory`, by path.
 pub fn tree(directory: &Path) -> BTreeMap<OsString, FileState> {
     let mut found = BTreeMap::new();
     let mut open = vec![directory.to_owned()];
     while let Some(next) = open.pop() {
         for entry in std::fs::read_dir(&next).expect("a directory") {
             let path = entry.expect("an entry").path();
-            let of = path.symlink_metadata().expect("a file that was listed");
-            if of.is_dir() {
+            let metadata = path.symlink_metadata().expect("a file that was listed");
+            if metadata.is_dir() {
                 open.push(path.clone());
             }
             let name = path.strip_prefix(directory).expect("below").as_os_str().to_owned();
-            let before = found.insert(name, file_state(&path, &of).expect("readable"));
+            let before = found.insert(name, file_state(&path, &metadata).expect("readable"));
             assert_eq!(before, None, "{} is listed twice", path.display());
         }
     }
@@ -170,7 +170,7 @@ pub fn assert_same(left: &BTreeMap<OsString, FileState>, right: &BTreeMap<OsStri
     }
 }
 
-/// Runs a program, which must succeed, and returns its output.
+/// Runs a program and returns its output; panics if the program fails.
 pub fn run(command: &mut Command) -> String {
     let output = command.output().expect("the program is there");
     let errors = String::from_utf8_lossy(&output.stderr);
@@ -178,7 +178,7 @@ pub fn run(command: &mut Command) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// Runs a shell command in `directory`, which must succeed, and returns its output.
+/// Runs a shell command in `directory` and returns its output; panics if the command fails.
 pub fn shell(directory: &Path, line: &str) -> String {
     run(Command::new("sh").args(["-euc", line]).current_dir(directory))
 }

@@ -1,4 +1,4 @@
-//! Names: links, renames, arbitrary bytes, and deleted files in use.
+//! Tests of names: links, renames, arbitrary bytes, and deleted files in use.
 
 use crate::fixture::{Fixture, bytes, errno, new_file, shell};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, RenameFlags, renameat_with};
@@ -122,14 +122,14 @@ fn deleted_file_lives_while_it_is_open() {
 fn descriptor_of_deleted_file_never_refers_to_new_file() {
     let Some(fixture) = Fixture::new() else { return };
     fs::write(fixture.at("old"), "old").unwrap();
-    let place = rustix::fs::openat(CWD, fixture.at("old"), OFlags::PATH, Mode::empty()).unwrap();
+    let path_fd = rustix::fs::openat(CWD, fixture.at("old"), OFlags::PATH, Mode::empty()).unwrap();
     fs::remove_file(fixture.at("old")).unwrap();
     for number in 0..50 {
         fs::write(fixture.at(&format!("new-{number}")), "new").unwrap();
     }
-    let path = format!("/proc/self/fd/{}", place.as_raw_fd());
+    let path = format!("/proc/self/fd/{}", path_fd.as_raw_fd());
     assert_eq!(fs::read(path).unwrap(), b"old", "it lives while somebody holds it");
-    drop(place);
+    drop(path_fd);
     for number in 0..50 {
         assert_eq!(fs::read(fixture.at(&format!("new-{number}"))).unwrap(), b"new");
     }
@@ -182,22 +182,22 @@ fn path_descriptor_of_deleted_file_stays_usable() {
     shell(&fixture.root(), "mkfifo pipe");
     let names = ["file", "other", "directory", "pipe"];
     let flags = OFlags::PATH | OFlags::CLOEXEC;
-    let held: Vec<_> =
+    let open_files: Vec<_> =
         names.iter().map(|name| rustix::fs::open(fixture.at(name), flags, Mode::empty()).unwrap()).collect();
     fs::remove_file(fixture.at("file")).unwrap();
     fs::rename(fixture.at("pipe"), fixture.at("other")).unwrap();
     fs::remove_dir(fixture.at("directory")).unwrap();
     fs::remove_file(fixture.at("other")).unwrap();
-    for (fd, name) in held.iter().zip(names) {
+    for (fd, name) in open_files.iter().zip(names) {
         let status = rustix::fs::fstat(fd).unwrap_or_else(|error| panic!("{name}: {error}"));
         assert_eq!(status.st_nlink, 0, "{name}");
     }
-    let path = format!("/proc/self/fd/{}", held[0].as_raw_fd());
+    let path = format!("/proc/self/fd/{}", open_files[0].as_raw_fd());
     assert_eq!(fs::read(path).unwrap(), b"content", "its content is there as well");
     // A working directory can be removed.
-    let told = shell(&fixture.root(), "mkdir here; cd here; rmdir ../here; stat -c %h .");
-    assert_eq!(told.trim(), "0");
-    drop(held);
+    let output = shell(&fixture.root(), "mkdir here; cd here; rmdir ../here; stat -c %h .");
+    assert_eq!(output.trim(), "0");
+    drop(open_files);
     // The kernel forgets the files with some delay.
     for _ in 0..200 {
         if free() == before {

@@ -1,12 +1,12 @@
-//! Tests of a mounted file system, through programs and the standard library.
+//! Tests of a mounted file system by means of programs and the standard library.
 //!
-//! Every test has its own mount. Where mounting is not possible, the tests print that and pass.
+//! Every test has its own mount. Where mounting is not possible, the tests print the reason and pass.
 
 mod acls;
 mod files;
 mod fixture;
 mod links;
-mod many;
+mod many_files;
 mod snapshots;
 mod space;
 mod survival;

@@ -1,4 +1,4 @@
-//! Snapshots viewed while their file system is mounted.
+//! Tests of snapshots that are viewed while their file system is mounted.
 
 use crate::fixture::{Fixture, assert_same, bytes, errno, shell, tree};
 use rustix::fs::XattrFlags;
@@ -7,15 +7,15 @@ use std::fs::{self, OpenOptions};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 use wearwell_mount::Options;
-use wearwell_nvmfs::stats::{ORDER_XATTR, REPORT_XATTR, Stats};
+use wearwell_nvmfs::stats::{SNAPSHOT_XATTR, STATS_XATTR, Stats};
 
 fn order(fixture: &Fixture, order: &str) {
-    rustix::fs::setxattr(fixture.root(), ORDER_XATTR, order.as_bytes(), XattrFlags::empty()).expect(order);
+    rustix::fs::setxattr(fixture.root(), SNAPSHOT_XATTR, order.as_bytes(), XattrFlags::empty()).expect(order);
 }
 
 fn stats(fixture: &Fixture) -> Stats {
     let mut text = vec![0; 64 << 10];
-    let length = rustix::fs::getxattr(fixture.root(), REPORT_XATTR, &mut text).unwrap();
+    let length = rustix::fs::getxattr(fixture.root(), STATS_XATTR, &mut text).unwrap();
     serde_json::from_slice(&text[..length]).unwrap()
 }
 
@@ -28,7 +28,7 @@ fn wait_until_freed(fixture: &Fixture) {
     assert!(is_freed);
 }
 
-/// Creates files of all kinds; some are only on the SSD by the time they are read.
+/// Creates files of all types; when they are read, some are only on the SSD.
 fn source(at: &Path) {
     fs::create_dir_all(at.join("a/b")).unwrap();
     for (number, length) in [0, 1, 4096, 70_000, 9_000_000, 20_000_000].into_iter().enumerate() {
@@ -50,7 +50,7 @@ fn change(at: &Path) {
     fs::write(at.join("new"), bytes(9, 3_000_000)).unwrap();
 }
 
-fn looks_at_snapshots_beside_changes(options: Options) {
+fn check_snapshots_during_changes(options: Options) {
     let Some(mut fixture) = Fixture::with(options) else { return };
     fs::create_dir(fixture.at("d")).unwrap();
     source(&fixture.at("d"));
@@ -86,12 +86,12 @@ fn looks_at_snapshots_beside_changes(options: Options) {
 
 #[test]
 fn snapshots_keep_contents_while_file_system_changes() {
-    looks_at_snapshots_beside_changes(Options::default());
+    check_snapshots_during_changes(Options::default());
 }
 
 #[test]
 fn snapshots_keep_contents_with_direct_io() {
-    looks_at_snapshots_beside_changes(Options { direct_io: true, threads: 4, ..Options::default() });
+    check_snapshots_during_changes(Options { direct_io: true, threads: 4, ..Options::default() });
 }
 
 #[test]

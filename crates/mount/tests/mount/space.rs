@@ -1,4 +1,4 @@
-//! A full file system.
+//! Tests of a full file system.
 
 use crate::fixture::{Fixture, bytes, errno, new_file};
 use rustix::io::Errno;
@@ -33,7 +33,8 @@ fn write_to_full_file_system_fails_and_space_returns() {
     assert!(fs::read(fixture.at("after")).unwrap() == block);
 }
 
-/// The kernel sends FORGET after `unlink` returns, but a query right after `unlink` must report the space of the files as free.
+/// The kernel sends FORGET after `unlink` returns, but a query immediately after `unlink` must report the space of
+/// the files as free.
 #[test]
 fn statfs_after_unlink_includes_freed_space() {
     let Some(fixture) = Fixture::new() else { return };

@@ -1,4 +1,4 @@
-//! Contents after a clean or unclean end.
+//! Tests of the content after a clean or unclean end.
 
 use crate::fixture::{Fixture, assert_same, bytes, devices, tree};
 use std::fs;
@@ -8,7 +8,7 @@ use std::process::{Child, Command};
 use std::time::Duration;
 use wearwell_mount::{Options, mount};
 
-/// Environment variable with the directory for the server process.
+/// Environment variable that gives the server process its directory.
 const SERVE: &str = "WEARWELL_TEST_SERVE";
 
 #[test]
@@ -26,7 +26,7 @@ fn remount_keeps_everything() {
     }
 }
 
-/// Not a test: the server process that another test kills.
+/// This is not a test but the server process that another test kills.
 #[test]
 #[ignore = "serves another test"]
 fn serves_until_killed() {

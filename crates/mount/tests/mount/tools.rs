@@ -1,10 +1,10 @@
-//! Ordinary command-line tools.
+//! Tests with ordinary command-line tools.
 
 use crate::fixture::{Fixture, assert_same, bytes, shell, tree};
 use std::fs;
 use std::path::Path;
 
-/// Creates a tree with all kinds of files and attributes.
+/// Creates a tree with all types of files and attributes.
 fn source(at: &Path) {
     fs::create_dir_all(at.join("deep/er/still")).unwrap();
     for (number, length) in [0, 1, 4095, 4096, 4097, 600_000, 5_000_000].into_iter().enumerate() {

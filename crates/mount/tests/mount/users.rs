@@ -1,4 +1,4 @@
-//! Owners, permissions and privileges. Needs root, to run commands as another user.
+//! Tests of owners, permissions and privileges. They need root, to run commands as another user.
 
 use crate::fixture::{Fixture, shell};
 use std::fs;
@@ -47,8 +47,8 @@ fn kernel_checks_permissions() {
         "umask 027; echo theirs > open/file; mkdir open/directory; ln -s x open/link"
     ));
     for name in ["open/file", "open/directory", "open/link"] {
-        let of = fixture.at(name).symlink_metadata().unwrap();
-        assert_eq!((of.uid(), of.gid()), (NOBODY, NOBODY), "{name}");
+        let metadata = fixture.at(name).symlink_metadata().unwrap();
+        assert_eq!((metadata.uid(), metadata.gid()), (NOBODY, NOBODY), "{name}");
     }
     assert_eq!((mode(&fixture.at("open/file")), mode(&fixture.at("open/directory"))), (0o640, 0o750));
     shell(&fixture.root(), "echo mine > open/mine");

@@ -1,4 +1,4 @@
-//! Extended attributes.
+//! Tests of extended attributes.
 
 use crate::fixture::{Fixture, bytes};
 use rustix::fs::{XattrFlags, getxattr, getxattr_query, listxattr, removexattr, setxattr};
@@ -6,7 +6,7 @@ use rustix::io::Errno;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
-use wearwell_nvmfs::stats::REPORT_XATTR;
+use wearwell_nvmfs::stats::STATS_XATTR;
 use wearwell_nvmfs::stats::Stats;
 
 fn get(path: &Path, name: &str) -> Result<Vec<u8>, Errno> {
@@ -66,9 +66,9 @@ fn report_attribute_is_readable_and_not_writable() {
     let Some(fixture) = Fixture::new() else { return };
     let root = fixture.root();
     fs::write(fixture.at("file"), bytes(1, 10 << 12)).unwrap();
-    let report: Stats = serde_json::from_slice(&get(&root, REPORT_XATTR).unwrap()).unwrap();
+    let report: Stats = serde_json::from_slice(&get(&root, STATS_XATTR).unwrap()).unwrap();
     assert_eq!((report.counts.written_blocks, report.inodes), (10, 2));
-    assert_eq!(setxattr(&root, REPORT_XATTR, b"x", XattrFlags::empty()), Err(Errno::PERM));
-    assert_eq!(removexattr(&root, REPORT_XATTR), Err(Errno::PERM));
-    assert!(!list(&root).contains(REPORT_XATTR));
+    assert_eq!(setxattr(&root, STATS_XATTR, b"x", XattrFlags::empty()), Err(Errno::PERM));
+    assert_eq!(removexattr(&root, STATS_XATTR), Err(Errno::PERM));
+    assert!(!list(&root).contains(STATS_XATTR));
 }

@@ -12,10 +12,10 @@ use wearwell_nvmfs::ssd::{Caching, FileSsd};
 use wearwell_nvmfs::store::Store;
 
 /// Type of the file system under test.
-pub type OnFiles = Nvmfs<MappedNvram, FileSsd>;
+pub type FileNvmfs = Nvmfs<MappedNvram, FileSsd>;
 
-/// Creates a file system in `directory`, which must have none, with devices of the given sizes.
-pub fn create(directory: &Path, nvram_bytes: u64, ssd_bytes: u64, inodes: u32) -> OnFiles {
+/// Creates a file system in `directory`, which must not contain one, with devices of the given sizes.
+pub fn create(directory: &Path, nvram_bytes: u64, ssd_bytes: u64, inodes: u32) -> FileNvmfs {
     let nvram =
         MappedNvram::create(directory.join("nvram"), nvram_bytes, Existing::Refuse, Persistence::Auto);
     let ssd = FileSsd::create(directory.join("ssd"), ssd_bytes, Existing::Refuse, Caching::Cached);
@@ -27,15 +27,15 @@ pub fn create(directory: &Path, nvram_bytes: u64, ssd_bytes: u64, inodes: u32) -
 
 /// Opens the file system in `directory`.
 #[allow(dead_code, reason = "the benchmarks only create file systems")]
-pub fn open(directory: &Path) -> OnFiles {
-    let nvram = unlocked(|| MappedNvram::open(directory.join("nvram"), Persistence::Auto));
-    let ssd = unlocked(|| FileSsd::open(directory.join("ssd"), Caching::Cached));
+pub fn open(directory: &Path) -> FileNvmfs {
+    let nvram = retry_until_unlocked(|| MappedNvram::open(directory.join("nvram"), Persistence::Auto));
+    let ssd = retry_until_unlocked(|| FileSsd::open(directory.join("ssd"), Caching::Cached));
     let (store, _) = Store::open(nvram, Arc::new(ssd), Options::default()).expect("it is whole");
     Nvmfs::from_store(store).expect("it is whole")
 }
 
-/// Waits until a lock is released: a child process of another test briefly holds copies of closed descriptors.
-fn unlocked<T>(open: impl Fn() -> io::Result<T>) -> T {
+/// Retries until a lock is released: a child process of another test briefly holds copies of closed descriptors.
+fn retry_until_unlocked<T>(open: impl Fn() -> io::Result<T>) -> T {
     for _ in 0..500 {
         match open() {
             Err(error) if error.kind() == io::ErrorKind::ResourceBusy => {

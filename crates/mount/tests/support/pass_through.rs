@@ -1,4 +1,4 @@
-//! File system that forwards every call to a directory, as a baseline for the cost of mounting.
+//! File system that forwards every call to a directory, as a baseline for the cost of a mount.
 
 use rustix::fs::{self as host, AtFlags, CWD, FallocateFlags, Mode, OFlags, RenameFlags, XattrFlags};
 use rustix::io::Errno;
@@ -16,19 +16,19 @@ use wearwell_nvmfs::api::{
     SetXattr, Statistics,
 };
 
-/// File that the kernel knows.
+/// File to which the kernel holds a reference.
 struct OpenNode {
     /// O_PATH descriptor of the file.
-    place: OwnedFd,
-    /// Descriptor for reads and writes while the file has users.
+    path_fd: OwnedFd,
+    /// Descriptor for reads and writes while the file is open.
     file: Option<OwnedFd>,
-    users: u32,
+    opens: u32,
 }
 
 impl OpenNode {
     /// Returns a path to the file, for calls that do not take O_PATH descriptors.
     fn path(&self) -> String {
-        format!("/proc/self/fd/{}", self.place.as_raw_fd())
+        format!("/proc/self/fd/{}", self.path_fd.as_raw_fd())
     }
 }
 
@@ -84,11 +84,11 @@ fn name(bytes: &[u8]) -> &OsStr {
 }
 
 impl PassThrough {
-    /// Creates a file system with the contents of `directory`.
+    /// Creates a file system that forwards to `directory`.
     pub fn new(directory: &Path) -> io::Result<Self> {
-        let place = host::openat(CWD, directory, OFlags::PATH | OFlags::DIRECTORY, Mode::empty())?;
-        let number = host::fstat(&place)?.st_ino;
-        let root = OpenNode { place, file: None, users: 0 };
+        let path_fd = host::openat(CWD, directory, OFlags::PATH | OFlags::DIRECTORY, Mode::empty())?;
+        let number = host::fstat(&path_fd)?.st_ino;
+        let root = OpenNode { path_fd, file: None, opens: 0 };
         Ok(PassThrough {
             nodes: HashMap::from([(ROOT, root)]),
             numbers: HashMap::from([(number, ROOT)]),
@@ -105,50 +105,52 @@ impl PassThrough {
     }
 
     /// Sets the owner of a new file to the caller, and returns its attributes.
-    fn made(&mut self, parent: Ino, of: &[u8], caller: &Caller) -> Result<Attributes> {
-        let place = &self.node(parent)?.place;
+    fn finish_create(&mut self, parent: Ino, entry_name: &[u8], caller: &Caller) -> Result<Attributes> {
+        let place = &self.node(parent)?.path_fd;
         let (user, group) = (host::Uid::from_raw(caller.uid), host::Gid::from_raw(caller.gid));
-        host::chownat(place, name(of), Some(user), Some(group), AtFlags::SYMLINK_NOFOLLOW).map_err(error)?;
-        self.lookup(parent, of)
+        host::chownat(place, name(entry_name), Some(user), Some(group), AtFlags::SYMLINK_NOFOLLOW)
+            .map_err(error)?;
+        self.lookup(parent, entry_name)
     }
 
-    /// Forgets a file that has no name and no users.
-    fn forget_if_unused(&mut self, ino: Ino) -> Result<()> {
+    /// Forgets a file that has no name and is not open.
+    fn remove_if_unused(&mut self, ino: Ino) -> Result<()> {
         let node = self.node(ino)?;
-        let status = host::fstat(&node.place).map_err(error)?;
-        if node.users == 0 && status.st_nlink == 0 {
+        let status = host::fstat(&node.path_fd).map_err(error)?;
+        if node.opens == 0 && status.st_nlink == 0 {
             self.nodes.remove(&ino);
             self.numbers.remove(&status.st_ino);
         }
         Ok(())
     }
 
-    fn remove(&mut self, parent: Ino, of: &[u8], flags: AtFlags) -> Result<()> {
-        let place = &self.node(parent)?.place;
-        let status = host::statat(place, name(of), AtFlags::SYMLINK_NOFOLLOW).map_err(error)?;
-        host::unlinkat(place, name(of), flags).map_err(error)?;
+    fn remove(&mut self, parent: Ino, entry_name: &[u8], flags: AtFlags) -> Result<()> {
+        let place = &self.node(parent)?.path_fd;
+        let status = host::statat(place, name(entry_name), AtFlags::SYMLINK_NOFOLLOW).map_err(error)?;
+        host::unlinkat(place, name(entry_name), flags).map_err(error)?;
         match self.numbers.get(&status.st_ino) {
-            Some(&ino) => self.forget_if_unused(ino),
+            Some(&ino) => self.remove_if_unused(ino),
             None => Ok(()),
         }
     }
 }
 
 impl FileSystem for PassThrough {
-    fn lookup(&mut self, parent: Ino, of: &[u8]) -> Result<Attributes> {
+    fn lookup(&mut self, parent: Ino, entry_name: &[u8]) -> Result<Attributes> {
         let flags = OFlags::PATH | OFlags::NOFOLLOW;
-        let place = host::openat(&self.node(parent)?.place, name(of), flags, Mode::empty()).map_err(error)?;
-        let number = host::fstat(&place).map_err(error)?.st_ino;
+        let path_fd = host::openat(&self.node(parent)?.path_fd, name(entry_name), flags, Mode::empty())
+            .map_err(error)?;
+        let number = host::fstat(&path_fd).map_err(error)?.st_ino;
         let ino = *self.numbers.entry(number).or_insert_with(|| {
             self.last.0 += 1;
-            self.nodes.insert(self.last, OpenNode { place, file: None, users: 0 });
+            self.nodes.insert(self.last, OpenNode { path_fd, file: None, opens: 0 });
             self.last
         });
         self.attributes(ino)
     }
 
     fn attributes(&mut self, ino: Ino) -> Result<Attributes> {
-        let status = host::fstat(&self.node(ino)?.place).map_err(error)?;
+        let status = host::fstat(&self.node(ino)?.path_fd).map_err(error)?;
         let ns = |seconds: i64, ns: u64| seconds * 1_000_000_000 + ns as i64;
         Ok(Attributes {
             ino,
@@ -172,7 +174,7 @@ impl FileSystem for PassThrough {
         let user = change.uid.map(host::Uid::from_raw);
         let group = change.gid.map(host::Gid::from_raw);
         if user.is_some() || group.is_some() {
-            host::chownat(&node.place, "", user, group, AtFlags::EMPTY_PATH).map_err(error)?;
+            host::chownat(&node.path_fd, "", user, group, AtFlags::EMPTY_PATH).map_err(error)?;
         }
         if let Some(permissions) = change.permissions {
             host::chmod(node.path(), Mode::from_raw_mode(permissions)).map_err(error)?;
@@ -186,7 +188,7 @@ impl FileSystem for PassThrough {
                 last_access: timespec(change.accessed_ns),
                 last_modification: timespec(change.modified_ns),
             };
-            host::utimensat(&node.place, "", &times, AtFlags::EMPTY_PATH).map_err(error)?;
+            host::utimensat(&node.path_fd, "", &times, AtFlags::EMPTY_PATH).map_err(error)?;
         }
         self.attributes(ino)
     }
@@ -194,7 +196,7 @@ impl FileSystem for PassThrough {
     fn create(
         &mut self,
         parent: Ino,
-        of: &[u8],
+        entry_name: &[u8],
         kind: Kind,
         permissions: u32,
         device: u32,
@@ -208,45 +210,53 @@ impl FileSystem for PassThrough {
             Kind::File | Kind::Directory | Kind::Symlink => host::FileType::RegularFile,
         };
         let mode = Mode::from_raw_mode(permissions);
-        host::mknodat(&self.node(parent)?.place, name(of), kind, mode, device.into()).map_err(error)?;
-        self.made(parent, of, caller)
+        host::mknodat(&self.node(parent)?.path_fd, name(entry_name), kind, mode, device.into())
+            .map_err(error)?;
+        self.finish_create(parent, entry_name, caller)
     }
 
     fn make_directory(
         &mut self,
         parent: Ino,
-        of: &[u8],
+        entry_name: &[u8],
         permissions: u32,
         caller: &Caller,
     ) -> Result<Attributes> {
         let mode = Mode::from_raw_mode(permissions);
-        host::mkdirat(&self.node(parent)?.place, name(of), mode).map_err(error)?;
-        self.made(parent, of, caller)
+        host::mkdirat(&self.node(parent)?.path_fd, name(entry_name), mode).map_err(error)?;
+        self.finish_create(parent, entry_name, caller)
     }
 
-    fn symlink(&mut self, parent: Ino, of: &[u8], target: &[u8], caller: &Caller) -> Result<Attributes> {
-        host::symlinkat(name(target), &self.node(parent)?.place, name(of)).map_err(error)?;
-        self.made(parent, of, caller)
+    fn symlink(
+        &mut self,
+        parent: Ino,
+        entry_name: &[u8],
+        target: &[u8],
+        caller: &Caller,
+    ) -> Result<Attributes> {
+        host::symlinkat(name(target), &self.node(parent)?.path_fd, name(entry_name)).map_err(error)?;
+        self.finish_create(parent, entry_name, caller)
     }
 
     fn read_link(&mut self, ino: Ino) -> Result<Vec<u8>> {
-        host::readlinkat(&self.node(ino)?.place, "", Vec::new())
+        host::readlinkat(&self.node(ino)?.path_fd, "", Vec::new())
             .map(|target| target.into_bytes())
             .map_err(error)
     }
 
-    fn link(&mut self, ino: Ino, parent: Ino, of: &[u8], _: &Caller) -> Result<Attributes> {
+    fn link(&mut self, ino: Ino, parent: Ino, entry_name: &[u8], _: &Caller) -> Result<Attributes> {
         let (from, to) = (self.node(ino)?, self.node(parent)?);
-        host::linkat(CWD, from.path(), &to.place, name(of), AtFlags::SYMLINK_FOLLOW).map_err(error)?;
+        host::linkat(CWD, from.path(), &to.path_fd, name(entry_name), AtFlags::SYMLINK_FOLLOW)
+            .map_err(error)?;
         self.attributes(ino)
     }
 
-    fn unlink(&mut self, parent: Ino, of: &[u8], _: &Caller) -> Result<()> {
-        self.remove(parent, of, AtFlags::empty())
+    fn unlink(&mut self, parent: Ino, entry_name: &[u8], _: &Caller) -> Result<()> {
+        self.remove(parent, entry_name, AtFlags::empty())
     }
 
-    fn remove_directory(&mut self, parent: Ino, of: &[u8], _: &Caller) -> Result<()> {
-        self.remove(parent, of, AtFlags::REMOVEDIR)
+    fn remove_directory(&mut self, parent: Ino, entry_name: &[u8], _: &Caller) -> Result<()> {
+        self.remove(parent, entry_name, AtFlags::REMOVEDIR)
     }
 
     fn rename(&mut self, from: (Ino, &[u8]), to: (Ino, &[u8]), how: Rename, _: &Caller) -> Result<()> {
@@ -255,31 +265,31 @@ impl FileSystem for PassThrough {
             Rename::Keep => RenameFlags::NOREPLACE,
             Rename::Exchange => RenameFlags::EXCHANGE,
         };
-        let (old, new) = (&self.node(from.0)?.place, &self.node(to.0)?.place);
+        let (old, new) = (&self.node(from.0)?.path_fd, &self.node(to.0)?.path_fd);
         let replaced = host::statat(new, name(to.1), AtFlags::SYMLINK_NOFOLLOW).ok();
         host::renameat_with(old, name(from.1), new, name(to.1), flags).map_err(error)?;
         match replaced.and_then(|status| self.numbers.get(&status.st_ino)) {
-            Some(&ino) => self.forget_if_unused(ino),
+            Some(&ino) => self.remove_if_unused(ino),
             None => Ok(()),
         }
     }
 
     fn open(&mut self, ino: Ino) -> Result<()> {
         let node = self.nodes.get_mut(&ino).ok_or(Error::NotFound)?;
-        if node.users == 0 {
+        if node.opens == 0 {
             node.file = Some(host::open(node.path(), OFlags::RDWR, Mode::empty()).map_err(error)?);
         }
-        node.users += 1;
+        node.opens += 1;
         Ok(())
     }
 
     fn release(&mut self, ino: Ino) -> Result<()> {
         let node = self.nodes.get_mut(&ino).ok_or(Error::NotFound)?;
-        node.users -= 1;
-        if node.users == 0 {
+        node.opens -= 1;
+        if node.opens == 0 {
             node.file = None;
         }
-        self.forget_if_unused(ino)
+        self.remove_if_unused(ino)
     }
 
     fn read(&mut self, ino: Ino, offset: u64, out: &mut [u8], _: &Caller) -> Result<usize> {
@@ -291,12 +301,12 @@ impl FileSystem for PassThrough {
     }
 
     fn allocate(&mut self, ino: Ino, how: Allocate, offset: u64, length: u64, _: &Caller) -> Result<()> {
-        let keep = FallocateFlags::KEEP_SIZE;
+        let keep_size = FallocateFlags::KEEP_SIZE;
         let mode = match how {
             Allocate::Reserve { keep_size: false } => FallocateFlags::empty(),
-            Allocate::Reserve { keep_size: true } => keep,
-            Allocate::Punch => FallocateFlags::PUNCH_HOLE | keep,
-            Allocate::Zero { keep_size: true } => FallocateFlags::ZERO_RANGE | keep,
+            Allocate::Reserve { keep_size: true } => keep_size,
+            Allocate::Punch => FallocateFlags::PUNCH_HOLE | keep_size,
+            Allocate::Zero { keep_size: true } => FallocateFlags::ZERO_RANGE | keep_size,
             Allocate::Zero { keep_size: false } => FallocateFlags::ZERO_RANGE,
         };
         host::fallocate(self.file(ino)?, mode, offset, length).map_err(error)
@@ -324,7 +334,7 @@ impl FileSystem for PassThrough {
         each: &mut dyn FnMut(Entry<'_>) -> ControlFlow<()>,
     ) -> Result<()> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY;
-        let directory = host::openat(&self.node(ino)?.place, ".", flags, Mode::empty()).map_err(error)?;
+        let directory = host::openat(&self.node(ino)?.path_fd, ".", flags, Mode::empty()).map_err(error)?;
         host::seek(&directory, host::SeekFrom::Start(from)).map_err(error)?;
         let mut buffer = vec![MaybeUninit::uninit(); 32 << 10];
         let mut entries = host::RawDir::new(&directory, &mut buffer);
@@ -340,20 +350,27 @@ impl FileSystem for PassThrough {
         Ok(())
     }
 
-    fn xattr(&mut self, ino: Ino, of: &[u8]) -> Result<Vec<u8>> {
+    fn xattr(&mut self, ino: Ino, xattr_name: &[u8]) -> Result<Vec<u8>> {
         let mut value = Vec::with_capacity(64 << 10);
         let room = rustix::buffer::spare_capacity(&mut value);
-        host::getxattr(self.node(ino)?.path(), name(of), room).map_err(error)?;
+        host::getxattr(self.node(ino)?.path(), name(xattr_name), room).map_err(error)?;
         Ok(value)
     }
 
-    fn set_xattr(&mut self, ino: Ino, of: &[u8], value: &[u8], how: SetXattr, _: &Caller) -> Result<()> {
+    fn set_xattr(
+        &mut self,
+        ino: Ino,
+        xattr_name: &[u8],
+        value: &[u8],
+        how: SetXattr,
+        _: &Caller,
+    ) -> Result<()> {
         let flags = match how {
             SetXattr::Either => XattrFlags::empty(),
             SetXattr::Create => XattrFlags::CREATE,
             SetXattr::Replace => XattrFlags::REPLACE,
         };
-        host::setxattr(self.node(ino)?.path(), name(of), value, flags).map_err(error)
+        host::setxattr(self.node(ino)?.path(), name(xattr_name), value, flags).map_err(error)
     }
 
     fn xattrs(&mut self, ino: Ino) -> Result<Vec<Vec<u8>>> {
@@ -362,12 +379,12 @@ impl FileSystem for PassThrough {
         Ok(list.split(|&byte| byte == 0).filter(|of| !of.is_empty()).map(<[u8]>::to_vec).collect())
     }
 
-    fn remove_xattr(&mut self, ino: Ino, of: &[u8], _: &Caller) -> Result<()> {
-        host::removexattr(self.node(ino)?.path(), name(of)).map_err(error)
+    fn remove_xattr(&mut self, ino: Ino, xattr_name: &[u8], _: &Caller) -> Result<()> {
+        host::removexattr(self.node(ino)?.path(), name(xattr_name)).map_err(error)
     }
 
     fn statistics(&mut self) -> Result<Statistics> {
-        let status = host::fstatvfs(&self.node(ROOT)?.place).map_err(error)?;
+        let status = host::fstatvfs(&self.node(ROOT)?.path_fd).map_err(error)?;
         Ok(Statistics {
             blocks: status.f_blocks,
             free_blocks: status.f_bfree,

@@ -66,7 +66,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         self.store.prepare_to_keep()?;
         let mut changes = Changes::default();
         if let Some(permissions) = change.permissions {
-            self.change_list(&mut changes, ino, permissions)?;
+            self.change_acl(&mut changes, ino, permissions)?;
         }
         if let Some(size_bytes) = change.size_bytes {
             self.file(ino)?;
@@ -74,18 +74,18 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
                 return Err(Error::TooLarge);
             }
             self.clear_tail(ino, size_bytes)?;
-            self.store.prepare_to_cut(ino, size_bytes.div_ceil(BLOCK_BYTES as u64), u64::MAX)?;
+            self.store.prepare_removal(ino, size_bytes.div_ceil(BLOCK_BYTES as u64), u64::MAX)?;
         }
         let inode = changes.inode(&self.store.region, ino)?;
         if change.size_bytes.is_some_and(|size_bytes| size_bytes <= inode.size_bytes) {
-            // Reserved blocks beyond the end are freed too.
+            // Reserved blocks beyond the new end are freed, too.
             inode.related = 0;
         }
         set_attributes(inode, change, caller.now_ns);
         self.store.commit(changes)?;
         if change.size_bytes.is_some() {
-            self.cut_beyond_end(ino)?;
-            self.settle()?;
+            self.free_beyond_end(ino)?;
+            self.flush_if_needed()?;
         }
         self.attributes_of(ino)
     }
@@ -95,7 +95,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         let is_old = caller.now_ns.saturating_sub(inode.accessed_ns) >= RELATIME_NS;
         if inode.accessed_ns <= inode.modified_ns || inode.accessed_ns <= inode.changed_ns || is_old {
             match self.store.keep_inode(ino) {
-                // Without space for a snapshot, the read succeeds and the access time is not
+                // Without free space to keep the inode for a snapshot, the read succeeds and the access time is not
                 // updated.
                 Err(Error::NoSpace(_)) => return Ok(()),
                 kept => kept?,

@@ -2,38 +2,38 @@
 //! use.
 
 use super::Nvmfs;
-use super::snapshots::BLOCKS_AT_ONCE;
+use super::snapshots::BLOCKS_PER_STEP;
 use crate::api::{Error, Result};
 use crate::nvram::Nvram;
 use crate::ssd::Ssd;
 use crate::store::{Batch, Fetch, Scrub, Trims};
 use std::time::Duration;
 
-/// Time that a request waits for flushes in progress if it cannot flush anything itself.
-const PAUSE: Duration = Duration::from_micros(200);
+/// Time that a request waits for flushes in progress if there is nothing that it can flush itself.
+const FLUSH_WAIT: Duration = Duration::from_micros(200);
 
 /// Unit of work that runs concurrently with requests.
 pub enum Work<S> {
-    /// Extent to be written.
+    /// Extent to write to the SSD.
     Write(Batch<S>),
-    /// Extent to be recycled, and the reads that it needs.
+    /// Extent to recycle, and the reads from the SSD that recycling needs.
     Recycle(u32, Fetch<S>),
-    /// Blocks that a request waits for.
+    /// Blocks to read from the SSD, for which a request waits.
     Fetch(Fetch<S>),
-    /// Empty extents to be trimmed.
+    /// Empty extents to trim.
     Trim(Trims<S>),
-    /// No work, and no space will become free: the request uses the space that exists, or fails.
+    /// No work, and no space will become free: the request uses the free space that exists, or fails.
     Exhausted,
-    /// No work: operations in progress will free space.
+    /// No work for this request: operations in progress will free space.
     Pause,
-    /// No work: one step is done, and more are left.
+    /// No slow part: one step is complete, and more steps remain.
     Step,
-    /// Blocks to be read and verified.
+    /// Blocks to read and verify.
     Check(Scrub<S>),
 }
 
 impl<S: Ssd> Work<S> {
-    /// Performs the slow part.
+    /// Performs the slow part of the work.
     ///
     /// # Errors
     /// Errors of the SSD.
@@ -47,7 +47,7 @@ impl<S: Ssd> Work<S> {
             }
             Work::Exhausted | Work::Step => Ok(()),
             Work::Pause => {
-                std::thread::sleep(PAUSE);
+                std::thread::sleep(FLUSH_WAIT);
                 Ok(())
             }
             Work::Check(scrub) => scrub.read(),
@@ -56,10 +56,10 @@ impl<S: Ssd> Work<S> {
 }
 
 impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
-    /// Returns the next unit of work. Run its slow part while the file system is in use; then call
-    /// [`Nvmfs::end_background`], and this again. Flushing begins when many pages are dirty and continues
-    /// until few are. If there is nothing to flush, one extent is recycled. Returns `None` if there is
-    /// nothing to do, or no space to do it.
+    /// Returns the next unit of work. The caller runs its slow part while the file system is in use, calls
+    /// [`Nvmfs::end_background`], and then calls this function again. Flushing begins when many pages are dirty and
+    /// continues until few are. If there is nothing to flush, one extent is recycled. Returns `None` if there is
+    /// nothing to do, or no free space to do it.
     ///
     /// # Errors
     /// [`Error::Ssd`], [`Error::Damaged`].
@@ -76,7 +76,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
 
     /// Blocks of deleted snapshots are freed gradually, interleaved with other work.
     fn next_work(&mut self) -> Result<Option<Work<S>>> {
-        let deleted = self.continue_deleting(BLOCKS_AT_ONCE);
+        let deleted = self.continue_deleting(BLOCKS_PER_STEP);
         match self.next_for_ssd()? {
             Some(work) => Ok(Some(work)),
             None => Ok(deleted?.then_some(Work::Step)),
@@ -84,7 +84,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
     }
 
     fn next_for_ssd(&mut self) -> Result<Option<Work<S>>> {
-        self.is_flushing |= self.store.wants_flush();
+        self.is_flushing |= self.store.should_flush();
         if self.is_flushing && self.store.should_continue_flush() {
             let batch = self.store.begin_flush()?;
             self.is_flushing = batch.is_some();
@@ -96,7 +96,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         }
         // Each extent is recycled at most once before a pause.
         if self.recycled < self.store.usable_extents()
-            && self.store.wants_recycling()
+            && self.store.should_recycle()
             && let Some((extent, fetch)) = self.store.begin_recycling()?
         {
             self.recycled += 1;
@@ -106,28 +106,27 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         Ok(None)
     }
 
-    /// Returns the next piece of the scrub, to be run and ended like other work; `None` at the end of a
-    /// pass.
+    /// Returns the next unit of the scrub, which is run and ended like other work; `None` at the end of a pass over
+    /// the SSD.
     pub fn begin_check(&mut self) -> Option<Work<S>> {
         self.store.begin_scrub().map(Work::Check)
     }
 
-    /// Leaves flushing and trimming to a thread that calls [`Nvmfs::begin_background`] as long as there is
-    /// work.
+    /// Leaves flushing and trimming to a thread that calls [`Nvmfs::begin_background`] as long as it returns work.
     pub fn use_background_thread(&mut self) {
-        self.auto_settle = false;
-        self.store.leave_trims();
+        self.auto_flush = false;
+        self.store.enable_concurrent_trims();
     }
 
-    /// Sets if later requests may return [`Error::Wait`]; after that, call [`Nvmfs::begin_wait`].
+    /// Sets if later requests may return [`Error::Wait`]. After that error, the caller calls [`Nvmfs::begin_wait`].
     pub fn allow_waiting(&mut self, may_wait: bool) {
         self.store.allow_waiting(may_wait);
     }
 
-    /// Returns the work for which the request that returned [`Error::Wait`] waits. Run it while the file
-    /// system is in use. End it after waiting is allowed again, immediately before the request is repeated.
+    /// Returns the work that the request which returned [`Error::Wait`] waits for. The caller runs the work while the
+    /// file system is in use, allows waiting again, ends the work, and then repeats the request immediately.
     pub fn begin_wait(&mut self) -> Work<S> {
-        if !self.store.is_room_wanted() {
+        if !self.store.is_waiting_for_flush() {
             return Work::Fetch(self.store.begin_fetch());
         }
         match self.store.begin_flush() {
@@ -141,13 +140,13 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
     /// dirty.
     ///
     /// # Errors
-    /// Errors of the work.
+    /// Errors from running the work.
     pub fn end_background(&mut self, work: Work<S>, outcome: std::io::Result<()>) -> Result<()> {
         match work {
             Work::Write(batch) => self.store.end_flush(batch, outcome),
             Work::Recycle(extent, fetch) => match self.store.end_recycling(extent, fetch, outcome) {
                 Err(Error::NoSpace(_)) => {
-                    // Recycling pauses.
+                    // Recycling pauses until there is new work.
                     self.recycled = self.store.usable_extents();
                     Ok(())
                 }
@@ -158,7 +157,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
                 Ok(())
             }
             Work::Exhausted => {
-                self.store.wait_for_no_room();
+                self.store.forbid_waiting_for_room();
                 Ok(())
             }
             Work::Pause | Work::Step => Ok(outcome?),

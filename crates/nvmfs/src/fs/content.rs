@@ -1,4 +1,4 @@
-//! Reads and writes of files.
+//! Reads and writes of file content.
 
 use super::Nvmfs;
 use crate::api::{BLOCK_BYTES, Caller, Error, Ino, MAX_FILE_BYTES, Result};
@@ -23,9 +23,9 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         self.store.read(ino, offset, &mut out[..length])?;
         self.note_access(ino, &inode, caller)?;
         if self.store.is_adaptive() {
-            // A read can shorten the dirty list. If flushing fails, pages stay dirty, and the next
-            // write reports it.
-            let _ = self.settle();
+            // A read can shorten the dirty list, so a flush may be needed. If flushing fails, pages stay dirty, and
+            // the next write returns the error.
+            let _ = self.flush_if_needed();
         }
         Ok(length)
     }
@@ -48,35 +48,35 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         let written = match self.store.write(ino, offset, data) {
             Ok(written) => written,
             Err(error) => {
-                self.cut_beyond_end(ino)?;
+                self.free_beyond_end(ino)?;
                 return Err(error);
             }
         };
         self.note_change(ino, offset + written as u64, caller)?;
-        self.settle()?;
+        self.flush_if_needed()?;
         Ok(written)
     }
 
-    /// Zeros the bytes between the end of a file and `until` in its last block, before the file grows to
-    /// `until`. Bytes beyond the end in the last block are undefined.
+    /// Zeroes the bytes from the end of a file to `until` within the last block, before the file grows to `until`.
+    /// Bytes of the last block beyond the end of the file are undefined.
     pub(super) fn clear_tail(&mut self, ino: Ino, until: u64) -> Result<()> {
         let size_bytes = self.file(ino)?.size_bytes;
         let end = until.min(size_bytes.next_multiple_of(BLOCK));
         if size_bytes < end { self.store.zero(ino, size_bytes..end) } else { Ok(()) }
     }
 
-    /// Frees blocks beyond the end left by a failed operation, except reserved blocks.
-    pub(super) fn cut_beyond_end(&mut self, ino: Ino) -> Result<()> {
+    /// Frees the blocks beyond the end of the file that a failed operation left, except reserved blocks.
+    pub(super) fn free_beyond_end(&mut self, ino: Ino) -> Result<()> {
         let blocks = self.file(ino)?.size_bytes.div_ceil(BLOCK);
-        self.store.cut_unfinished(ino, blocks)
+        self.store.remove_unfinished(ino, blocks)
     }
 
-    /// Flushes if necessary, unless a thread does. Lack of space is reported by the next write.
-    pub(super) fn settle(&mut self) -> Result<()> {
-        if !self.auto_settle {
+    /// Flushes if necessary, unless a background thread flushes. A lack of space is reported by the next write.
+    pub(super) fn flush_if_needed(&mut self) -> Result<()> {
+        if !self.auto_flush {
             return Ok(());
         }
-        match self.store.settle() {
+        match self.store.flush_and_recycle() {
             Err(Error::NoSpace(_)) => Ok(()),
             result => result,
         }

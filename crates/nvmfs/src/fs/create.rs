@@ -1,4 +1,4 @@
-//! Creation of files and names.
+//! Creation of files and of further names for files.
 
 use super::{Nvmfs, PERMISSIONS};
 use crate::api::{
@@ -14,7 +14,7 @@ const SET_GROUP_ID: u32 = 0o2000;
 
 /// Kind of file to create.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum New<'a> {
+pub(super) enum NewFile<'a> {
     /// Regular file, pipe, socket or device.
     File {
         kind: Kind,
@@ -28,34 +28,34 @@ pub(super) enum New<'a> {
     Link(&'a [u8]),
 }
 
-impl New<'_> {
+impl NewFile<'_> {
     pub fn kind(&self) -> Kind {
         match self {
-            New::File { kind, .. } => *kind,
-            New::Directory { .. } => Kind::Directory,
-            New::Link(_) => Kind::Symlink,
+            NewFile::File { kind, .. } => *kind,
+            NewFile::Directory { .. } => Kind::Directory,
+            NewFile::Link(_) => Kind::Symlink,
         }
     }
 
     /// Returns the requested permissions; `None` for a link.
     pub fn permissions(&mut self) -> Option<&mut u32> {
         match self {
-            New::File { permissions, .. } | New::Directory { permissions } => Some(permissions),
-            New::Link(_) => None,
+            NewFile::File { permissions, .. } | NewFile::Directory { permissions } => Some(permissions),
+            NewFile::Link(_) => None,
         }
     }
 
-    /// Returns the initial inode without the fields that depend on caller and directory; `page` holds the
+    /// Returns the initial inode without the fields that depend on the caller and the directory; `page` holds the
     /// target of a long link.
     fn inode(&self, parent: Ino, page: Option<u64>) -> Inode {
         let (permissions, links, related) = match self {
-            New::File { permissions, device, .. } => (*permissions, 1, *device),
-            New::Directory { permissions } => (*permissions, 2, parent.0),
-            New::Link(_) => (0o777, 1, 0),
+            NewFile::File { permissions, device, .. } => (*permissions, 1, *device),
+            NewFile::Directory { permissions } => (*permissions, 2, parent.0),
+            NewFile::Link(_) => (0o777, 1, 0),
         };
         let mode = kind_bits(self.kind()) | permissions & PERMISSIONS;
         let mut inode = Inode { mode, links, related, ..Inode::default() };
-        if let New::Link(target) = self {
+        if let NewFile::Link(target) = self {
             inode.size_bytes = target.len() as u64;
             match page {
                 Some(pointer) => (inode.pointers[0], inode.blocks) = (pointer, 1),
@@ -71,7 +71,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
     fn check_new_name(&mut self, parent: Ino, name: &[u8]) -> Result<Inode> {
         let directory = self.directory(parent)?;
         names::check_name(name)?;
-        if names::is_dots(name) || self.names.find(&self.store.region, parent, name)?.is_some() {
+        if names::is_dot_or_dot_dot(name) || self.names.find(&self.store.region, parent, name)?.is_some() {
             return Err(Error::Exists);
         }
         Ok(directory)
@@ -92,7 +92,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         }
         let is_device = matches!(kind, Kind::CharacterDevice | Kind::BlockDevice);
         let device = if is_device { device } else { 0 };
-        self.create_inode(parent, name, New::File { kind, permissions, device }, caller)
+        self.create_inode(parent, name, NewFile::File { kind, permissions, device }, caller)
     }
 
     pub(super) fn make_link(
@@ -109,38 +109,38 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         if target.len() > MAX_LINK_TARGET_BYTES {
             return Err(Error::NameTooLong);
         }
-        self.create_inode(parent, name, New::Link(target), caller)
+        self.create_inode(parent, name, NewFile::Link(target), caller)
     }
 
-    /// Creates a file with a name.
+    /// Creates a file with a name in a directory.
     pub(super) fn create_inode(
         &mut self,
         parent: Ino,
         name: &[u8],
-        new: New<'_>,
+        new: NewFile<'_>,
         caller: &Caller,
     ) -> Result<Attributes> {
         let directory = self.check_new_name(parent, name)?;
-        let is_directory = matches!(new, New::Directory { .. });
+        let is_directory = matches!(new, NewFile::Directory { .. });
         if is_directory && directory.links >= MAX_LINKS {
             return Err(Error::TooManyLinks);
         }
         self.store.prepare_to_keep()?;
         let (ino, generation) = self.free_inode()?;
         let (new, xattrs) = self.inherit(parent, &directory, new)?;
-        // Links have a target and no attributes; other files may have attributes.
+        // A symbolic link has a target and no attributes; other files may have attributes.
         let page = match new {
-            New::Link(_) => self.target_page(ino, new)?,
+            NewFile::Link(_) => self.target_page(ino, new)?,
             _ => self.xattrs_page(ino, &xattrs)?,
         };
-        let room = match self.names.make_room(&mut self.store, parent, name) {
+        let location = match self.names.make_room(&mut self.store, parent, name) {
             Ok(room) => room,
             Err(error) => {
                 page.map_or(Ok(()), |page| self.store.free_metadata_page(ino, page))?;
                 return Err(error);
             }
         };
-        let pointer = page.map(|page| BlockLocation::Nvram(page).pointer(&self.store.region.areas));
+        let pointer = page.map(|page| BlockLocation::Nvram(page).encode(&self.store.region.areas));
         let mut inode = new.inode(parent, pointer);
         if !xattrs.is_empty() {
             (inode.xattrs, inode.blocks) = (pointer.unwrap_or(0), 1);
@@ -154,11 +154,11 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         }
         let mut changes = Changes::default();
         changes.put_inode(ino, inode);
-        names::put_entry(&self.store.region, &mut changes, room, (ino, new.kind(), name))?;
+        names::put_entry(&self.store.region, &mut changes, location, (ino, new.kind(), name))?;
         self.touch_directory(&mut changes, parent, caller)?.links += u32::from(is_directory);
         self.store.commit(changes)?;
         self.names.inodes.mark_used(ino);
-        self.names.note_added(&self.store.region, room, name);
+        self.names.note_added(&self.store.region, location, name);
         self.attributes_of(ino)
     }
 
@@ -173,9 +173,9 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         found.ok_or_else(|| Error::Damaged("new inodes are in use".into()))
     }
 
-    /// Allocates a durable page with the target of a long link.
-    fn target_page(&mut self, ino: Ino, new: New<'_>) -> Result<Option<PageId>> {
-        let New::Link(target) = new else { return Ok(None) };
+    /// Allocates a page for the target of a long symbolic link and stores the target durably.
+    fn target_page(&mut self, ino: Ino, new: NewFile<'_>) -> Result<Option<PageId>> {
+        let NewFile::Link(target) = new else { return Ok(None) };
         if target.len() <= INLINE_BYTES {
             return Ok(None);
         }
@@ -197,10 +197,10 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         let at = self.store.region.pointer_at(ino, 0)?.expect("a direct pointer");
         let page = self.store.region.pointer_page(at)?.filter(|_| inode.size_bytes <= BLOCK_BYTES as u64);
         let page = page.ok_or_else(|| Error::Damaged(format!("link {} has no target", ino.0)))?;
-        Ok(self.store.region.sound_page(page)?[..inode.size_bytes as usize].to_vec())
+        Ok(self.store.region.verified_page(page)?[..inode.size_bytes as usize].to_vec())
     }
 
-    /// Adds a name to a file.
+    /// Adds a name to an existing file (a hard link).
     pub(super) fn add_name(
         &mut self,
         ino: Ino,
@@ -222,15 +222,15 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
             return Err(Error::TooManyLinks);
         }
         self.store.prepare_to_keep()?;
-        let room = self.names.make_room(&mut self.store, parent, name)?;
+        let location = self.names.make_room(&mut self.store, parent, name)?;
         let mut changes = Changes::default();
-        names::put_entry(&self.store.region, &mut changes, room, (ino, kind, name))?;
+        names::put_entry(&self.store.region, &mut changes, location, (ino, kind, name))?;
         self.touch_directory(&mut changes, parent, caller)?;
         let inode = changes.inode(&self.store.region, ino)?;
         inode.links += 1;
         inode.changed_ns = caller.now_ns;
         self.store.commit(changes)?;
-        self.names.note_added(&self.store.region, room, name);
+        self.names.note_added(&self.store.region, location, name);
         self.attributes_of(ino)
     }
 }

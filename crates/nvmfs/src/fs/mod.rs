@@ -51,19 +51,19 @@ use std::sync::Arc;
 /// Permission bits of a mode.
 const PERMISSIONS: u32 = 0o7777;
 
-/// NVMFS file system.
+/// The NVMFS file system.
 pub struct Nvmfs<N, S> {
     pub(crate) store: Store<N, S>,
     pub(crate) names: Names,
-    /// True if each write flushes as necessary; otherwise a thread does, with [`Nvmfs::begin_background`].
-    pub auto_settle: bool,
+    /// True if each write flushes when necessary. If false, a thread flushes with [`Nvmfs::begin_background`].
+    pub auto_flush: bool,
     /// True while flushing is in progress.
     is_flushing: bool,
-    /// Extents that the thread has recycled since it was last idle.
+    /// Number of extents that the background thread has recycled since it was last idle.
     recycled: u32,
-    /// Pages of inodes to check after the last snapshot was deleted: they may be unused.
+    /// Numbers of the inode pages to check after the last snapshot was deleted: some may be unused.
     inode_pages_to_drop: Vec<u32>,
-    /// Number of operations refused for lack of space, and the resource that was full the last time.
+    /// Number of operations that were refused for lack of space, and the resource that was full at the last refusal.
     no_space: u64,
     last_no_space: Option<&'static str>,
 }
@@ -79,7 +79,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         format: &Format,
         options: Options,
     ) -> std::result::Result<Self, OpenError> {
-        Ok(Self::over_found(Store::format(nvram, ssd, format, options)?, &[])?)
+        Ok(Self::from_store_with_orphans(Store::format(nvram, ssd, format, options)?, &[])?)
     }
 
     /// Opens a file system, after a clean close or a crash.
@@ -92,26 +92,26 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         options: Options,
     ) -> std::result::Result<(Self, OpenReport), OpenError> {
         let (store, found) = Store::open(nvram, ssd, options)?;
-        Ok((Self::over_found(store, &found.scan.orphans)?, found))
+        Ok((Self::from_store_with_orphans(store, &found.scan.orphans)?, found))
     }
 
-    /// Closes the file system. Open files without a name are removed at the next mount.
+    /// Closes the file system. Unlinked files that are still open are removed at the next mount.
     pub fn close(self) -> N {
         self.store.close()
     }
 
-    /// Returns the file system in an open store. Searches for files without a name and removes them;
-    /// [`Nvmfs::mount`] gets them from the scan.
+    /// Returns the file system in an open store. Searches for unlinked files and removes them; [`Nvmfs::mount`] gets
+    /// them from the scan instead.
     ///
     /// # Errors
-    /// [`Error::Damaged`] if there is no root directory, or a file cannot be removed.
+    /// [`Error::Damaged`] if there is no root directory, or if a file cannot be removed.
     pub fn from_store(store: Store<N, S>) -> Result<Self> {
         let orphans = orphans(&store.region)?;
-        Self::over_found(store, &orphans)
+        Self::from_store_with_orphans(store, &orphans)
     }
 
-    /// Like [`Nvmfs::from_store`], given the orphans.
-    fn over_found(store: Store<N, S>, orphans: &[Ino]) -> Result<Self> {
+    /// Does what [`Nvmfs::from_store`] does, with `orphans` as the unlinked files instead of a search.
+    fn from_store_with_orphans(store: Store<N, S>, orphans: &[Ino]) -> Result<Self> {
         let mut fs = Self::open_for_repair(store)?;
         if fs.store.region.raw_inode(ROOT)?.kind() != Some(Kind::Directory) {
             return Err(Error::Damaged("there is no root directory".into()));
@@ -119,7 +119,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         orphans.iter().try_for_each(|ino| fs.check_orphan(*ino))?;
         fs.remove_orphans(orphans)?;
         fs.drop_empty_blocks()?;
-        while fs.continue_deleting(snapshots::BLOCKS_AT_ONCE)? {}
+        while fs.continue_deleting(snapshots::BLOCKS_PER_STEP)? {}
         fs.drop_unused_inodes()?;
         Ok(fs)
     }
@@ -129,7 +129,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         for ino in self.store.region.inos() {
             if self.store.region.raw_inode(ino)?.kind() == Some(Kind::Directory) {
                 match names::drop_empty_blocks(&mut self.store, ino) {
-                    // Damage is left to fsck.
+                    // Damage is left for fsck to repair.
                     Ok(()) | Err(Error::Damaged(_)) => {}
                     Err(error) => return Err(error),
                 }
@@ -138,7 +138,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         Ok(())
     }
 
-    /// Returns the file system in an open store without changing anything, for [`repair()`].
+    /// Returns the file system in an open store without any change to the store, for [`repair()`].
     ///
     /// # Errors
     /// Damage that makes inodes unreadable.
@@ -147,7 +147,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         Ok(Nvmfs {
             store,
             names,
-            auto_settle: true,
+            auto_flush: true,
             is_flushing: false,
             recycled: 0,
             inode_pages_to_drop: Vec::new(),
@@ -169,7 +169,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         &self.store
     }
 
-    /// Returns the underlying store, to be closed.
+    /// Returns the underlying store, for closing it.
     pub fn into_store(self) -> Store<N, S> {
         self.store
     }
@@ -203,7 +203,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
             capacity_blocks: self.store.capacity_blocks(),
             available_blocks: self.store.available_blocks(),
             snapshot_blocks: self.store.snapshot_blocks(),
-            // Damaged snapshots are reported by fsck.
+            // A damaged snapshot is not an error here; fsck reports it.
             snapshots: self.snapshots().unwrap_or_default(),
             snapshots_being_deleted: self.store.snapshots_being_deleted() as u32,
             no_space: self.no_space,
@@ -222,7 +222,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         self.store.available_files(self.names.inodes.free().into())
     }
 
-    /// Returns a directory that was not removed.
+    /// Returns the inode of a directory that was not removed.
     fn directory(&self, ino: Ino) -> Result<Inode> {
         let inode = self.store.region.inode(ino)?;
         match inode.kind() {
@@ -232,7 +232,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         }
     }
 
-    /// Returns a regular file.
+    /// Returns the inode of a regular file.
     fn file(&self, ino: Ino) -> Result<Inode> {
         let inode = self.store.region.inode(ino)?;
         match inode.kind() {
@@ -242,7 +242,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         }
     }
 
-    /// Returns the inode that an entry or a parent refers to; it must be in use.
+    /// Returns the inode that a directory entry or a parent field refers to; the inode must be in use.
     fn inode_of_entry(&self, ino: Ino) -> Result<Inode> {
         self.store
             .region
@@ -250,12 +250,12 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
             .map_err(|_| Error::Damaged(format!("a name leads to inode {}, which is not in use", ino.0)))
     }
 
-    /// Returns the entry of a name other than `.` and `..`.
+    /// Returns the directory entry of a name other than `.` and `..`.
     fn entry(&mut self, dir: Ino, name: &[u8]) -> Result<names::FoundEntry> {
         self.names.find(&self.store.region, dir, name)?.ok_or(Error::NotFound)
     }
 
-    /// Returns a directory with its modification and change times updated.
+    /// Returns the inode of a directory in `changes`, with updated modification and change times.
     fn touch_directory<'a>(
         &self,
         changes: &'a mut Changes,
@@ -321,7 +321,7 @@ impl<N: Nvram, S: Ssd> FileSystem for Nvmfs<N, S> {
         permissions: u32,
         caller: &Caller,
     ) -> Result<Attributes> {
-        self.create_inode(parent, name, create::New::Directory { permissions }, caller)
+        self.create_inode(parent, name, create::NewFile::Directory { permissions }, caller)
     }
 
     fn symlink(&mut self, parent: Ino, name: &[u8], target: &[u8], caller: &Caller) -> Result<Attributes> {

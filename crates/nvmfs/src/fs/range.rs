@@ -1,8 +1,8 @@
-//! Allocation, deallocation and search of ranges of files.
+//! Allocation, deallocation and search of ranges within files.
 
 use super::Nvmfs;
 use crate::api::{Allocate, BLOCK_BYTES, Caller, Error, Ino, MAX_FILE_BYTES, Result, Seek};
-use crate::layout::RESERVED_BEHIND_END;
+use crate::layout::RESERVED_BEYOND_END;
 use crate::nvram::Nvram;
 use crate::ssd::Ssd;
 use crate::store::Changes;
@@ -42,46 +42,47 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         self.clear_tail(ino, new_size)?;
         self.note_change(ino, new_size, caller)?;
         if how == (Allocate::Reserve { keep_size: true }) && end > size_bytes {
-            // This is the last step: until then, a power cut removes blocks beyond the end.
+            // This mark is set last: if power is cut before, the next mount removes the blocks beyond the end.
             self.note_reserved_beyond_end(ino)?;
         }
-        self.settle()
+        self.flush_if_needed()
     }
 
-    /// Reserves the holes of a range of blocks. If there is not enough space, they become holes again.
+    /// Reserves the holes within a range of blocks. If there is not enough free space, the reserved blocks become
+    /// holes again.
     fn reserve(&mut self, ino: Ino, blocks: Range<u64>) -> Result<()> {
         let free = self.store.capacity_blocks().saturating_sub(self.store.used_blocks());
         let holes = self.holes(ino, blocks, free)?;
         let reserved = self.store.reserve(ino, &holes);
         if reserved.is_err() {
-            self.cut_beyond_end(ino)?;
+            self.free_beyond_end(ino)?;
         }
         reserved
     }
 
-    /// Marks the file, so that its reserved blocks beyond the end survive a mount.
+    /// Marks the file as having reserved blocks beyond its end, so that these survive a mount.
     fn note_reserved_beyond_end(&mut self, ino: Ino) -> Result<()> {
-        if self.file(ino)?.related != RESERVED_BEHIND_END {
+        if self.file(ino)?.related != RESERVED_BEYOND_END {
             let mut changes = Changes::default();
-            changes.inode(&self.store.region, ino)?.related = RESERVED_BEHIND_END;
+            changes.inode(&self.store.region, ino)?.related = RESERVED_BEYOND_END;
             self.store.commit(changes)?;
         }
         Ok(())
     }
 
-    /// Returns the holes of a range of blocks.
+    /// Returns the holes within a range of blocks.
     ///
     /// # Errors
-    /// [`Error::NoSpace`] if the holes have more than `most` blocks.
-    fn holes(&self, ino: Ino, blocks: Range<u64>, most: u64) -> Result<Vec<Range<u64>>> {
+    /// [`Error::NoSpace`] if the holes have more than `max` blocks.
+    fn holes(&self, ino: Ino, blocks: Range<u64>, max: u64) -> Result<Vec<Range<u64>>> {
         let region = &self.store.region;
         let (mut holes, mut counted, mut at) = (Vec::new(), 0, blocks.start);
         while let Some(start) = region.next_block(ino, at, blocks.end, false)? {
             // The search is limited to the free space, because a hole may be long.
-            let look_until = blocks.end.min(start + (most - counted) + 1);
+            let look_until = blocks.end.min(start + (max - counted) + 1);
             at = region.next_block(ino, start, look_until, true)?.unwrap_or(look_until);
             counted += at - start;
-            if counted > most {
+            if counted > max {
                 return Err(Error::NoSpace("too few blocks are free"));
             }
             holes.push(start..at);
@@ -89,7 +90,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         Ok(holes)
     }
 
-    /// Makes a range read as zeros: entire blocks become holes, blocks covered in part are kept and zeroed.
+    /// Makes a range read as zeros: whole blocks become holes, and partly covered blocks stay and are zeroed there.
     fn punch(&mut self, ino: Ino, range: Range<u64>) -> Result<()> {
         let whole = range.start.next_multiple_of(BLOCK)..range.end / BLOCK * BLOCK;
         if whole.start > whole.end {
@@ -97,7 +98,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         }
         self.store.zero(ino, range.start..whole.start)?;
         self.store.zero(ino, whole.end..range.end)?;
-        self.store.cut(ino, whole.start / BLOCK, whole.end / BLOCK)
+        self.store.remove_blocks(ino, whole.start / BLOCK, whole.end / BLOCK)
     }
 
     pub(super) fn seek_block(&self, ino: Ino, offset: u64, what: Seek) -> Result<u64> {

@@ -1,4 +1,4 @@
-//! Removal of names, and of files with their last name.
+//! Removal of names, and of files that lose their last name.
 
 use super::Nvmfs;
 use crate::api::{Caller, Error, Ino, Kind, ROOT, Result};
@@ -9,11 +9,11 @@ use crate::store::{Changes, Region};
 use std::ops::Range;
 
 impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
-    /// Removes a name of a file that is not a directory.
+    /// Removes a name that does not refer to a directory.
     pub(super) fn remove_name(&mut self, parent: Ino, name: &[u8], caller: &Caller) -> Result<()> {
         self.directory(parent)?;
         names::check_name(name)?;
-        if names::is_dots(name) {
+        if names::is_dot_or_dot_dot(name) {
             return Err(Error::IsDirectory);
         }
         let found = self.entry(parent, name)?;
@@ -52,14 +52,14 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         let mut changes = Changes::default();
         let freed = names::free_entry(&self.store.region, &mut changes, parent, found, None)?;
         self.touch_directory(&mut changes, parent, caller)?;
-        self.lose_name(&mut changes, parent, found.ino, caller)?;
+        self.remove_link(&mut changes, parent, found.ino, caller)?;
         self.store.commit(changes)?;
         self.names.note_removed(&mut self.store, name, found, freed)?;
         self.remove_if_unused(found.ino)
     }
 
-    /// Adds the change of a file that loses a name in a directory; a directory has only one name.
-    pub(super) fn lose_name(
+    /// Adds to `changes` the update of a file that loses a name in a directory; a directory has only one name.
+    pub(super) fn remove_link(
         &self,
         changes: &mut Changes,
         parent: Ino,
@@ -83,24 +83,25 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
             return Ok(());
         }
         match self.remove_inode(ino) {
-            // The file was already unnamed at the time of a snapshot that has no space to keep it:
-            // the next mount retries the removal.
+            // The file was already unlinked at the time of a snapshot, and there is no free space to keep its inode
+            // for the snapshot. The next mount retries the removal.
             Err(Error::NoSpace(_)) => Ok(()),
             result => result,
         }
     }
 
-    /// Frees everything that a file has, then its inode. If interrupted, mounting completes it.
+    /// Frees all blocks and pages of a file, then its inode. If power is cut meanwhile, the next mount completes the
+    /// removal.
     pub(crate) fn remove_inode(&mut self, ino: Ino) -> Result<()> {
         let inode = self.store.region.inode(ino)?;
         if inode.kind() == Some(Kind::Directory) {
             self.names.forget(ino);
         }
         if !inode.is_inline_link() {
-            self.store.cut(ino, 0, u64::MAX)?;
+            self.store.remove_blocks(ino, 0, u64::MAX)?;
         }
         self.store.drop_xattrs(ino)?;
-        // Clears mode and link count together; the generation is kept for the next file with this
+        // The mode and the link count are cleared together; the generation is kept for the next file with this
         // number.
         self.store.free_inode(ino)?;
         self.names.inodes.mark_free(ino);
@@ -110,7 +111,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         }
     }
 
-    /// Frees a page of inodes that is no longer needed.
+    /// Frees an inode page if it is no longer needed.
     fn drop_if_unused(&mut self, number: u32, inodes: Range<u32>) -> Result<()> {
         if self.names.inodes.is_unneeded(inodes.clone()) && self.store.drop_inode_page(number)? {
             self.names.inodes.remove(inodes);
@@ -118,8 +119,8 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         Ok(())
     }
 
-    /// Frees all unneeded pages of inodes, and pointer blocks allocated for pages that were not created;
-    /// called after a power cut.
+    /// Frees all unneeded inode pages, and pointer blocks that were allocated for inode pages which were not created.
+    /// Called after a power cut.
     pub(crate) fn drop_unused_inodes(&mut self) -> Result<()> {
         for number in self.store.region.inode_page_numbers().into_iter().rev() {
             self.drop_inode_page(number)?;
@@ -127,7 +128,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         self.store.prune_inode_pages()
     }
 
-    /// Frees one page of inodes if it is not needed.
+    /// Frees one inode page if it is not needed.
     pub(super) fn drop_inode_page(&mut self, number: u32) -> Result<()> {
         let first = self.store.region.areas.first_of_page(number);
         match self.store.region.page_of_inode(first) {
@@ -136,13 +137,13 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         }
     }
 
-    /// Returns the files in use that have no name.
+    /// Returns the unlinked files that are in use.
     pub(crate) fn orphans(&self) -> Result<Vec<Ino>> {
         orphans(&self.store.region)
     }
 
-    /// Fails for a directory without links that has entries: it was not removed properly, and its files
-    /// would be lost.
+    /// Fails for a directory that has no links but has entries: it was not removed properly, and its files would be
+    /// lost.
     pub(super) fn check_orphan(&self, ino: Ino) -> Result<()> {
         let is_directory = self.store.region.inode(ino)?.kind() == Some(Kind::Directory);
         if is_directory && !names::is_empty(&self.store.region, ino)? {
@@ -151,10 +152,10 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         Ok(())
     }
 
-    /// Removes files that had no name when the power was cut or the file system was closed.
+    /// Removes files that were unlinked when power was cut or the file system was closed.
     ///
     /// # Errors
-    /// The first error; the remaining files are still removed.
+    /// The first error; removal continues with the remaining files.
     pub fn remove_orphans(&mut self, orphans: &[Ino]) -> Result<()> {
         let mut result = Ok(());
         for &ino in orphans {
@@ -165,7 +166,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
     }
 }
 
-/// Returns the files in use that have no name.
+/// Returns the unlinked files that are in use.
 pub(super) fn orphans<N: Nvram>(region: &Region<N>) -> Result<Vec<Ino>> {
     let mut orphans = Vec::new();
     for ino in region.inos() {

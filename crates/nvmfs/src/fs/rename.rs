@@ -14,7 +14,7 @@ struct Name<'a> {
     name: &'a [u8],
 }
 
-/// Existing name with its file.
+/// Existing name together with its file.
 #[derive(Clone, Copy)]
 struct NamedFile<'a> {
     at: Name<'a>,
@@ -55,10 +55,10 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         }
     }
 
-    /// Returns the file with a name, if it exists.
+    /// Returns the file that has a name, if the name exists.
     fn named<'a>(&mut self, (parent, name): (Ino, &'a [u8])) -> Result<Option<NamedFile<'a>>> {
         names::check_name(name)?;
-        if names::is_dots(name) {
+        if names::is_dot_or_dot_dot(name) {
             return Err(Error::Invalid("`.` and `..` cannot be renamed"));
         }
         let Some(found) = self.names.find(&self.store.region, parent, name)? else { return Ok(None) };
@@ -66,7 +66,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         Ok(Some(NamedFile { at: Name { parent, name }, found, kind }))
     }
 
-    /// Fails if a directory would move into itself or below itself.
+    /// Fails if a directory would become its own child or descendant.
     fn check_loops(&self, moved: NamedFile<'_>, into: Ino) -> Result<()> {
         if !moved.is_directory() {
             return Ok(());
@@ -84,35 +84,35 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         Err(Error::Damaged(format!("no way leads up from directory {} to the root", into.0)))
     }
 
-    /// Checks the link count of the new parent: a directory from another parent adds a link, unless it
+    /// Checks that the link count of the new parent can grow: a directory from another parent adds a link, unless it
     /// replaces a directory.
-    fn check_links(&self, coming: NamedFile<'_>, going: Option<NamedFile<'_>>, to: Ino) -> Result<()> {
-        let is_link = coming.is_directory() && coming.at.parent != to;
-        let adds = is_link && !going.is_some_and(|going| going.is_directory());
+    fn check_links(&self, moved: NamedFile<'_>, replaced: Option<NamedFile<'_>>, to: Ino) -> Result<()> {
+        let is_link = moved.is_directory() && moved.at.parent != to;
+        let adds = is_link && !replaced.is_some_and(|going| going.is_directory());
         if adds && self.store.region.inode(to)?.links >= MAX_LINKS {
             return Err(Error::TooManyLinks);
         }
         Ok(())
     }
 
-    /// Renames to a name that does not exist.
+    /// Renames to a name that does not exist yet.
     fn move_to(&mut self, source: NamedFile<'_>, to: Name<'_>, caller: &Caller) -> Result<()> {
         self.check_loops(source, to.parent)?;
         self.check_links(source, None, to.parent)?;
-        let room = self.names.make_room(&mut self.store, to.parent, to.name)?;
+        let location = self.names.make_room(&mut self.store, to.parent, to.name)?;
         let (region, from) = (&self.store.region, source.at);
         let mut changes = Changes::default();
         let entry = (source.found.ino, source.kind, to.name);
-        names::put_entry(region, &mut changes, room, entry)?;
-        let freed = names::free_entry(region, &mut changes, from.parent, source.found, Some(room))?;
-        self.arrive(&mut changes, source, to.parent, caller)?;
+        names::put_entry(region, &mut changes, location, entry)?;
+        let freed = names::free_entry(region, &mut changes, from.parent, source.found, Some(location))?;
+        self.add_move_changes(&mut changes, source, to.parent, caller)?;
         self.store.commit(changes)?;
         self.names.note_removed(&mut self.store, from.name, source.found, freed)?;
-        self.names.note_added(&self.store.region, room, to.name);
+        self.names.note_added(&self.store.region, location, to.name);
         Ok(())
     }
 
-    /// Renames to a name that exists, replacing its file.
+    /// Renames to an existing name, whose file is replaced.
     fn replace(&mut self, source: NamedFile<'_>, target: NamedFile<'_>, caller: &Caller) -> Result<()> {
         let (from, to) = (source.at, target.at);
         self.check_loops(source, to.parent)?;
@@ -126,10 +126,10 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         let region = &self.store.region;
         let mut changes = Changes::default();
         let file = (source.found.ino, source.kind);
-        names::turn_entry(region, &mut changes, to.parent, target.found, file)?;
+        names::retarget_entry(region, &mut changes, to.parent, target.found, file)?;
         let freed = names::free_entry(region, &mut changes, from.parent, source.found, None)?;
-        self.lose_name(&mut changes, to.parent, target.found.ino, caller)?;
-        self.arrive(&mut changes, source, to.parent, caller)?;
+        self.remove_link(&mut changes, to.parent, target.found.ino, caller)?;
+        self.add_move_changes(&mut changes, source, to.parent, caller)?;
         self.store.commit(changes)?;
         self.names.note_removed(&mut self.store, from.name, source.found, freed)?;
         self.remove_if_unused(target.found.ino)
@@ -144,23 +144,41 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         self.check_links(target, Some(source), from.parent)?;
         let region = &self.store.region;
         let mut changes = Changes::default();
-        names::turn_entry(region, &mut changes, to.parent, target.found, (source.found.ino, source.kind))?;
-        names::turn_entry(region, &mut changes, from.parent, source.found, (target.found.ino, target.kind))?;
-        self.arrive(&mut changes, source, to.parent, caller)?;
-        self.arrive(&mut changes, target, from.parent, caller)?;
+        names::retarget_entry(
+            region,
+            &mut changes,
+            to.parent,
+            target.found,
+            (source.found.ino, source.kind),
+        )?;
+        names::retarget_entry(
+            region,
+            &mut changes,
+            from.parent,
+            source.found,
+            (target.found.ino, target.kind),
+        )?;
+        self.add_move_changes(&mut changes, source, to.parent, caller)?;
+        self.add_move_changes(&mut changes, target, from.parent, caller)?;
         self.store.commit(changes)?;
         Ok(())
     }
 
-    /// Adds the changes of a file that gets a new name: its times, both directories, and the parent of a
-    /// directory.
-    fn arrive(&self, changes: &mut Changes, moved: NamedFile<'_>, to: Ino, caller: &Caller) -> Result<()> {
+    /// Adds to `changes` the updates for a file that gets a new name: its times, both directories, and the parent if
+    /// the file is a directory.
+    fn add_move_changes(
+        &self,
+        changes: &mut Changes,
+        moved: NamedFile<'_>,
+        to: Ino,
+        caller: &Caller,
+    ) -> Result<()> {
         let from = moved.at.parent;
         let link = u32::from(moved.is_directory());
-        let left = self.touch_directory(changes, from, caller)?;
-        left.links = left.links.saturating_sub(link);
+        let old_parent = self.touch_directory(changes, from, caller)?;
+        old_parent.links = old_parent.links.saturating_sub(link);
         let joined = self.touch_directory(changes, to, caller)?;
-        // Only a damaged count saturates.
+        // Saturation happens only if the link count is damaged.
         joined.links = joined.links.saturating_add(link);
         let inode = changes.inode(&self.store.region, moved.found.ino)?;
         inode.changed_ns = caller.now_ns;

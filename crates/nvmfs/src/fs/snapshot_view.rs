@@ -22,15 +22,14 @@ pub struct SnapshotView<'a, N, S> {
 }
 
 impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
-    /// Returns the view of the snapshot with this view number from
-    /// [`Store::views`](crate::store::Store::views). After the snapshot is deleted, all operations return
-    /// [`Error::Stale`].
+    /// Returns the view with this number from [`Store::views`](crate::store::Store::views). After the snapshot is
+    /// deleted, all operations of the view return [`Error::Stale`].
     pub fn snapshot_view(&mut self, view: u32) -> SnapshotView<'_, N, S> {
         SnapshotView { fs: self, view }
     }
 }
 
-/// Next existing block of a directory, and its page.
+/// Index of the next existing block of a directory, and the page with its content.
 type NextPage = Result<Option<(u32, PageId)>>;
 
 impl<N: Nvram, S: Ssd> SnapshotView<'_, N, S> {
@@ -38,9 +37,9 @@ impl<N: Nvram, S: Ssd> SnapshotView<'_, N, S> {
         self.fs.store.snapshot_file(self.view, ino)
     }
 
-    fn of_kind(&self, ino: Ino, wanted: Kind) -> Result<SnapshotFile> {
+    fn file_of_kind(&self, ino: Ino, expected: Kind) -> Result<SnapshotFile> {
         let file = self.snapshot_file(ino)?;
-        match (file.inode.kind(), wanted) {
+        match (file.inode.kind(), expected) {
             (Some(kind), wanted) if kind == wanted => Ok(file),
             (_, Kind::Directory) => Err(Error::NotDirectory),
             (Some(Kind::Directory), _) => Err(Error::IsDirectory),
@@ -56,7 +55,7 @@ impl<N: Nvram, S: Ssd> SnapshotView<'_, N, S> {
         Ok(directory.page(region, block)?.map(|page| (block as u32, page)))
     }
 
-    /// Calls `each` for the entries of a directory except `.` and `..`, until it breaks.
+    /// Calls `each` for the entries of a directory except `.` and `..`, until `each` breaks.
     fn list(
         &self,
         (ino, directory): (Ino, &SnapshotFile),
@@ -71,7 +70,7 @@ impl<N: Nvram, S: Ssd> SnapshotView<'_, N, S> {
         let region = &self.fs.store.region;
         match self.snapshot_file(ino)?.xattrs_page(region)? {
             None => Ok(Xattrs::new()),
-            Some(page) => decode_xattrs(region.sound_page(page)?).ok_or_else(|| {
+            Some(page) => decode_xattrs(region.verified_page(page)?).ok_or_else(|| {
                 Error::Damaged(format!(
                     "the extended attributes of inode {} make no sense in a snapshot",
                     ino.0
@@ -83,7 +82,7 @@ impl<N: Nvram, S: Ssd> SnapshotView<'_, N, S> {
 
 impl<N: Nvram, S: Ssd> FileSystem for SnapshotView<'_, N, S> {
     fn lookup(&mut self, parent: Ino, name: &[u8]) -> Result<Attributes> {
-        let directory = self.of_kind(parent, Kind::Directory)?;
+        let directory = self.file_of_kind(parent, Kind::Directory)?;
         names::check_name(name)?;
         let mut found = match name {
             b"." => Some(parent),
@@ -104,7 +103,7 @@ impl<N: Nvram, S: Ssd> FileSystem for SnapshotView<'_, N, S> {
     }
 
     fn read_link(&mut self, ino: Ino) -> Result<Vec<u8>> {
-        let file = self.of_kind(ino, Kind::Symlink)?;
+        let file = self.file_of_kind(ino, Kind::Symlink)?;
         if file.inode.is_inline_link() {
             return Ok(file.inode.inline_target());
         }
@@ -112,7 +111,7 @@ impl<N: Nvram, S: Ssd> FileSystem for SnapshotView<'_, N, S> {
         let page = file.page(region, 0)?.filter(|_| file.inode.size_bytes <= BLOCK);
         let page =
             page.ok_or_else(|| Error::Damaged(format!("link {} has no target in a snapshot", ino.0)))?;
-        Ok(region.sound_page(page)?[..file.inode.size_bytes as usize].to_vec())
+        Ok(region.verified_page(page)?[..file.inode.size_bytes as usize].to_vec())
     }
 
     fn open(&mut self, ino: Ino) -> Result<()> {
@@ -124,14 +123,14 @@ impl<N: Nvram, S: Ssd> FileSystem for SnapshotView<'_, N, S> {
     }
 
     fn read(&mut self, ino: Ino, offset: u64, out: &mut [u8], _: &Caller) -> Result<usize> {
-        let file = self.of_kind(ino, Kind::File)?;
+        let file = self.file_of_kind(ino, Kind::File)?;
         let length = file.inode.size_bytes.saturating_sub(offset).min(out.len() as u64) as usize;
         self.fs.store.read_snapshot_file(&file, offset, &mut out[..length])?;
         Ok(length)
     }
 
     fn seek(&mut self, ino: Ino, offset: u64, what: Seek) -> Result<u64> {
-        let file = self.of_kind(ino, Kind::File)?;
+        let file = self.file_of_kind(ino, Kind::File)?;
         let size_bytes = file.inode.size_bytes;
         if offset >= size_bytes {
             return Err(Error::NoDataOrHole);
@@ -154,7 +153,7 @@ impl<N: Nvram, S: Ssd> FileSystem for SnapshotView<'_, N, S> {
         from: u64,
         each: &mut dyn FnMut(Entry<'_>) -> ControlFlow<()>,
     ) -> Result<()> {
-        let directory = self.of_kind(ino, Kind::Directory)?;
+        let directory = self.file_of_kind(ino, Kind::Directory)?;
         let Some(from) = names::list_dots((ino, Ino(directory.inode.related)), from, each) else {
             return Ok(());
         };

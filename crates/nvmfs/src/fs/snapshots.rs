@@ -11,20 +11,19 @@ use crate::stats::SnapshotStats;
 use crate::store::{OpenError, OpenReport, Store};
 use std::sync::Arc;
 
-/// Blocks freed or passed down in one step, before requests have their turn.
-pub(super) const BLOCKS_AT_ONCE: u64 = 2048;
-/// Pages of inodes examined in one step after the last snapshot was deleted.
-const INODE_PAGES_AT_ONCE: usize = 64;
+/// Blocks freed, or moved to an older snapshot, in one step before requests can proceed.
+pub(super) const BLOCKS_PER_STEP: u64 = 2048;
+/// Inode pages examined in one step after the last snapshot was deleted.
+const INODE_PAGES_PER_STEP: usize = 64;
 
-/// Rolls the file system back to one snapshot after the other, and checks the names in each; returns the
-/// problems with the names of the snapshots. The store must be a private copy with valid blocks; it is unusable
-/// afterwards.
+/// Rolls the file system back to each of its snapshots in turn, and checks the names in each. Returns the problems,
+/// each with the name of its snapshot. The store must be a private copy with valid blocks; it is unusable afterwards.
 ///
 /// # Errors
 /// [`Damaged`](crate::api::Error::Damaged) if rolling back to a snapshot fails.
 pub fn check_snapshots<N: Nvram, S: Ssd>(store: Store<N, S>) -> Result<Vec<(String, NameProblem)>> {
     let mut problems = Vec::new();
-    store.look_back(|name, region| {
+    store.for_each_snapshot(|name, region| {
         problems.extend(check(region)?.into_iter().map(|problem| (name.to_owned(), problem)));
         Ok(())
     })?;
@@ -32,11 +31,11 @@ pub fn check_snapshots<N: Nvram, S: Ssd>(store: Store<N, S>) -> Result<Vec<(Stri
 }
 
 impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
-    /// Opens a snapshot for reading. `nvram` must be a private copy, since it is modified; the SSD is only
-    /// read.
+    /// Opens a snapshot for reading. `nvram` must be a private copy, because this function modifies it; the SSD is
+    /// only read.
     ///
     /// # Errors
-    /// Devices that do not hold a file system or this snapshot; damage that needs fsck.
+    /// Devices that do not hold a file system or not this snapshot; damage that needs fsck.
     pub fn mount_snapshot(
         nvram: N,
         ssd: Arc<S>,
@@ -44,11 +43,10 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         name: &str,
     ) -> std::result::Result<(Self, OpenReport), OpenError> {
         let (store, found) = Store::open_snapshot(nvram, ssd, options, name)?;
-        Ok((Self::over_found(store, &found.scan.orphans)?, found))
+        Ok((Self::from_store_with_orphans(store, &found.scan.orphans)?, found))
     }
 
-    /// Creates a snapshot atomically: it contains all operations that returned before, and none that start
-    /// later.
+    /// Creates a snapshot atomically: it contains all operations that returned before, and none that starts later.
     ///
     /// # Errors
     /// Errors of [`Store::create_snapshot`].
@@ -56,13 +54,14 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         self.store.create_snapshot(name, now_ns)
     }
 
-    /// Deletes a snapshot, and frees the blocks that only it has. If interrupted, mounting completes it.
+    /// Deletes a snapshot, and frees the blocks that no other snapshot and no file uses. If power is cut meanwhile,
+    /// the next mount completes the deletion.
     ///
     /// # Errors
     /// [`NotFound`](crate::api::Error::NotFound), [`Damaged`](crate::api::Error::Damaged).
     pub fn delete_snapshot(&mut self, name: &str) -> Result<()> {
         self.begin_deleting_snapshot(name)?;
-        while self.continue_deleting(BLOCKS_AT_ONCE)? {}
+        while self.continue_deleting(BLOCKS_PER_STEP)? {}
         Ok(())
     }
 
@@ -74,28 +73,28 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         self.store.begin_deleting(name)
     }
 
-    /// Frees about `blocks` blocks of deleted snapshots. After the last snapshot is gone, frees unneeded
-    /// pages of inodes. Returns true if more remains.
+    /// Frees about `blocks` blocks of deleted snapshots. After the last snapshot is gone, frees unneeded inode pages.
+    /// Returns true if work remains.
     ///
     /// # Errors
     /// [`Damaged`](crate::api::Error::Damaged).
     pub fn continue_deleting(&mut self, blocks: u64) -> Result<bool> {
         if self.store.snapshots_being_deleted() > 0 {
             self.store.continue_deleting(blocks)?;
-            // Pages of inodes are kept as long as a snapshot may need them.
+            // Inode pages are kept as long as a snapshot may need them.
             self.inode_pages_to_drop =
                 if self.store.has_snapshots() { Vec::new() } else { self.store.region.inode_page_numbers() };
             return Ok(self.store.snapshots_being_deleted() > 0 || !self.inode_pages_to_drop.is_empty());
         }
-        let after = self.inode_pages_to_drop.len().saturating_sub(INODE_PAGES_AT_ONCE);
+        let after = self.inode_pages_to_drop.len().saturating_sub(INODE_PAGES_PER_STEP);
         for number in self.inode_pages_to_drop.split_off(after).into_iter().rev() {
             self.drop_inode_page(number)?;
         }
         Ok(!self.inode_pages_to_drop.is_empty())
     }
 
-    /// Returns the snapshots, oldest first, each with the blocks that it has alone or shares with older
-    /// ones.
+    /// Returns the snapshots, oldest first, each with the number of blocks that it uses alone or shares with older
+    /// snapshots only.
     ///
     /// # Errors
     /// [`Damaged`](crate::api::Error::Damaged).

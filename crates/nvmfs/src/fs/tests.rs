@@ -1,11 +1,11 @@
-//! Tests beyond the comparison with the model: mounting, space, flushing and power cuts.
+//! Tests beyond the comparison with the model: mounts, free space, flushing and power cuts.
 
 use super::{Nvmfs, Work};
 use crate::api::{Allocate, Caller, Change, Error, FileSystem, Ino, Kind, ROOT, Rename, SetXattr};
 use crate::names::check::check;
 use crate::nvram::{Nvram, PlainNvram, SimulatedNvram};
 use crate::options::{Format, Options};
-use crate::power::Power;
+use crate::power::PowerSource;
 use crate::ssd::MemorySsd;
 use std::sync::Arc;
 
@@ -101,7 +101,7 @@ fn bytes_beyond_end_of_file_are_never_visible() {
 #[test]
 fn data_larger_than_nvram_goes_to_ssd_intact() {
     let mut fs = fresh();
-    fs.auto_settle = false;
+    fs.auto_flush = false;
     let ino = fs.create(ROOT, b"f", Kind::File, 0o644, 0, &CALLER).unwrap().ino;
     let mut batches = 0;
     for block in 0..2500u32 {
@@ -126,7 +126,7 @@ fn data_larger_than_nvram_goes_to_ssd_intact() {
 }
 
 #[test]
-fn a_block_on_both_devices_counts_once() {
+fn block_on_both_devices_counts_once() {
     let mut fs = fresh();
     let ino = fs.create(ROOT, b"f", Kind::File, 0o644, 0, &CALLER).unwrap().ino;
     // Four pointers are in the inode, 512 in one pointer block, the rest in four more blocks and one above
@@ -184,7 +184,7 @@ fn root_has_creation_time_of_file_system() {
     assert_eq!((root.accessed_ns, root.modified_ns, root.changed_ns), (77, 77, 77));
 }
 
-/// Performs one of a sequence of name operations that covers all types.
+/// Performs one step of a sequence of name operations that covers all types of operation.
 fn play<N: Nvram>(fs: &mut Nvmfs<N, MemorySsd>, step: usize) {
     let caller = &CALLER;
     let dir = |fs: &mut Nvmfs<N, MemorySsd>, name: &[u8]| fs.lookup(ROOT, name).unwrap().ino;
@@ -249,7 +249,7 @@ fn power_cut_leaves_each_operation_complete_or_undone() {
     let mut random = wearwell_base::seed::Seed(11).random();
     let (mut event, mut cuts, mut done) = (0, 0, 0);
     while done < STEPS {
-        let power = Power::new();
+        let power = PowerSource::new();
         let ssd = Arc::new(ssd_at_start.clone());
         let nvram = SimulatedNvram::from_image(start.clone(), power.clone());
         let (mut fs, _) = Nvmfs::mount(nvram, Arc::clone(&ssd), Options::default()).unwrap();

@@ -10,7 +10,7 @@ use crate::options::{Format, Options};
 use crate::ssd::MemorySsd;
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use wearwell_base::seed::below;
+use wearwell_base::seed::random_below;
 
 type Fs = Nvmfs<PlainNvram, MemorySsd>;
 
@@ -20,7 +20,7 @@ fn fresh(index_bytes: usize) -> Fs {
     Fs::format(PlainNvram::new(12 << 20), Arc::new(MemorySsd::new(8192)), &format, options).unwrap()
 }
 
-fn at(now_ns: i64) -> Caller {
+fn caller_at(now_ns: i64) -> Caller {
     Caller { uid: 1, gid: 2, now_ns }
 }
 
@@ -35,23 +35,23 @@ fn listing(fs: &mut Fs, dir: Ino) -> Vec<(u64, Ino, Kind, Vec<u8>)> {
 }
 
 fn problems(fs: &Fs) -> Vec<NameProblemKind> {
-    check(&fs.store.region).unwrap().into_iter().map(|problem| problem.what).collect()
+    check(&fs.store.region).unwrap().into_iter().map(|problem| problem.kind).collect()
 }
 
 /// Adds and removes names in several directories with several blocks each; returns a log of the results.
-fn churn(fs: &mut Fs) -> Vec<String> {
-    let caller = at(5);
+fn add_and_remove_names(fs: &mut Fs) -> Vec<String> {
+    let caller = caller_at(5);
     let dirs: Vec<Ino> = (0..4)
         .map(|n| fs.make_directory(ROOT, format!("d{n}").as_bytes(), 0o755, &caller).unwrap().ino)
         .collect();
     let mut rng = wearwell_base::seed::Seed(7).random();
     let mut results = Vec::new();
     for step in 0..8000 {
-        let dir = dirs[below(&mut rng, 4) as usize];
-        let number = below(&mut rng, 600);
+        let dir = dirs[random_below(&mut rng, 4) as usize];
+        let number = random_below(&mut rng, 600);
         let name = format!("{number:0width$}", width = number as usize % 90 + 3);
         let name = name.as_bytes();
-        let result = match below(&mut rng, 4) {
+        let result = match random_below(&mut rng, 4) {
             0 | 1 => format!("{:?}", fs.create(dir, name, Kind::Fifo, 0o644, 0, &caller)),
             2 => format!("{:?}", fs.unlink(dir, name, &caller)),
             _ => {
@@ -68,9 +68,9 @@ fn churn(fs: &mut Fs) -> Vec<String> {
 #[test]
 fn indexes_do_not_change_results() {
     let (mut with, mut without, mut tight) = (fresh(64 << 20), fresh(0), fresh(20 << 10));
-    let results = churn(&mut with);
-    assert!(results == churn(&mut without), "without indexes");
-    assert!(results == churn(&mut tight), "with too little memory for all");
+    let results = add_and_remove_names(&mut with);
+    assert!(results == add_and_remove_names(&mut without), "without indexes");
+    assert!(results == add_and_remove_names(&mut tight), "with too little memory for all");
     assert!(results.iter().any(|text| text.starts_with("Err(Exists")), "names are met again");
     assert_eq!(with.names.indexes.state().0, 4);
     assert_eq!(without.names.indexes.state().0, 0);
@@ -85,22 +85,22 @@ fn indexes_do_not_change_results() {
 #[test]
 fn listing_cookies_stay_valid_while_names_change() {
     let mut fs = fresh(1 << 20);
-    let caller = at(1);
+    let caller = caller_at(1);
     for number in 0..500 {
         fs.create(ROOT, format!("stays {number}").as_bytes(), Kind::File, 0, 0, &caller).unwrap();
         fs.create(ROOT, format!("goes {number}").as_bytes(), Kind::File, 0, 0, &caller).unwrap();
     }
     let (mut from, mut seen, mut round) = (0, Vec::new(), 0);
     loop {
-        let mut left = 7;
+        let mut expected_left = 7;
         let before = from;
         fs.read_directory(ROOT, from, &mut |entry| {
             from = entry.next;
             if entry.name.starts_with(b"stays") {
                 seen.push(entry.name.to_vec());
             }
-            left -= 1;
-            if left > 0 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+            expected_left -= 1;
+            if expected_left > 0 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         })
         .unwrap();
         if from == before {
@@ -120,7 +120,7 @@ fn listing_cookies_stay_valid_while_names_change() {
 
 /// Creates `/a/b`, `/a/f` and `/e`, with content in each; returns their inode numbers.
 fn tree(fs: &mut Fs) -> [Ino; 4] {
-    let caller = at(1);
+    let caller = caller_at(1);
     let a = fs.make_directory(ROOT, b"a", 0o755, &caller).unwrap().ino;
     let b = fs.make_directory(a, b"b", 0o755, &caller).unwrap().ino;
     let f = fs.create(a, b"f", Kind::File, 0o644, 0, &caller).unwrap().ino;
@@ -136,8 +136,8 @@ fn record_of(fs: &mut Fs, dir: Ino, name: &[u8]) -> usize {
     directory::address(&fs.store.region, dir, found.position).unwrap()
 }
 
-fn mend(fs: &mut Fs) {
-    repair(fs, &at(9)).unwrap();
+fn repair_names(fs: &mut Fs) {
+    repair(fs, &caller_at(9)).unwrap();
     assert_eq!(problems(fs), []);
     fs.store.check().unwrap();
 }
@@ -164,7 +164,7 @@ fn wrong_counts_are_repaired() {
         NameProblemKind::Links(3),
     ];
     assert!(found.len() == 4 && all.iter().all(|one| found.contains(one)), "{found:?}");
-    mend(&mut fs);
+    repair_names(&mut fs);
     assert_eq!(fs.lookup(b, b"..").unwrap().ino, a);
     assert_eq!(fs.attributes(e).unwrap().links, 1);
 }
@@ -174,11 +174,11 @@ fn malformed_entry_is_removed_and_its_file_recovered() {
     let mut fs = fresh(1 << 20);
     let [a, _, f, _] = tree(&mut fs);
     let at_a = record_of(&mut fs, ROOT, b"a");
-    // A name with a slash.
+    // The name contains a slash.
     fs.store.region.store(at_a + 8, b"/");
     assert!(matches!(fs.lookup(ROOT, b"e"), Err(crate::api::Error::Damaged(_))));
     assert!(problems(&fs).contains(&NameProblemKind::Entry));
-    mend(&mut fs);
+    repair_names(&mut fs);
     let lost = fs.lookup(ROOT, b"lost+found").unwrap().ino;
     assert_eq!(fs.lookup(lost, format!("#{}", a.0).as_bytes()).unwrap().ino, a);
     assert_eq!(fs.lookup(a, b"..").unwrap().ino, lost);
@@ -190,7 +190,7 @@ fn malformed_entry_is_removed_and_its_file_recovered() {
 fn dangling_duplicate_and_cyclic_names_are_removed() {
     let mut fs = fresh(1 << 20);
     let [a, b, f, e] = tree(&mut fs);
-    let caller = at(2);
+    let caller = caller_at(2);
     for name in [b"1", b"2", b"3", b"4"] {
         fs.link(f, a, name, &caller).unwrap();
     }
@@ -203,49 +203,56 @@ fn dangling_duplicate_and_cyclic_names_are_removed() {
     let found = problems(&fs);
     let some = [
         NameProblemKind::Unused(Ino(3999)),
-        NameProblemKind::Twice(f),
+        NameProblemKind::Duplicate(f),
         NameProblemKind::SecondParent(ROOT),
         NameProblemKind::Kind(e),
     ];
     assert!(some.iter().all(|one| found.contains(one)), "{found:?}");
-    mend(&mut fs);
+    repair_names(&mut fs);
     let names: Vec<Vec<u8>> = listing(&mut fs, a).into_iter().map(|(.., name)| name).collect();
     assert_eq!(names, [&b"."[..], b"..", b"b", b"f", b"4"]);
     assert_eq!((fs.attributes(f).unwrap().links, fs.attributes(e).unwrap().links), (1, 2));
-    // A directory that contains itself and has no other parent.
+    // The directory contains itself and has no other parent.
     let at_b = record_of(&mut fs, a, b"b");
     let deep = record_of(&mut fs, b, b"deep");
     fs.store.region.store_word(at_b, record::head(16, None));
     fs.store.region.store_word(deep, record::head(16, Some((b, Kind::Directory, 4))));
-    mend(&mut fs);
+    repair_names(&mut fs);
     let lost = fs.lookup(ROOT, b"lost+found").unwrap().ino;
     assert!(fs.lookup(lost, format!("#{}", b.0).as_bytes()).is_ok());
 }
 
 #[test]
-fn arbitrary_directories_do_no_harm() {
+fn arbitrary_directory_content_is_repaired() {
     let mut rng = wearwell_base::seed::Seed(3).random();
     for round in 0..60 {
         let mut fs = fresh(if round % 2 == 0 { 1 << 20 } else { 0 });
         let [a, b, ..] = tree(&mut fs);
         for number in 0..120 {
-            fs.create(a, format!("a rather long name {number:40}").as_bytes(), Kind::File, 0, 0, &at(1))
-                .unwrap();
+            fs.create(
+                a,
+                format!("a rather long name {number:40}").as_bytes(),
+                Kind::File,
+                0,
+                0,
+                &caller_at(1),
+            )
+            .unwrap();
         }
         let page = record_of(&mut fs, a, b"b") & !4095;
         let inode = fs.store.region.inode_at(b).unwrap();
-        // Marks both as changing, as if their checksums matched the new content.
+        // Both ranges are recorded as changing, so that the mount recomputes their checksums for the new content.
         for at in [inode, page] {
             fs.store.region.note_changing(at);
         }
         for _ in 0..20 {
-            let byte = below(&mut rng, 256) as u8;
-            let near = if round % 3 == 0 { inode + 16 + below(&mut rng, 8) as usize } else { page };
-            let at = if near == page { page + below(&mut rng, 4096) as usize } else { near };
+            let byte = random_below(&mut rng, 256) as u8;
+            let near = if round % 3 == 0 { inode + 16 + random_below(&mut rng, 8) as usize } else { page };
+            let at = if near == page { page + random_below(&mut rng, 4096) as usize } else { near };
             fs.store.region.store(at, &[byte]);
         }
         fs.names.forget(a);
-        let caller = at(3);
+        let caller = caller_at(3);
         for number in 0..120 {
             let name = format!("a rather long name {number:40}");
             let _ = fs.lookup(a, name.as_bytes());
@@ -254,6 +261,6 @@ fn arbitrary_directories_do_no_harm() {
             let _ = fs.unlink(a, name.as_bytes(), &caller);
         }
         let _ = fs.read_directory(a, 0, &mut |_| ControlFlow::Continue(()));
-        mend(&mut fs);
+        repair_names(&mut fs);
     }
 }

@@ -8,7 +8,7 @@ use crate::nvram::PlainNvram;
 use crate::options::{Format, Options};
 use crate::ssd::MemorySsd;
 use std::sync::Arc;
-use wearwell_base::seed::below;
+use wearwell_base::seed::random_below;
 
 const CALLER: Caller = Caller { uid: 1, gid: 2, now_ns: 100 };
 const SSD_BLOCKS: u64 = 16 << 10;
@@ -29,10 +29,11 @@ fn name(number: usize) -> Vec<u8> {
     format!("{number:0>246}").into_bytes()
 }
 
-/// Adds names for a file in a directory until there is no space, or up to `most`; returns their number.
-fn link_many(fs: &mut Fs, dir: Ino, most: usize) -> usize {
+/// Adds names of one file to a directory until there is no free space, or up to `max_names`; returns the number of
+/// names.
+fn link_many(fs: &mut Fs, dir: Ino, max_names: usize) -> usize {
     let ino = file(fs, b"linked");
-    for number in 0..most.min(MAX_LINKS as usize - 1) {
+    for number in 0..max_names.min(MAX_LINKS as usize - 1) {
         match fs.link(ino, dir, &name(number), &CALLER) {
             Ok(_) => {}
             Err(Error::NoSpace(reason)) => {
@@ -42,27 +43,27 @@ fn link_many(fs: &mut Fs, dir: Ino, most: usize) -> usize {
             Err(error) => panic!("{error}"),
         }
     }
-    most
+    max_names
 }
 
-fn assert_whole(fs: &Fs) {
+fn assert_consistent(fs: &Fs) {
     fs.store.check().unwrap();
     assert_eq!(check(&fs.store.region).unwrap(), []);
 }
 
-/// Returns the numbers in ascending, descending and random order.
+/// Returns the numbers below `count` in ascending, descending and random order.
 fn orders(count: usize) -> [Vec<usize>; 3] {
     let forwards: Vec<usize> = (0..count).collect();
     let backwards = forwards.iter().rev().copied().collect();
     let mut mixed = forwards.clone();
     let mut random = wearwell_base::seed::Seed(3).random();
     for at in (1..count).rev() {
-        mixed.swap(at, below(&mut random, at as u64 + 1) as usize);
+        mixed.swap(at, random_below(&mut random, at as u64 + 1) as usize);
     }
     [forwards, backwards, mixed]
 }
 
-/// Writes a file until the write is refused; returns the number of bytes.
+/// Writes to a file until a write is refused for lack of space; returns the number of bytes written.
 fn write_all(fs: &mut Fs, ino: Ino) -> u64 {
     let mut written = 0;
     loop {
@@ -84,7 +85,7 @@ fn emptied_directory_frees_its_nvram() {
                 false => fs.make_directory(ROOT, b"queue", 0o755, &CALLER).unwrap().ino,
             };
             let before = fs.stats();
-            let room = fs.statistics().unwrap();
+            let statistics = fs.statistics().unwrap();
             let count = link_many(&mut fs, dir, usize::MAX);
             assert!(count > 5_000, "{count} names");
             assert_eq!(fs.statistics().unwrap().available_blocks, 0, "what a file needs is not there");
@@ -92,7 +93,7 @@ fn emptied_directory_frees_its_nvram() {
             for (at, number) in orders(count)[order].iter().enumerate() {
                 fs.unlink(dir, &name(*number), &CALLER).unwrap();
                 if at % 1000 == 0 {
-                    assert_whole(&fs);
+                    assert_consistent(&fs);
                 }
             }
             if !in_root {
@@ -103,16 +104,16 @@ fn emptied_directory_frees_its_nvram() {
             let after = fs.stats();
             let pages = |of: &crate::stats::Stats| (of.metadata_pages, of.free_pages, of.free_metadata_pages);
             assert_eq!(pages(&after), pages(&before));
-            assert_eq!(fs.statistics().unwrap(), room);
-            assert_whole(&fs);
+            assert_eq!(fs.statistics().unwrap(), statistics);
+            assert_consistent(&fs);
             let ino = file(&mut fs, b"large");
             let written = write_all(&mut fs, ino);
-            // Its pointer blocks reduce the number of pages that may stay dirty.
+            // The pointer blocks of the file reduce the number of pages that may stay dirty.
             assert!(
-                written / 4096 + 40 > room.available_blocks,
+                written / 4096 + 40 > statistics.available_blocks,
                 "{} of {}",
                 written / 4096,
-                room.available_blocks
+                statistics.available_blocks
             );
         }
     }
@@ -125,7 +126,7 @@ fn mount_frees_empty_blocks_of_old_directories() {
     link_many(&mut fs, ROOT, 500);
     let pages = fs.stats().metadata_pages;
     assert!(pages > before + 30);
-    // Free records, as old versions left them.
+    // The blocks get free records, as old versions of the program left them.
     let blocks = fs.attributes(ROOT).unwrap().size_bytes / 4096;
     for block in (1..blocks).filter(|block| *block != 7) {
         let at = fs.store.region.pointer_at(ROOT, block).unwrap().unwrap();
@@ -134,7 +135,7 @@ fn mount_frees_empty_blocks_of_old_directories() {
     }
     let ssd = Arc::clone(fs.store.ssd());
     let (mut fs, _) = Fs::mount(fs.close(), ssd, Options::default()).unwrap();
-    // Two blocks of the directory, and one pointer block.
+    // The new pages are two blocks of the directory and one pointer block.
     assert_eq!((fs.stats().metadata_pages, fs.attributes(ROOT).unwrap().size_bytes), (before + 3, 8 * 4096));
     fs.store.check().unwrap();
     let count = check(&fs.store.region).unwrap().len();
@@ -146,17 +147,17 @@ fn queue_directory_stays_as_small_as_its_entries() {
     let mut fs = fresh(6);
     let dir = fs.make_directory(ROOT, b"queue", 0o755, &CALLER).unwrap().ino;
     let ino = file(&mut fs, b"f");
-    let mut most = 0;
+    let mut max_blocks = 0;
     for number in 0..20_000 {
         fs.link(ino, dir, &name(number), &CALLER).unwrap();
         if number >= 100 {
             fs.unlink(dir, &name(number - 100), &CALLER).unwrap();
         }
-        most = most.max(fs.attributes(dir).unwrap().size_bytes / 4096);
+        max_blocks = max_blocks.max(fs.attributes(dir).unwrap().size_bytes / 4096);
     }
     // A block holds 16 names.
-    assert!(most <= 9, "{most} blocks for 100 names");
-    assert_whole(&fs);
+    assert!(max_blocks <= 9, "{max_blocks} blocks for 100 names");
+    assert_consistent(&fs);
 }
 
 #[test]
@@ -171,13 +172,13 @@ fn renames_to_another_directory_free_blocks() {
         assert!(fs.stats().metadata_pages <= pages + 3);
     }
     assert_eq!(fs.attributes(one).unwrap().size_bytes, 0);
-    // Renames to a longer name in the same directory: each frees space for the next.
+    // Renames each name to a longer name in the same directory; each rename frees space for the next one.
     for number in 0..500 {
         let long = format!("{number:x>255}");
         fs.rename((other, &name(number)), (other, long.as_bytes()), Rename::Replace, &CALLER).unwrap();
     }
     assert!(fs.attributes(other).unwrap().size_bytes / 4096 <= 40);
-    assert_whole(&fs);
+    assert_consistent(&fs);
 }
 
 #[test]
@@ -185,7 +186,7 @@ fn nvram_full_of_metadata_allows_remove_rename_and_write() {
     for mib in [5, 6, 8] {
         let mut fs = fresh(mib);
         let ino = file(&mut fs, b"data");
-        // Pointer blocks for much more data than the NVRAM holds.
+        // The file gets pointer blocks for much more data than the NVRAM holds.
         let end = 3000 * 4096;
         for block in 0..3000 {
             fs.write(ino, block * 4096, &[1; 4096], &CALLER).unwrap();
@@ -193,28 +194,28 @@ fn nvram_full_of_metadata_allows_remove_rename_and_write() {
         let empty = fs.make_directory(ROOT, b"empty", 0o755, &CALLER).unwrap().ino;
         let count = link_many(&mut fs, ROOT, usize::MAX);
         assert!(matches!(fs.link(ino, empty, b"no", &CALLER), Err(Error::NoSpace(_))));
-        // A background thread has an extent in flight meanwhile, and must never take the space that a
-        // write needs.
-        fs.auto_settle = false;
+        // A background thread has an extent in flight all the time, and must never take the free space that a write
+        // needs.
+        fs.auto_flush = false;
         let mut work = None;
         for at in (0..20_000u64).map(|step| step * 7919 * 4096 % end) {
             fs.write(ino, at, &[2; 4096], &CALLER).unwrap();
             if at % 8192 == 0 {
-                end_work(&mut fs, &mut work);
+                finish_work(&mut fs, &mut work);
                 work = fs.begin_background().unwrap();
             }
         }
-        end_work(&mut fs, &mut work);
+        finish_work(&mut fs, &mut work);
         fs.rename((ROOT, &name(1)), (ROOT, &name(2)), Rename::Replace, &CALLER).unwrap();
         fs.remove_directory(ROOT, b"empty", &CALLER).unwrap();
         for number in (0..count).filter(|number| !(1..=2).contains(number)) {
             fs.unlink(ROOT, &name(number), &CALLER).unwrap();
         }
-        assert_whole(&fs);
+        assert_consistent(&fs);
     }
 }
 
-fn end_work(fs: &mut Fs, work: &mut Option<Work<MemorySsd>>) {
+fn finish_work(fs: &mut Fs, work: &mut Option<Work<MemorySsd>>) {
     if let Some(work) = work.take() {
         let outcome = work.run();
         fs.end_background(work, outcome).unwrap();
@@ -232,9 +233,9 @@ fn reserved_blocks_can_always_be_written() {
         let nvram = PlainNvram::new(6 << 20);
         let mut fs: Fs = Nvmfs::format(nvram, Arc::clone(&ssd), &format, Options::default()).unwrap();
         let [reserved, other] = [b"reserved", b"other..."].map(|name| file(&mut fs, name));
-        let most = fs.statistics().unwrap().free_blocks - 200;
-        let blocks = BLOCKS.min(most);
-        // Some blocks are already written, some are within the file.
+        let max_blocks = fs.statistics().unwrap().free_blocks - 200;
+        let blocks = BLOCKS.min(max_blocks);
+        // Some of the reserved blocks are written already, and some are within the end of the file.
         fs.write(reserved, 40 * 4096 + 7, &[1; 9000], &CALLER).unwrap();
         let how = Allocate::Reserve { keep_size: true };
         fs.allocate(reserved, how, 0, blocks * 4096, &CALLER).unwrap();
@@ -263,11 +264,11 @@ fn reserved_blocks_can_always_be_written() {
             fs.read(reserved, block * 4096, &mut back, &CALLER).unwrap();
             assert_eq!(back, [block as u8; 4096]);
         }
-        assert_whole(&fs);
+        assert_consistent(&fs);
     }
 }
 
-/// If there is not enough space for all blocks or for their pointers, nothing stays reserved.
+/// If there is not enough free space for all blocks or for their pointers, no block stays reserved.
 #[test]
 fn refused_reservation_leaves_nothing() {
     let mut fs = fresh(6);
@@ -276,7 +277,7 @@ fn refused_reservation_leaves_nothing() {
     let before = fs.stats();
     for how in [false, true].map(|keep_size| Allocate::Reserve { keep_size }) {
         let all = before.capacity_blocks - before.used_blocks;
-        // Two levels of pointers, whose pages reduce the space for data.
+        // The ranges need two levels of pointers, whose pages reduce the space for data.
         for (from, blocks) in [(0, all + 3), (600, all), (1, all), (MAX_FILE_BLOCKS - all, all)] {
             let refused = fs.allocate(ino, how, from * 4096, blocks * 4096, &CALLER);
             assert!(matches!(refused, Err(Error::NoSpace(_))), "{from} {blocks}: {refused:?}");
@@ -284,5 +285,5 @@ fn refused_reservation_leaves_nothing() {
             assert_eq!(fs.attributes(ino).unwrap().size_bytes, 5000);
         }
     }
-    assert_whole(&fs);
+    assert_consistent(&fs);
 }

@@ -1,8 +1,8 @@
-//! Extended attributes: the attributes of a file are on one page of NVRAM, which is replaced when one of them
+//! Extended attributes: all attributes of a file are on one page of NVRAM, which is replaced when an attribute
 //! changes.
 
 use super::Nvmfs;
-use super::acls::{RIGHTS, set_list};
+use super::acls::{ACL_PERMISSIONS, set_acl};
 use crate::api::{ACCESS_ACL, Caller, DEFAULT_ACL, Error, Ino, Result, SetXattr};
 use crate::layout::{
     BlockLocation, Field, PageId, Xattrs, check_xattr_bytes, check_xattr_name, decode_xattrs, encode_xattrs,
@@ -17,13 +17,13 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         let at = self.store.region.field(ino, Field::Xattrs)?;
         match self.store.region.pointer_page(at)? {
             None => Ok(Xattrs::new()),
-            Some(page) => decode_xattrs(self.store.region.sound_page(page)?).ok_or_else(|| {
+            Some(page) => decode_xattrs(self.store.region.verified_page(page)?).ok_or_else(|| {
                 Error::Damaged(format!("the extended attributes of inode {} make no sense", ino.0))
             }),
         }
     }
 
-    /// Allocates a durable page with the attributes; `None` if there are none.
+    /// Allocates a page for the attributes and stores them durably; returns `None` if there are no attributes.
     pub(super) fn xattrs_page(&mut self, ino: Ino, xattrs: &Xattrs) -> Result<Option<PageId>> {
         if xattrs.is_empty() {
             return Ok(None);
@@ -34,8 +34,8 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         Ok(Some(page))
     }
 
-    /// Replaces all attributes of a file atomically, together with the permission bits if an ACL changes
-    /// them.
+    /// Replaces all extended attributes of a file atomically, together with the permission bits if an ACL changes
+    /// these.
     fn write_xattrs(
         &mut self,
         ino: Ino,
@@ -44,20 +44,21 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         caller: &Caller,
     ) -> Result<()> {
         self.store.prepare_to_keep()?;
-        // The inode is copied for a snapshot before the file gets a page that did not exist at the time
-        // of the snapshot.
+        // For a snapshot, the inode is copied before the file gets a page that did not exist at the time of the
+        // snapshot.
         self.store.keep_inode(ino)?;
         let page = self.xattrs_page(ino, xattrs)?;
-        let pointer = page.map_or(0, |page| BlockLocation::Nvram(page).pointer(&self.store.region.areas));
+        let pointer = page.map_or(0, |page| BlockLocation::Nvram(page).encode(&self.store.region.areas));
         let at = self.store.region.field(ino, Field::Xattrs)?;
         let old = self.store.region.pointer_page(at)?;
         let mut changes = Changes::default();
         let inode = changes.inode(&self.store.region, ino)?;
         inode.xattrs = pointer;
-        inode.mode = permissions.map_or(inode.mode, |permissions| inode.mode & !RIGHTS | permissions);
+        inode.mode =
+            permissions.map_or(inode.mode, |permissions| inode.mode & !ACL_PERMISSIONS | permissions);
         inode.changed_ns = caller.now_ns;
         self.store.commit(changes)?;
-        old.map_or(Ok(()), |page| self.store.give_up_xattrs(ino, page))
+        old.map_or(Ok(()), |page| self.store.release_xattrs(ino, page))
     }
 
     pub(super) fn xattr_value(&self, ino: Ino, name: &[u8]) -> Result<Vec<u8>> {
@@ -86,7 +87,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
             _ => {}
         }
         let permissions = if name == ACCESS_ACL || name == DEFAULT_ACL {
-            set_list(&mut xattrs, &self.store.region.inode(ino)?, name, value)?
+            set_acl(&mut xattrs, &self.store.region.inode(ino)?, name, value)?
         } else {
             xattrs.insert(name.to_vec(), value.to_vec());
             None

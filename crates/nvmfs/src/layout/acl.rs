@@ -1,7 +1,7 @@
 //! POSIX ACLs in the format of Linux: the values of two extended attributes.
 //!
-//! A value is the version (2) in 4 bytes, then 8 bytes per entry: tag, permissions, and the number of the user
-//! or group.
+//! A value is the version (2) in 4 bytes, followed by entries of 8 bytes: tag, permissions, and the number of the
+//! user or group.
 
 use super::inode::Inode;
 use super::xattrs::Xattrs;
@@ -10,8 +10,8 @@ use crate::api::{ACCESS_ACL, DEFAULT_ACL, Kind};
 const VERSION: u32 = 2;
 const HEAD_BYTES: usize = 4;
 const ENTRY_BYTES: usize = 8;
-/// User or group number of an entry that refers to no specific user or group.
-const NOBODY: u32 = u32::MAX;
+/// User or group number of an entry without a specific user or group.
+const NO_ID: u32 = u32::MAX;
 /// Permission bits of an entry: read, write, execute.
 const RIGHTS: u16 = 7;
 
@@ -23,18 +23,18 @@ enum Tag {
     User = 0x02,
     OwningGroup = 0x04,
     Group = 0x08,
-    /// Upper limit of the rights of all entries except those of the owner and of other users.
+    /// Upper limit of the permissions that all entries grant, except those of the owner and of other users.
     Mask = 0x10,
     Other = 0x20,
 }
 
 impl Tag {
-    fn of(code: u16) -> Option<Tag> {
+    fn from_code(code: u16) -> Option<Tag> {
         let all = [Tag::Owner, Tag::User, Tag::OwningGroup, Tag::Group, Tag::Mask, Tag::Other];
         all.into_iter().find(|tag| *tag as u16 == code)
     }
 
-    /// True if an ACL may have any number of such entries, each with a user or group number.
+    /// True if an ACL may have any number of entries with this tag, each with a user or group number.
     fn is_named(self) -> bool {
         matches!(self, Tag::User | Tag::Group)
     }
@@ -47,8 +47,8 @@ struct Entry {
     id: u32,
 }
 
-/// A valid ACL: owner, users, owning group, groups, mask and other users, in this order; the mask is required if there
-/// are users or groups.
+/// Valid ACL. Its entries are the owner, users, owning group, groups, mask and other users, in this order; the mask
+/// is required if there are entries of users or groups.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Acl {
     entries: Vec<Entry>,
@@ -58,21 +58,22 @@ impl Acl {
     /// Decodes an ACL; returns `None` for a malformed value.
     pub fn decode(value: &[u8]) -> Option<Acl> {
         let (version, rest) = value.split_first_chunk::<HEAD_BYTES>()?;
-        let (chunks, left) = rest.as_chunks::<ENTRY_BYTES>();
-        if u32::from_le_bytes(*version) != VERSION || !left.is_empty() {
+        let (chunks, remainder) = rest.as_chunks::<ENTRY_BYTES>();
+        if u32::from_le_bytes(*version) != VERSION || !remainder.is_empty() {
             return None;
         }
         let entries = chunks.iter().map(|[t0, t1, r0, r1, id @ ..]| {
-            let (tag, rights) = (Tag::of(u16::from_le_bytes([*t0, *t1]))?, u16::from_le_bytes([*r0, *r1]));
-            // In entries without a user or group, the number is ignored.
-            let id = if tag.is_named() { u32::from_le_bytes(*id) } else { NOBODY };
-            (rights <= RIGHTS && tag.is_named() == (id != NOBODY)).then_some(Entry { tag, rights, id })
+            let (tag, rights) =
+                (Tag::from_code(u16::from_le_bytes([*t0, *t1]))?, u16::from_le_bytes([*r0, *r1]));
+            // Linux ignores the number in entries without a user or group.
+            let id = if tag.is_named() { u32::from_le_bytes(*id) } else { NO_ID };
+            (rights <= RIGHTS && tag.is_named() == (id != NO_ID)).then_some(Entry { tag, rights, id })
         });
         let acl = Acl { entries: entries.collect::<Option<_>>()? };
-        acl.is_sound().then_some(acl)
+        acl.is_valid().then_some(acl)
     }
 
-    fn is_sound(&self) -> bool {
+    fn is_valid(&self) -> bool {
         let count = |tag| self.entries.iter().filter(|entry| entry.tag == tag).count();
         let is_ordered = self.entries.is_sorted_by_key(|entry| entry.tag);
         let has_each = [Tag::Owner, Tag::OwningGroup, Tag::Other].into_iter().all(|tag| count(tag) == 1);
@@ -92,9 +93,9 @@ impl Acl {
         value
     }
 
-    /// Returns the indexes of the entries that the permission bits mirror, each with its shift in the mode.
-    /// The group bits mirror the mask, if there is one.
-    fn shown(&self) -> [(usize, u32); 3] {
+    /// Returns the indexes of the entries that the permission bits mirror, each with the position of its bits in the
+    /// mode. The group bits mirror the mask, if there is one.
+    fn mirrored_entries(&self) -> [(usize, u32); 3] {
         let at = |tag| self.entries.iter().position(|entry| entry.tag == tag);
         let group = at(Tag::Mask).or(at(Tag::OwningGroup));
         let found = [(at(Tag::Owner), 6), (group, 3), (at(Tag::Other), 0)];
@@ -103,34 +104,33 @@ impl Acl {
 
     /// Returns the permission bits of a file with this ACL.
     pub fn permissions(&self) -> u32 {
-        self.shown().iter().map(|(at, shift)| u32::from(self.entries[*at].rights) << shift).sum()
+        self.mirrored_entries().iter().map(|(at, shift)| u32::from(self.entries[*at].rights) << shift).sum()
     }
 
-    /// True if the ACL is equivalent to permission bits.
-    pub fn is_permissions(&self) -> bool {
+    /// True if the ACL is equivalent to its permission bits, so that it need not be stored.
+    pub fn equals_permissions(&self) -> bool {
         self.entries.len() == 3
     }
 
     /// Updates the ACL after a change of the file's permission bits.
     pub fn set_permissions(&mut self, permissions: u32) {
-        for (at, shift) in self.shown() {
+        for (at, shift) in self.mirrored_entries() {
             self.entries[at].rights = (permissions >> shift) as u16 & RIGHTS;
         }
     }
 
     /// Limits the ACL of a new file to the requested permissions; returns the resulting permission bits.
     pub fn limit(&mut self, permissions: u32) -> u32 {
-        for (at, shift) in self.shown() {
+        for (at, shift) in self.mirrored_entries() {
             self.entries[at].rights &= (permissions >> shift) as u16;
         }
         self.permissions()
     }
 }
 
-/// Returns the attributes of a file with its ACLs repaired; `None` if the ACLs are valid. An ACL that is
-/// malformed or not allowed for the file type is removed. An ACL that disagrees with the permission bits is
-/// updated to match them.
-pub fn right_acls(xattrs: &Xattrs, inode: &Inode) -> Option<Xattrs> {
+/// Returns the attributes of a file with repaired ACLs; `None` if its ACLs are valid. An ACL that is malformed or not
+/// allowed for the file type is removed. An ACL that disagrees with the permission bits is updated to match the bits.
+pub fn repaired_acls(xattrs: &Xattrs, inode: &Inode) -> Option<Xattrs> {
     let mut right = xattrs.clone();
     for name in [ACCESS_ACL, DEFAULT_ACL] {
         let Some(value) = right.remove(name) else { continue };
@@ -143,7 +143,7 @@ pub fn right_acls(xattrs: &Xattrs, inode: &Inode) -> Option<Xattrs> {
         if name == ACCESS_ACL {
             acl.set_permissions(inode.mode);
         }
-        if is_allowed && (name == DEFAULT_ACL || !acl.is_permissions()) {
+        if is_allowed && (name == DEFAULT_ACL || !acl.equals_permissions()) {
             right.insert(name.to_vec(), acl.encode());
         }
     }
@@ -155,7 +155,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Encodes entries of tag, permissions and number.
+    /// Encodes entries, each with a tag, permissions and a user or group number.
     fn value(entries: &[(u16, u16, u32)]) -> Vec<u8> {
         let mut value = vec![2, 0, 0, 0];
         for (tag, rights, id) in entries {
@@ -165,7 +165,7 @@ mod tests {
         value
     }
 
-    /// An entry's tag, permissions and number.
+    /// Tag, permissions and number of an entry.
     type Words = (u16, u16, u32);
 
     const NONE: u32 = u32::MAX;
@@ -177,9 +177,9 @@ mod tests {
     fn acl_round_trips_and_group_bits_come_from_mask() {
         let acl = Acl::decode(&value(&FULL)).unwrap();
         assert_eq!(acl.encode(), value(&FULL));
-        assert_eq!((acl.permissions(), acl.is_permissions()), (0o774, false));
+        assert_eq!((acl.permissions(), acl.equals_permissions()), (0o774, false));
         let plain = Acl::decode(&value(&[(1, 6, 5), (4, 4, 0), (32, 0, 77)])).unwrap();
-        assert_eq!((plain.permissions(), plain.is_permissions()), (0o640, true));
+        assert_eq!((plain.permissions(), plain.equals_permissions()), (0o640, true));
         assert_eq!(plain.encode(), value(&[(1, 6, NONE), (4, 4, NONE), (32, 0, NONE)]));
     }
 

@@ -5,52 +5,54 @@ use crate::api::{BLOCK_BYTES, Ino};
 /// Blocks of an SSD extent, 512 KiB: the unit of writing and recycling (section III-C).
 pub const EXTENT_BLOCKS: u64 = 128;
 /// Bytes of an inode (section III-E).
-pub const SIZE_OF_INODE: usize = 128;
+pub const INODE_BYTES: usize = 128;
 /// Inodes per page.
-pub const INODES_PER_PAGE: u32 = (BLOCK_BYTES / SIZE_OF_INODE) as u32;
-/// Internal file whose blocks are pages of inodes, for inodes beyond the table. It is in no directory and not
-/// visible to users.
+pub const INODES_PER_PAGE: u32 = (BLOCK_BYTES / INODE_BYTES) as u32;
+/// Internal file that holds the inode pages, for inodes beyond the table. It is in no directory and invisible to
+/// users.
 pub const INODES: Ino = Ino(0);
-/// Inode numbers from here on are inodes kept by snapshots; such a number encodes the position on the NVRAM.
-pub const KEPT_INODES: u32 = 1 << 31;
-/// Maximum number of NVRAM pages with snapshots (256 GiB): the range of the snapshots' inode numbers.
-pub const MOST_PAGES_OF_SNAPSHOTS: u32 = KEPT_INODES / INODES_PER_PAGE;
+/// First number of the inodes that snapshots keep; such a number encodes the position of the inode on the NVRAM.
+pub const FIRST_KEPT_INODE: u32 = 1 << 31;
+/// Maximum number of NVRAM pages in a file system with snapshots (256 GiB), limited by the range of the snapshots'
+/// inode numbers.
+pub const MAX_SNAPSHOT_PAGES: u32 = FIRST_KEPT_INODE / INODES_PER_PAGE;
 /// Bytes of the undo log.
 const LOG_BYTES: usize = 64 << 10;
-/// Bytes of a page table entry: the owner of an NVRAM page, its links in its list, its copy on the SSD.
+/// Bytes of a page table entry: the block that an NVRAM page holds, its links in its list, and the location of its
+/// copy on the SSD.
 pub(crate) const PAGE_INFO_BYTES: usize = 32;
 /// Offset of the checksum of a metadata page within its page table entry.
 pub(crate) const PAGE_SUM_AT: usize = 28;
-/// Bytes of an owner entry, one for each block of the SSD.
+/// Bytes of an owner entry; each block of the SSD has an entry, which names the file and the block that it holds.
 const OWNER_BYTES: usize = 8;
 /// Bytes of the checksum of an SSD block.
 pub const SUM_BYTES: usize = 4;
-/// Minimum number of data pages: several extents, so that flushing and cleaning have working space.
+/// Minimum number of data pages: several extents, so that flushing and cleaning have free pages to work with.
 pub const MIN_PAGES: u32 = 6 * EXTENT_BLOCKS as u32;
 /// Minimum number of SSD extents, including the extent of the label.
 const MIN_EXTENTS: u64 = 16;
 /// NVRAM addresses have 47 bits (section III-E).
 const MAX_NVRAM_BYTES: u64 = 1 << 47;
 
-/// Page of the NVRAM that holds data, directories or pointers; numbered from the first such page.
+/// Page of the NVRAM for data, directories or pointers; the number counts from the first such page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PageId(pub u32);
 
 /// Reason why a file system cannot have the requested sizes.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LayoutError {
-    /// Too little NVRAM for the tables and the minimum number of data pages.
+    /// The NVRAM is too small for the tables and the minimum number of data pages.
     #[error(
         "{nvram_bytes} bytes of NVRAM are too few: the tables for {inodes} inodes and {ssd_blocks} blocks of SSD take {tables}, and at least {MIN_PAGES} pages of 4 KiB must remain"
     )]
     TooLittleNvram {
         /// Size of the NVRAM.
         nvram_bytes: u64,
-        /// Requested inodes.
+        /// Requested number of inodes.
         inodes: u32,
-        /// Blocks of the SSD.
+        /// Number of blocks of the SSD.
         ssd_blocks: u64,
-        /// Bytes of superblock, log and tables.
+        /// Bytes that the superblock, the undo log and the tables take.
         tables: u64,
     },
     /// The NVRAM is larger than the address space of pointers.
@@ -59,46 +61,45 @@ pub enum LayoutError {
     /// The SSD has too few extents.
     #[error("{0} blocks of SSD are too few: at least {min} (8 MiB) are needed", min = MIN_EXTENTS * EXTENT_BLOCKS)]
     TooSmallSsd(u64),
-    /// The SSD has too many extents: they are numbered with 32 bits.
+    /// The SSD has more extents than 32-bit numbers can address.
     #[error("{0} blocks of SSD are more than the 2 PiB that can be addressed")]
     TooLargeSsd(u64),
-    /// Larger inode numbers are reserved for inodes kept by snapshots.
-    #[error("{0} inodes are more than the {KEPT_INODES} that there can be")]
+    /// The number of inodes exceeds the limit; larger inode numbers are reserved for inodes kept by snapshots.
+    #[error("{0} inodes are more than the {FIRST_KEPT_INODE} that there can be")]
     TooManyInodes(u32),
-    /// Too few inodes for the root directory.
+    /// The number of inodes is too small for the root directory.
     #[error("{0} inodes are too few: at least 16 are needed")]
     TooFewInodes(u32),
 }
 
-/// Start offsets of the areas of the NVRAM, bytes, and their sizes.
+/// Start offsets of the areas of the NVRAM in bytes, and sizes.
 ///
 /// ```text
 /// superblock | undo log | inode table | block bitmap | page table | owners of SSD blocks | their checksums | pages
 /// ```
 ///
-/// The superblock, the inodes, everything that inodes point to, and the checksums are authoritative. All else
-/// can be recomputed from them, and is recomputed after a power cut: the bitmap, the page table (`page_info`
-/// and both LRU lists) without its checksums, and the owners.
+/// The superblock, the inodes, everything that inodes point to, and the checksums are authoritative. All other areas
+/// are recomputed from them after a power cut: the bitmap, the page table (`page_info` and both LRU lists) without
+/// its checksums, and the owners.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Areas {
-    /// Bytes of the region.
+    /// Bytes of the NVRAM region.
     pub nvram_bytes: u64,
-    /// Blocks of the SSD.
+    /// Number of blocks of the SSD.
     pub ssd_blocks: u64,
-    /// Inodes of the table, including [`INODES`].
+    /// Number of inodes in the table, including [`INODES`].
     pub inodes: u32,
     /// Start of the undo log.
     pub log: usize,
     /// Start of the inode table.
     pub inode_table: usize,
-    /// Start of the bitmap: one bit per page, then one bit per SSD block; each part is padded to whole
-    /// words.
+    /// Start of the bitmap: one bit per page, then one bit per SSD block; each part is padded to whole words.
     pub bitmap: usize,
     /// Start of the page table.
     pub page_table: usize,
     /// Start of the owners of SSD blocks.
     pub owners: usize,
-    /// Start of the checksums of SSD blocks; equal to the start of the pages if there are none.
+    /// Start of the checksums of SSD blocks; equal to the start of the pages if there are no such checksums.
     pub sums: usize,
     /// Start of the pages.
     pub data: usize,
@@ -141,22 +142,22 @@ impl Areas {
         if inodes < 16 {
             return Err(LayoutError::TooFewInodes(inodes));
         }
-        if inodes > KEPT_INODES {
+        if inodes > FIRST_KEPT_INODE {
             return Err(LayoutError::TooManyInodes(inodes));
         }
         let block = BLOCK_BYTES as u64;
         let align = |at: u64| at.next_multiple_of(block);
         let log = block;
         let inode_table = log + LOG_BYTES as u64;
-        let bitmap = align(inode_table + u64::from(inodes) * SIZE_OF_INODE as u64);
-        // The size of the tables assumes that the whole region is pages, which is slightly too many.
+        let bitmap = align(inode_table + u64::from(inodes) * INODE_BYTES as u64);
+        // The size of the tables is computed as if the whole region were pages, which is slightly too large.
         let most_pages = nvram_bytes / block;
         let page_table = align(bitmap + 8 * (words(most_pages) + words(ssd_blocks)));
         let owners = align(page_table + most_pages * PAGE_INFO_BYTES as u64);
         let sums = align(owners + ssd_blocks * OWNER_BYTES as u64);
         let data = if has_sums { align(sums + ssd_blocks * SUM_BYTES as u64) } else { sums };
         let pages = nvram_bytes.saturating_sub(data) / block;
-        // List links are page numbers of 32 bits, of which the largest means none.
+        // Links of lists are 32-bit page numbers; the largest number means "no page".
         let pages = pages.min(u64::from(u32::MAX - 1)) as u32;
         if pages < MIN_PAGES {
             return Err(LayoutError::TooLittleNvram { nvram_bytes, inodes, ssd_blocks, tables: data });
@@ -183,41 +184,42 @@ impl Areas {
 
     /// Returns the offset of an inode of the table; `None` for other inodes.
     pub fn inode(&self, ino: Ino) -> Option<usize> {
-        (ino.0 < self.inodes).then(|| self.inode_table + ino.0 as usize * SIZE_OF_INODE)
+        (ino.0 < self.inodes).then(|| self.inode_table + ino.0 as usize * INODE_BYTES)
     }
 
-    /// Returns the position of an inode beyond the table: the number of its page, and the index within the
+    /// Returns the position of an inode beyond the table: the number of its inode page, and its index within the
     /// page.
     pub fn paged_inode(&self, ino: Ino) -> Option<(u32, usize)> {
         let number = ino.0.checked_sub(self.inodes)?;
         Some((number / INODES_PER_PAGE, (number % INODES_PER_PAGE) as usize))
     }
 
-    /// Returns the first inode of a page of inodes.
+    /// Returns the first inode of an inode page.
     pub fn first_of_page(&self, number: u32) -> Ino {
         Ino(self.inodes + number * INODES_PER_PAGE)
     }
 
-    /// Returns the maximum number of pages of inodes. Page numbers stay below the number of pages, because
-    /// a new page takes the first free number; inode numbers end where those of snapshots begin.
-    pub fn most_inode_pages(&self) -> u32 {
-        self.pages.min((KEPT_INODES - self.inodes) / INODES_PER_PAGE)
+    /// Returns the maximum number of inode pages. The number of an inode page stays below the number of NVRAM pages,
+    /// because a new inode page takes the smallest free number. Inode numbers end where the numbers of inodes kept by
+    /// snapshots begin.
+    pub fn max_inode_pages(&self) -> u32 {
+        self.pages.min((FIRST_KEPT_INODE - self.inodes) / INODES_PER_PAGE)
     }
 
     /// Returns the upper bound (exclusive) of inode numbers.
-    pub fn most_inodes(&self) -> u32 {
-        self.inodes + self.most_inode_pages() * INODES_PER_PAGE
+    pub fn inode_number_limit(&self) -> u32 {
+        self.inodes + self.max_inode_pages() * INODES_PER_PAGE
     }
 
-    /// Returns the inode number of an inode that a snapshot keeps at an offset.
+    /// Returns the number of an inode that a snapshot keeps at offset `at`.
     pub fn kept_inode(&self, at: usize) -> Ino {
-        Ino(KEPT_INODES + ((at - self.data) / SIZE_OF_INODE) as u32)
+        Ino(FIRST_KEPT_INODE + ((at - self.data) / INODE_BYTES) as u32)
     }
 
-    /// Returns the offset of an inode kept by a snapshot; `None` if the number is not one of those.
-    pub fn kept_at(&self, ino: Ino) -> Option<usize> {
-        let number = ino.0.checked_sub(KEPT_INODES)?;
-        (number / INODES_PER_PAGE < self.pages).then(|| self.data + number as usize * SIZE_OF_INODE)
+    /// Returns the offset of an inode kept by a snapshot; `None` for any other inode number.
+    pub fn kept_offset(&self, ino: Ino) -> Option<usize> {
+        let number = ino.0.checked_sub(FIRST_KEPT_INODE)?;
+        (number / INODES_PER_PAGE < self.pages).then(|| self.data + number as usize * INODE_BYTES)
     }
 
     /// Returns the offset of a page.
@@ -254,7 +256,7 @@ impl Areas {
         self.owners + block as usize * OWNER_BYTES
     }
 
-    /// Returns the offset of the SSD's part of the bitmap.
+    /// Returns the offset of the part of the bitmap for the SSD.
     pub fn ssd_bitmap(&self) -> usize {
         self.bitmap + 8 * words(self.nvram_bytes / BLOCK_BYTES as u64) as usize
     }
@@ -275,7 +277,7 @@ mod tests {
             let areas = Areas::with_sums(megabytes << 20, blocks, inodes, true).unwrap();
             let plain = Areas::new(megabytes << 20, blocks, inodes).unwrap();
             assert!(plain.sums == plain.data && plain.sums == areas.sums && areas.pages < plain.pages);
-            let inodes_end = areas.inode(Ino(inodes - 1)).unwrap() + SIZE_OF_INODE;
+            let inodes_end = areas.inode(Ino(inodes - 1)).unwrap() + INODE_BYTES;
             assert!(areas.log_end() <= areas.inode_table && inodes_end <= areas.bitmap);
             assert!(areas.ssd_bitmap() + 8 * words(blocks) as usize <= areas.page_table);
             assert!(areas.page_info(PageId(areas.pages - 1)) + PAGE_INFO_BYTES <= areas.owners);

@@ -1,14 +1,15 @@
-//! Words that contain their own checksum: a word is written atomically, so number and checksum change together.
+//! Words that contain their own checksum. A word is written atomically, so the number and its checksum change
+//! together.
 
-/// Bits of the number in a checked word.
+/// Number of bits of a checked word that hold the number.
 const NUMBER_BITS: u32 = 40;
-/// Numbers are smaller than this.
+/// Upper bound (exclusive) of the numbers.
 const NUMBERS: u64 = 1 << NUMBER_BITS;
 
 /// Returns a number below 2^40 with 24 bits of its checksum above it; 0 yields 0. Larger numbers wrap around.
 pub fn checked_word(number: u64) -> u64 {
     let number = number % NUMBERS;
-    // XOR makes the checksum of 0 be 0, so zeroed memory is valid.
+    // XOR makes the checksum of 0 equal to 0, so zeroed memory is valid.
     let sum = crc32fast::hash(&number.to_le_bytes()) ^ crc32fast::hash(&[0; 8]);
     number | u64::from(sum & 0xff_ffff) << NUMBER_BITS
 }

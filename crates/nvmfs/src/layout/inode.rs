@@ -1,26 +1,26 @@
-//! An inode: 128 bytes (section III-E).
+//! Inodes of 128 bytes (section III-E).
 
-use super::areas::SIZE_OF_INODE;
+use super::areas::INODE_BYTES;
 use crate::api::{BLOCK_BYTES, Kind};
 
-/// Pointers in an inode: the direct pointers, then one pointer each to a tree of one, two and three levels.
+/// Number of pointers in an inode: the direct pointers, then one pointer each to a tree of one, two and three levels.
 pub const POINTERS: usize = 7;
 /// Number of direct pointers.
 pub const DIRECT: usize = 4;
-/// Bytes of a link's target that fit where the pointers would be.
+/// Maximum length in bytes of a link target that is stored in place of the pointers.
 pub const INLINE_BYTES: usize = POINTERS * 8;
-/// Maximum blocks that the pointers can address.
+/// Maximum number of blocks that the pointers can address.
 pub const MAX_FILE_BLOCKS: u64 = DIRECT as u64 + 512 + 512 * 512 + 512 * 512 * 512;
 
-/// Maximum blocks of a directory (32 GiB): the range of 32-bit positions in units of 8 bytes.
+/// Maximum number of blocks of a directory (32 GiB), limited by the range of 32-bit positions in units of 8 bytes.
 pub const MAX_DIRECTORY_BLOCKS: u32 = u32::MAX / (BLOCK_BYTES / 8) as u32;
 
-/// Value of `related` for a regular file with reserved blocks beyond its end. It distinguishes these blocks
-/// from leftovers of an interrupted operation.
-pub const RESERVED_BEHIND_END: u32 = 1;
+/// Value of `related` for a regular file with reserved blocks beyond its end. It distinguishes reserved blocks from
+/// blocks that an interrupted operation left.
+pub const RESERVED_BEYOND_END: u32 = 1;
 
 /// CRC-32 of an all-zero inode.
-const SUM_OF_ZEROS: u32 = 0xc2a8_fa9d;
+const ZERO_INODE_SUM: u32 = 0xc2a8_fa9d;
 
 /// Offset of a field within an inode, bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,11 +51,11 @@ pub enum Field {
 pub struct Inode {
     /// File type and permissions as in `st_mode`; 0 in a free inode.
     pub mode: u32,
-    /// Number of hard links; an inode in use with 0 links is to be removed.
+    /// Number of hard links. An inode that is in use with 0 links will be removed.
     pub links: u32,
-    /// Owner.
+    /// User number of the owner.
     pub uid: u32,
-    /// Group.
+    /// Number of the owning group.
     pub gid: u32,
     /// Size, bytes.
     pub size_bytes: u64,
@@ -63,15 +63,15 @@ pub struct Inode {
     pub accessed_ns: i64,
     /// Last change of the content, ns since 1970.
     pub modified_ns: i64,
-    /// Last change of anything, ns since 1970.
+    /// Last change of content or attributes, ns since 1970.
     pub changed_ns: i64,
-    /// Blocks on NVRAM plus blocks on the SSD only, including pointers and attributes. Recomputed when the
-    /// file system is opened.
+    /// Number of blocks of the file, on the NVRAM or only on the SSD, including pointers and attributes. Recomputed
+    /// when the file system is opened.
     pub blocks: u32,
-    /// Number of times that the inode number was assigned. For the file of inodes: the maximum of this
-    /// value over all removed inodes.
+    /// Number of times that the inode number was assigned. In the inode [`INODES`](super::INODES): the maximum of
+    /// this value over all removed inodes.
     pub generation: u32,
-    /// Device number of a device file; parent of a directory; [`RESERVED_BEHIND_END`] or 0 for a regular
+    /// Device number of a device file; parent of a directory; [`RESERVED_BEYOND_END`] or 0 for a regular
     /// file; otherwise 0.
     pub related: u32,
     /// Pointer to the page of extended attributes, or 0.
@@ -80,17 +80,17 @@ pub struct Inode {
     pub pointers: [u64; POINTERS],
 }
 
-fn word(bytes: &[u8; SIZE_OF_INODE], at: usize) -> u64 {
+fn word(bytes: &[u8; INODE_BYTES], at: usize) -> u64 {
     u64::from_le_bytes(bytes[at..at + 8].try_into().expect("8 bytes"))
 }
 
-fn half(bytes: &[u8; SIZE_OF_INODE], at: usize) -> u32 {
+fn half(bytes: &[u8; INODE_BYTES], at: usize) -> u32 {
     u32::from_le_bytes(bytes[at..at + 4].try_into().expect("4 bytes"))
 }
 
 impl Inode {
     /// Decodes an inode; any bytes are valid.
-    pub fn decode(bytes: &[u8; SIZE_OF_INODE]) -> Inode {
+    pub fn decode(bytes: &[u8; INODE_BYTES]) -> Inode {
         Inode {
             mode: half(bytes, 0),
             links: half(bytes, 4),
@@ -108,22 +108,22 @@ impl Inode {
         }
     }
 
-    /// Returns the checksum of an inode's bytes; 0 for zeros. The fields that it excludes can be
+    /// Returns the checksum of an inode's bytes; 0 for zeros. The fields that the checksum excludes can be
     /// recomputed.
-    pub fn sum(bytes: &[u8; SIZE_OF_INODE]) -> u32 {
+    pub fn sum(bytes: &[u8; INODE_BYTES]) -> u32 {
         let mut covered = *bytes;
         covered[Field::Blocks as usize..Field::Sum as usize + 4].fill(0);
-        crc32fast::hash(&covered) ^ SUM_OF_ZEROS
+        crc32fast::hash(&covered) ^ ZERO_INODE_SUM
     }
 
     /// Returns the checksum stored in an inode's bytes.
-    pub fn sum_in(bytes: &[u8; SIZE_OF_INODE]) -> u32 {
+    pub fn sum_in(bytes: &[u8; INODE_BYTES]) -> u32 {
         half(bytes, Field::Sum as usize)
     }
 
     /// Encodes an inode with its checksum.
-    pub fn encode(&self) -> [u8; SIZE_OF_INODE] {
-        let mut bytes = [0; SIZE_OF_INODE];
+    pub fn encode(&self) -> [u8; INODE_BYTES] {
+        let mut bytes = [0; INODE_BYTES];
         let halves = [
             (0, self.mode),
             (4, self.links),
@@ -160,10 +160,10 @@ impl Inode {
 
     /// True if blocks beyond the end of a regular file are reserved.
     pub fn reserves_beyond_end(&self) -> bool {
-        self.kind() == Some(Kind::File) && self.related == RESERVED_BEHIND_END
+        self.kind() == Some(Kind::File) && self.related == RESERVED_BEYOND_END
     }
 
-    /// True for a symbolic link whose target is stored in place of the pointers.
+    /// True for a symbolic link with its target stored in place of the pointers.
     pub fn is_inline_link(&self) -> bool {
         self.kind() == Some(Kind::Symlink) && self.size_bytes <= INLINE_BYTES as u64
     }
@@ -211,14 +211,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn arbitrary_bytes_decode_and_encode(bytes: [u8; SIZE_OF_INODE]) {
+        fn arbitrary_bytes_decode_and_encode(bytes: [u8; INODE_BYTES]) {
             let mut expected = bytes;
             expected[Field::Sum as usize..][..4].copy_from_slice(&Inode::sum(&bytes).to_le_bytes());
             prop_assert_eq!(Inode::decode(&bytes).encode(), expected);
         }
 
         #[test]
-        fn checksum_detects_any_flipped_bit(bytes: [u8; SIZE_OF_INODE], bit in 0..SIZE_OF_INODE * 8) {
+        fn checksum_detects_any_flipped_bit(bytes: [u8; INODE_BYTES], bit in 0..INODE_BYTES * 8) {
             let mut damaged = bytes;
             damaged[bit / 8] ^= 1 << (bit % 8);
             let is_covered = !(Field::Blocks as usize..Field::Sum as usize + 4).contains(&(bit / 8));
@@ -237,7 +237,7 @@ mod tests {
 
     #[test]
     fn zeroed_inode_has_checksum_zero() {
-        assert_eq!(Inode::default().encode(), [0; SIZE_OF_INODE]);
+        assert_eq!(Inode::default().encode(), [0; INODE_BYTES]);
     }
 
     #[test]

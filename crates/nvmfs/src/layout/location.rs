@@ -3,33 +3,34 @@
 use super::areas::{Areas, EXTENT_BLOCKS, PageId};
 use crate::api::BLOCK_BYTES;
 
-/// Pointer value of a reserved block. It is not a device address, nor a single bit flip away from one.
+/// Pointer value of a reserved block. It is no device address, and differs from every device address in more than one
+/// bit.
 const RESERVED: u64 = u64::from_le_bytes(*b"reserved");
-/// Pointer value by which a snapshot records that a block was a hole. It is not a single bit flip away from
-/// other pointer values.
+/// Pointer value by which a snapshot records that a block was a hole. It differs from all other pointer values in
+/// more than one bit.
 const ABSENT: u64 = u64::from_le_bytes(*b"absent!\n");
 /// First address of the NVRAM. SSD addresses (byte offsets) are far below it (section III-E).
 pub const NVRAM_BASE: u64 = 0xffff_0000_0000_0000;
 
-/// Location of a block of a file; stored as a pointer of 64 bits.
+/// Location of a block of a file, stored as a 64-bit pointer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BlockLocation {
-    /// No block: reads as zeros. Stored as pointer 0, which is never a data block of the SSD because the
-    /// label lies there.
+    /// No block: reads as zeros. Stored as pointer 0, which is never the address of a data block because the label of
+    /// the SSD is there.
     Hole,
-    /// Reserved, without a location: reads as zeros, but counts as a data block in use.
+    /// Reserved block without a location: reads as zeros, but counts as a data block in use.
     Reserved,
     /// Hole in a snapshot, regardless of the block's current state.
     Absent,
-    /// A page of the NVRAM.
+    /// Page of the NVRAM.
     Nvram(PageId),
-    /// A block of the SSD.
+    /// Block of the SSD.
     Ssd(u64),
 }
 
 impl BlockLocation {
     /// Decodes a pointer; `None` if it is invalid.
-    pub fn of(pointer: u64, areas: &Areas) -> Option<BlockLocation> {
+    pub fn decode(pointer: u64, areas: &Areas) -> Option<BlockLocation> {
         if pointer == 0 {
             return Some(BlockLocation::Hole);
         }
@@ -51,13 +52,13 @@ impl BlockLocation {
         is_block.then_some(BlockLocation::Ssd(number))
     }
 
-    /// True if the block has content; otherwise it reads as zeros.
+    /// True if the block has stored content; otherwise it reads as zeros.
     pub fn has_content(self) -> bool {
         matches!(self, BlockLocation::Nvram(_) | BlockLocation::Ssd(_))
     }
 
     /// Encodes the location as a pointer.
-    pub fn pointer(self, areas: &Areas) -> u64 {
+    pub fn encode(self, areas: &Areas) -> u64 {
         match self {
             BlockLocation::Hole => 0,
             BlockLocation::Reserved => RESERVED,
@@ -85,13 +86,13 @@ mod tests {
             BlockLocation::Ssd(8191),
         ];
         for location in locations {
-            assert_eq!(BlockLocation::of(location.pointer(&areas), &areas), Some(location));
+            assert_eq!(BlockLocation::decode(location.encode(&areas), &areas), Some(location));
         }
         let (first, end) = (NVRAM_BASE + areas.data as u64, NVRAM_BASE + areas.nvram_bytes);
         let nowhere =
             [1, 4096, 127 * 4096, 8192 * 4096, 128 * 4096 + 8, NVRAM_BASE, first - 4096, first + 8, end];
         for pointer in nowhere.into_iter().chain([u64::MAX, NVRAM_BASE - 4096]) {
-            assert_eq!(BlockLocation::of(pointer, &areas), None, "{pointer:x}");
+            assert_eq!(BlockLocation::decode(pointer, &areas), None, "{pointer:x}");
         }
     }
 }

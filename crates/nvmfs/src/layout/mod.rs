@@ -1,4 +1,4 @@
-//! On-media layout of both devices (section III-E).
+//! Layout of both devices (section III-E).
 
 mod acl;
 mod areas;
@@ -9,15 +9,15 @@ mod snapshot;
 mod superblock;
 mod xattrs;
 
-pub use acl::{Acl, right_acls};
+pub use acl::{Acl, repaired_acls};
 pub use areas::{
-    Areas, EXTENT_BLOCKS, INODES, INODES_PER_PAGE, KEPT_INODES, LayoutError, MIN_PAGES,
-    MOST_PAGES_OF_SNAPSHOTS, PageId, SIZE_OF_INODE, SUM_BYTES,
+    Areas, EXTENT_BLOCKS, FIRST_KEPT_INODE, INODE_BYTES, INODES, INODES_PER_PAGE, LayoutError,
+    MAX_SNAPSHOT_PAGES, MIN_PAGES, PageId, SUM_BYTES,
 };
 pub(crate) use areas::{PAGE_INFO_BYTES, PAGE_SUM_AT};
 pub use checked::{checked_number, checked_word};
 pub use inode::{
-    DIRECT, Field, INLINE_BYTES, Inode, MAX_DIRECTORY_BLOCKS, MAX_FILE_BLOCKS, POINTERS, RESERVED_BEHIND_END,
+    DIRECT, Field, INLINE_BYTES, Inode, MAX_DIRECTORY_BLOCKS, MAX_FILE_BLOCKS, POINTERS, RESERVED_BEYOND_END,
     kind_bits, kind_of,
 };
 pub use location::{BlockLocation, NVRAM_BASE};
@@ -28,5 +28,5 @@ pub use snapshot::{
 pub use superblock::{ChangeNoteWords, Checksums, Epoch, ListEnds, SUPERBLOCK_BYTES, Superblock, Version};
 pub use xattrs::{Xattrs, check_xattr_bytes, check_xattr_name, decode_xattrs, encode_xattrs, xattr_value};
 
-/// Pointers per block of pointers.
+/// Number of pointers in a pointer block.
 pub const POINTERS_PER_BLOCK: u64 = (crate::api::BLOCK_BYTES / 8) as u64;

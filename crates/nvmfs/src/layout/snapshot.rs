@@ -1,10 +1,9 @@
-//! On-NVRAM format of snapshots: pages of snapshot records, and copies of the inodes that changed after a
-//! snapshot.
+//! Format of snapshots on NVRAM: pages of snapshot records, and copies of the inodes that changed after a snapshot.
 
 use super::inode::{Inode, POINTERS};
 use crate::api::{BLOCK_BYTES, Error, Result};
 
-/// Bytes of a snapshot record. Its pointers are at the same offsets as in an inode.
+/// Bytes of a snapshot record. Its pointers have the same offsets as those of an inode.
 pub const SNAPSHOT_BYTES: usize = 256;
 /// Snapshot records per page.
 pub const SNAPSHOTS_PER_PAGE: usize = BLOCK_BYTES / SNAPSHOT_BYTES;
@@ -15,11 +14,11 @@ const SEQUENCE: usize = 8;
 const CREATED: usize = 24;
 const NAME: usize = 128;
 
-/// Words after the superblock that list the pages with snapshot records.
+/// Words behind the superblock that list the pages with snapshot records.
 pub struct SnapshotPages;
 
 impl SnapshotPages {
-    /// Offset of the words. Each word is a page number plus 1 with a checksum, or 0.
+    /// Offset of the words. Each word is 0, or a page number plus 1 together with its checksum.
     pub const AT: usize = 1536;
     /// Number of words.
     pub const COUNT: usize = 8;
@@ -38,9 +37,9 @@ pub struct SnapshotRecord {
     pub name: String,
 }
 
-/// Error: the bytes are neither a snapshot record nor free.
+/// Error: the bytes are neither a valid snapshot record nor a free slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NoRecord;
+pub struct InvalidRecord;
 
 impl SnapshotRecord {
     /// Encodes the record of a snapshot that holds no blocks yet.
@@ -55,23 +54,23 @@ impl SnapshotRecord {
     }
 
     /// First word of the record of a snapshot that is being deleted.
-    pub const GOING: u64 = 2;
+    pub const BEING_DELETED: u64 = 2;
 
     /// Decodes a record; `None` if the slot is free.
     ///
     /// # Errors
     /// The bytes are malformed.
-    pub fn decode(bytes: &[u8; SNAPSHOT_BYTES]) -> std::result::Result<Option<Self>, NoRecord> {
+    pub fn decode(bytes: &[u8; SNAPSHOT_BYTES]) -> std::result::Result<Option<Self>, InvalidRecord> {
         let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("8 bytes"));
         let is_being_deleted = match word(0) {
             0 => return Ok(None),
             1 => false,
-            Self::GOING => true,
-            _ => return Err(NoRecord),
+            Self::BEING_DELETED => true,
+            _ => return Err(InvalidRecord),
         };
-        let name = bytes.get(NAME + 1..NAME + 1 + usize::from(bytes[NAME])).ok_or(NoRecord)?;
-        let name = str::from_utf8(name).map_err(|_| NoRecord)?;
-        check_snapshot_name(name).map_err(|_| NoRecord)?;
+        let name = bytes.get(NAME + 1..NAME + 1 + usize::from(bytes[NAME])).ok_or(InvalidRecord)?;
+        let name = str::from_utf8(name).map_err(|_| InvalidRecord)?;
+        check_snapshot_name(name).map_err(|_| InvalidRecord)?;
         Ok(Some(SnapshotRecord {
             sequence: word(SEQUENCE),
             created_ns: word(CREATED) as i64,
@@ -98,38 +97,38 @@ pub fn check_snapshot_name(name: &str) -> Result<()> {
     }
 }
 
-/// Mode of an inode kept by a snapshot, with flags in its upper half. Non-zero pointers of the inode lead to
-/// blocks that changed after the snapshot. For zero pointers, the next later snapshot is consulted, and finally
-/// the live file system.
+/// Mode of an inode that a snapshot keeps, with flags in the upper half. Non-zero pointers of the inode lead to the
+/// earlier content of blocks that changed after the snapshot. Where a pointer is zero, the next newer snapshot is
+/// consulted, and finally the live file system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeptMode(pub u32);
 
 impl KeptMode {
-    /// Flag: the inode was free.
+    /// Flag: the inode was free at the time of the snapshot.
     pub const FREE: u32 = 1 << 16;
-    /// Flag: the copy is complete, because the file was removed.
-    pub const WHOLE: u32 = 1 << 17;
+    /// Flag: the copy is complete, because the file was removed from the live file system.
+    pub const COMPLETE: u32 = 1 << 17;
     /// Flag: the extended attributes did not change.
-    pub const XATTRS_ELSEWHERE: u32 = 1 << 18;
+    pub const XATTRS_UNCHANGED: u32 = 1 << 18;
 
     /// True if an inode is kept in this slot.
-    pub fn is_there(self) -> bool {
+    pub fn is_present(self) -> bool {
         self.0 != 0
     }
 
-    /// True if the inode was in use.
+    /// True if the inode was in use at the time of the snapshot.
     pub fn was_used(self) -> bool {
         self.0 != 0 && self.0 & KeptMode::FREE == 0
     }
 
     /// True if the copy is complete.
-    pub fn is_whole(self) -> bool {
-        self.0 & KeptMode::WHOLE != 0
+    pub fn is_complete(self) -> bool {
+        self.0 & KeptMode::COMPLETE != 0
     }
 
     /// True if the extended attributes did not change.
-    pub fn are_xattrs_elsewhere(self) -> bool {
-        self.0 & KeptMode::XATTRS_ELSEWHERE != 0
+    pub fn has_unchanged_xattrs(self) -> bool {
+        self.0 & KeptMode::XATTRS_UNCHANGED != 0
     }
 
     /// Returns the mode of the inode at the time of the snapshot.
@@ -143,7 +142,7 @@ impl KeptMode {
             return Inode { mode: KeptMode::FREE, generation: inode.generation, ..Inode::default() };
         }
         let pointers = if inode.is_inline_link() { inode.pointers } else { [0; POINTERS] };
-        Inode { mode: inode.mode | KeptMode::XATTRS_ELSEWHERE, xattrs: 0, pointers, ..inode.clone() }
+        Inode { mode: inode.mode | KeptMode::XATTRS_UNCHANGED, xattrs: 0, pointers, ..inode.clone() }
     }
 }
 

@@ -1,23 +1,21 @@
-//! The superblock: the fixed parameters of a file system, in its first page of NVRAM; and the label of the SSD
-//! that belongs to it.
+//! Superblock: the fixed parameters of a file system, in its first page of NVRAM; and the label of the SSD that
+//! belongs to the file system.
 
 use super::areas::{Areas, LayoutError};
 use crate::placement::PlacementKind;
 
-/// Bytes of the superblock, including its checksum. The rest of its page holds state that changes.
+/// Bytes of the superblock, including its checksum. The rest of its page holds variable state.
 pub const SUPERBLOCK_BYTES: usize = 64;
 /// First word of a file system without checksums, as created before checksums existed.
 const MAGIC: u64 = u64::from_le_bytes(*b"WWNVMFS1");
-/// First word of a file system with checksums. A single word, so the format is upgraded atomically.
+/// First word of a file system with checksums. It is a single word, so upgrading the format is atomic.
 const CHECKED_MAGIC: u64 = u64::from_le_bytes(*b"WWNVMFS2");
-/// First word of a format that also supports reserved blocks. It is not a single bit flip away from the other
-/// magic numbers.
+/// First word of a format that also supports reserved blocks. It differs from the other first words in more than one
+/// bit.
 const RESERVED_MAGIC: u64 = u64::from_le_bytes(*b"WWNVMFS4");
-/// First word of a format that also supports pages of inodes. It is not a single bit flip away from the other
-/// magic numbers.
+/// First word of a format that also supports inode pages. It differs from the other first words in more than one bit.
 const INODE_PAGES_MAGIC: u64 = u64::from_le_bytes(*b"WWNVMFS7");
-/// First word of a format that also supports snapshots. It is not a single bit flip away from the other magic
-/// numbers.
+/// First word of a format that also supports snapshots. It differs from the other first words in more than one bit.
 const SNAPSHOTS_MAGIC: u64 = u64::from_le_bytes(*b"WWNVMFS8");
 
 /// Format version of a file system with checksums. Each version includes the features of all earlier versions.
@@ -27,7 +25,7 @@ pub enum Version {
     Checked,
     /// Supports reserved blocks.
     Reserved,
-    /// Supports pages of inodes.
+    /// Supports inode pages.
     InodePages,
     /// Supports snapshots.
     #[default]
@@ -46,19 +44,19 @@ impl Version {
 /// Scope of checksums.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Checksums {
-    /// No checksums: for file systems that are never opened again. Mounting adds checksums of metadata.
+    /// No checksums, for file systems that are never opened again: mounting adds checksums of metadata.
     None,
-    /// Metadata.
+    /// Checksums of metadata.
     Metadata,
-    /// Metadata, data on the SSD, and, while the file system is closed, data on NVRAM.
+    /// Checksums of metadata, of data on the SSD and, while the file system is closed, of data on NVRAM.
     #[default]
     All,
 }
 
-/// Offsets of metadata that is being changed outside of an atomic update, stored in words after the superblock.
+/// Offsets of metadata that is being changed outside of an atomic update, stored in words behind the superblock.
 ///
-/// After a power cut, the checksums of the listed metadata may be wrong, so they are recomputed. All words are
-/// 0 in a file system that was closed.
+/// After a power cut, the checksums of the listed metadata may be wrong, so they are recomputed. All words are 0 in a
+/// cleanly closed file system.
 pub struct ChangeNoteWords;
 
 impl ChangeNoteWords {
@@ -68,9 +66,9 @@ impl ChangeNoteWords {
     pub const COUNT: usize = 256;
 }
 
-/// First and last page of each list, and a flag for their validity; stored after the superblock.
+/// First and last page of each list, and a flag that tells if they are valid; stored behind the superblock.
 ///
-/// Written only when the file system is closed; opening it clears [`ListEnds::CLEAN`] first.
+/// The ends are written only when the file system is closed; opening it clears [`ListEnds::CLEAN`] first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct ListEnds {
     /// Most and least recently used page of the clean list.
@@ -80,13 +78,13 @@ pub struct ListEnds {
 }
 
 impl ListEnds {
-    /// Offset of the word that marks the file system as closed.
+    /// Offset of the word that marks the file system as cleanly closed.
     pub const CLEAN_AT: usize = 512;
     /// Value of this word after a clean close.
     pub const CLEAN: u64 = u64::from_le_bytes(*b"closed!\n");
-    /// Offset of the ends.
+    /// Offset of the list ends.
     pub const AT: usize = 520;
-    /// Offset of the checksum of the page table and the ends.
+    /// Offset of the checksum over the page table and the list ends.
     pub const SUM_AT: usize = 536;
 
     /// Encodes the ends.
@@ -107,15 +105,15 @@ impl ListEnds {
     }
 }
 
-/// Identifies a mount. The epochs of NVRAM and SSD are equal unless one of the devices is an earlier copy.
+/// Identity of a mount. The epochs on NVRAM and SSD are equal unless one of the devices is an earlier copy.
 ///
-/// All zeros is the epoch of a file system that was never mounted.
+/// An epoch of zeros belongs to a file system that was never mounted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Epoch {
     /// Number of mounts of the file system.
     pub count: u64,
-    /// Distinguishes this mount from a mount of a copy with the same count.
-    pub mark: u64,
+    /// Random number that distinguishes this mount from a mount of a copy with the same count.
+    pub nonce: u64,
 }
 
 impl Epoch {
@@ -132,7 +130,7 @@ impl Epoch {
     pub fn encode(&self) -> [u8; Epoch::BYTES] {
         let mut bytes = [0; Epoch::BYTES];
         bytes[..8].copy_from_slice(&self.count.to_le_bytes());
-        bytes[8..16].copy_from_slice(&self.mark.to_le_bytes());
+        bytes[8..16].copy_from_slice(&self.nonce.to_le_bytes());
         let sum = Epoch::sum(&bytes);
         bytes[16..20].copy_from_slice(&sum.to_le_bytes());
         bytes
@@ -142,7 +140,7 @@ impl Epoch {
     pub fn decode(bytes: &[u8], at: usize) -> Option<Epoch> {
         let bytes: &[u8; Epoch::BYTES] = bytes.get(at..at + Epoch::BYTES)?.try_into().ok()?;
         let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("8 bytes"));
-        (word(16) == u64::from(Epoch::sum(bytes))).then(|| Epoch { count: word(0), mark: word(8) })
+        (word(16) == u64::from(Epoch::sum(bytes))).then(|| Epoch { count: word(0), nonce: word(8) })
     }
 
     /// Returns a checksum that is 0 for an epoch of zeros.
@@ -154,13 +152,13 @@ impl Epoch {
 /// Fixed parameters of a file system; set when it is created.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Superblock {
-    /// Unique identifier of the file system, the same on NVRAM and SSD.
+    /// Unique identifier of the file system, equal on NVRAM and SSD.
     pub id: u128,
-    /// Bytes of NVRAM.
+    /// Size of the NVRAM in bytes.
     pub nvram_bytes: u64,
-    /// Blocks of the SSD.
+    /// Number of blocks of the SSD.
     pub ssd_blocks: u64,
-    /// Inodes of the table.
+    /// Number of inodes in the table.
     pub inodes: u32,
     /// Fraction of the SSD's extents kept free for cleaning, in thousandths.
     pub reserve_permille: u16,
@@ -184,16 +182,16 @@ impl Superblock {
         bytes[44..46].copy_from_slice(&self.reserve_permille.to_le_bytes());
         bytes[46] = self.placement.code();
         bytes[47] = u8::from(self.checksums == Checksums::All);
-        // The checksum is computed with the magic number of a file system without checksums, so it
-        // stays valid when the format is upgraded.
+        // The checksum is always computed with the first word of a file system without checksums, so it stays valid
+        // when the format is upgraded.
         let sum = crc32fast::hash(&bytes[..SUPERBLOCK_BYTES - 4]);
         bytes[SUPERBLOCK_BYTES - 4..].copy_from_slice(&sum.to_le_bytes());
         bytes[..8].copy_from_slice(&self.first_word().to_le_bytes());
         bytes
     }
 
-    /// Returns the magic number: the only word that changes when a newer program mounts the file system for
-    /// the first time.
+    /// Returns the first word, the only word that changes when a newer program mounts the file system for the first
+    /// time.
     pub fn first_word(&self) -> u64 {
         let is_mine = |(version, _): &&(Version, u64)| *version == self.version;
         match self.checksums {
@@ -226,7 +224,7 @@ impl Superblock {
             ssd_blocks: word(32),
             inodes: half(40),
             reserve_permille: u16::from_le_bytes([bytes[44], bytes[45]]),
-            placement: PlacementKind::of_code(bytes[46])?,
+            placement: PlacementKind::from_code(bytes[46])?,
             checksums,
             version: version.unwrap_or_default(),
         })
@@ -249,7 +247,7 @@ mod tests {
     #[test]
     fn epoch_round_trips_and_damaged_epoch_is_rejected() {
         assert_eq!(Epoch::decode(&[0; Epoch::BYTES], 0), Some(Epoch::default()));
-        let epoch = Epoch { count: 7, mark: 0x1234_5678_9abc_def0 };
+        let epoch = Epoch { count: 7, nonce: 0x1234_5678_9abc_def0 };
         let bytes = epoch.encode();
         assert_eq!(Epoch::decode(&bytes, 0), Some(epoch));
         for at in 0..Epoch::BYTES * 8 {
@@ -264,13 +262,13 @@ mod tests {
     fn superblock_round_trips_and_damaged_superblock_is_rejected() {
         for checksums in [Checksums::None, Checksums::Metadata, Checksums::All] {
             let versions = [Version::Checked, Version::Reserved, Version::InodePages, Version::Snapshots];
-            // Without checksums there is no version.
+            // A file system without checksums has no version.
             let first = if checksums == Checksums::None { 3 } else { 0 };
-            versions[first..].iter().for_each(|version| superblock_comes_back(checksums, *version));
+            versions[first..].iter().for_each(|version| assert_superblock_round_trips(checksums, *version));
         }
     }
 
-    fn superblock_comes_back(checksums: Checksums, version: Version) {
+    fn assert_superblock_round_trips(checksums: Checksums, version: Version) {
         let superblock = Superblock {
             id: 0x1234_5678_9abc_def0_1122_3344_5566_7788,
             nvram_bytes: 8 << 20,

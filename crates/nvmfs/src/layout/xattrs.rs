@@ -1,7 +1,7 @@
-//! Page of a file's extended attributes.
+//! Format of the page that holds a file's extended attributes.
 //!
-//! The page begins with the number of attributes in 8 bytes. Each attribute has 4 bytes for the length of its
-//! value, 2 bytes for the length of its name, 2 zero bytes, its name and its value.
+//! The page begins with the number of attributes in 8 bytes. An attribute is stored as the length of its value in 4
+//! bytes, the length of its name in 2 bytes, 2 zero bytes, its name and its value.
 
 use crate::api::{BLOCK_BYTES, Error, MAX_XATTR_NAME_BYTES, MAX_XATTRS_BYTES, Result, XATTR_HEAD_BYTES};
 use std::collections::BTreeMap;
@@ -50,8 +50,8 @@ pub fn encode_xattrs(xattrs: &Xattrs) -> Vec<u8> {
     page
 }
 
-/// Calls `each` with every attribute on a page and the range of its value, until `each` breaks. Returns `None`
-/// if the page is malformed up to that point.
+/// Calls `each` with every attribute on a page and the range of its value, until `each` breaks. Returns `None` if the
+/// page is malformed before that point.
 fn walk<T>(
     page: &[u8; BLOCK_BYTES],
     mut each: impl FnMut(&[u8], Range<usize>) -> ControlFlow<T>,
@@ -84,8 +84,8 @@ pub fn decode_xattrs(page: &[u8; BLOCK_BYTES]) -> Option<Xattrs> {
 }
 
 /// Returns the range of an attribute's value on a page, if the attribute exists.
-pub fn xattr_value(page: &[u8; BLOCK_BYTES], wanted: &[u8]) -> Option<Range<usize>> {
-    let found = walk(page, |name, value| match name == wanted {
+pub fn xattr_value(page: &[u8; BLOCK_BYTES], xattr_name: &[u8]) -> Option<Range<usize>> {
+    let found = walk(page, |name, value| match name == xattr_name {
         true => ControlFlow::Break(value),
         false => ControlFlow::Continue(()),
     });

@@ -1,4 +1,4 @@
-//! ACLs in the model: triples of tag, permissions and number.
+//! ACLs in the model, as triples of tag, permissions and number.
 
 use super::{Body, Inode};
 use crate::api::{ACCESS_ACL, DEFAULT_ACL, Error, MAX_XATTRS_BYTES, Result, XATTR_HEAD_BYTES};
@@ -45,8 +45,8 @@ fn write(entries: &Entries) -> Vec<u8> {
     value
 }
 
-/// Returns the entries that the permission bits mirror, with their shifts in the mode.
-fn shown(entries: &mut Entries) -> impl Iterator<Item = (&mut u16, u32)> {
+/// Returns the entries that the permission bits mirror, each with the position of its bits in the mode.
+fn mirrored_entries(entries: &mut Entries) -> impl Iterator<Item = (&mut u16, u32)> {
     let has_mask = entries.iter().any(|entry| entry.0 == MASK);
     entries.iter_mut().filter_map(move |(tag, rights, _)| match *tag {
         OWNER => Some((rights, 6)),
@@ -57,14 +57,14 @@ fn shown(entries: &mut Entries) -> impl Iterator<Item = (&mut u16, u32)> {
     })
 }
 
-fn bits(entries: &mut Entries) -> u32 {
-    shown(entries).map(|(rights, shift)| u32::from(*rights) << shift).sum()
+fn permission_bits(entries: &mut Entries) -> u32 {
+    mirrored_entries(entries).map(|(rights, shift)| u32::from(*rights) << shift).sum()
 }
 
 impl Inode {
-    /// Returns the value to be stored for an ACL attribute (`None` if equivalent to permission bits), and
-    /// the resulting permission bits.
-    pub(super) fn list_to_set(&self, name: &[u8], value: &[u8]) -> Result<(Option<Vec<u8>>, u32)> {
+    /// Returns the value to store for an ACL attribute (`None` if the ACL is equivalent to permission bits), and the
+    /// resulting permission bits.
+    pub(super) fn acl_to_store(&self, name: &[u8], value: &[u8]) -> Result<(Option<Vec<u8>>, u32)> {
         let mut entries = read(value).ok_or(Error::Invalid("no access control list"))?;
         if matches!(self.body, Body::Symlink(_)) {
             return Err(Error::Unsupported("access control lists of symbolic links"));
@@ -75,7 +75,7 @@ impl Inode {
                 _ => Err(Error::NotPermitted("only a directory has a list for new files")),
             };
         }
-        let permissions = self.permissions & 0o7000 | bits(&mut entries);
+        let permissions = self.permissions & 0o7000 | permission_bits(&mut entries);
         Ok(((entries.len() > 3).then(|| write(&entries)), permissions))
     }
 
@@ -84,7 +84,7 @@ impl Inode {
         self.permissions = permissions;
         if let Some(value) = self.xattrs.get_mut(ACCESS_ACL) {
             let mut entries = read(value).expect("it was looked at");
-            for (rights, shift) in shown(&mut entries) {
+            for (rights, shift) in mirrored_entries(&mut entries) {
                 *rights = (permissions >> shift & 7) as u16;
             }
             *value = write(&entries);
@@ -101,10 +101,10 @@ impl Inode {
             return Ok(());
         }
         let mut entries = read(value).expect("it was looked at");
-        for (rights, shift) in shown(&mut entries) {
+        for (rights, shift) in mirrored_entries(&mut entries) {
             *rights &= (self.permissions >> shift & 7) as u16;
         }
-        self.permissions = self.permissions & 0o7000 | bits(&mut entries);
+        self.permissions = self.permissions & 0o7000 | permission_bits(&mut entries);
         if entries.len() > 3 {
             self.xattrs.insert(ACCESS_ACL.to_vec(), write(&entries));
         }

@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 
 const BLOCK: u64 = BLOCK_BYTES as u64;
 
-/// Bytes of a file. Missing blocks are holes; bytes beyond the end are zero.
+/// Content of a file. Missing blocks are holes; bytes beyond the end are zero.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Content {
     size_bytes: u64,
     blocks: BTreeMap<u64, Box<[u8; BLOCK_BYTES]>>,
 }
 
-/// Part of a block that a range of bytes covers.
+/// Part of a block that a byte range covers.
 struct Piece {
     block: u64,
     /// Offset of the first byte within the block.
@@ -21,7 +21,7 @@ struct Piece {
     length: usize,
 }
 
-/// Splits a range of bytes at block boundaries.
+/// Splits a byte range at block boundaries.
 fn pieces(offset: u64, length: u64) -> impl Iterator<Item = Piece> {
     let end = offset + length;
     // An empty range has no pieces, even in the middle of a block.
@@ -43,10 +43,10 @@ impl Content {
         self.blocks.len() as u64
     }
 
-    /// Returns the number of bytes of a write that fit if at most `free_blocks` blocks may be added.
-    pub fn room(&self, offset: u64, length: u64, free_blocks: u64) -> u64 {
+    /// Returns the number of bytes of a write that fit if the write may add at most `free_blocks` blocks.
+    pub fn fitting_bytes(&self, offset: u64, length: u64, free_blocks: u64) -> u64 {
         let mut free_blocks = free_blocks;
-        let mut room = 0;
+        let mut fitting = 0;
         for piece in pieces(offset, length) {
             if !self.blocks.contains_key(&piece.block) {
                 if free_blocks == 0 {
@@ -54,9 +54,9 @@ impl Content {
                 }
                 free_blocks -= 1;
             }
-            room += piece.length as u64;
+            fitting += piece.length as u64;
         }
-        room
+        fitting
     }
 
     /// Reads up to the end of the file; returns the number of bytes.
@@ -95,12 +95,12 @@ impl Content {
         }
     }
 
-    /// Makes a range read as zeros: entire blocks become holes, blocks covered in part are kept and zeroed.
+    /// Makes a range read as zeros: whole blocks become holes, and partly covered blocks stay and are zeroed there.
     pub fn punch(&mut self, offset: u64, length: u64) {
         let end = offset + length;
         let (first_whole, end_whole) = (offset.div_ceil(BLOCK), end / BLOCK);
         self.blocks.retain(|block, _| *block < first_whole || *block >= end_whole);
-        // At most two remaining blocks are covered in part.
+        // At most two of the remaining blocks are partly covered.
         for edge in [offset / BLOCK, end / BLOCK] {
             if let Some(bytes) = self.blocks.get_mut(&edge) {
                 let (from, to) = (offset.max(edge * BLOCK), end.min((edge + 1) * BLOCK));
@@ -118,14 +118,14 @@ impl Content {
             self.punch(size_bytes, end - size_bytes);
         }
         if size_bytes <= self.size_bytes {
-            // Removes blocks reserved beyond the end.
+            // Removes blocks that were reserved beyond the end.
             self.blocks.split_off(&size_bytes.div_ceil(BLOCK));
         }
         self.size_bytes = size_bytes;
     }
 
-    /// Returns the first offset at or after `offset` that has a block (`data`) or has none; `None` if the
-    /// file ends before.
+    /// Returns the first offset at or after `offset` whose block exists (if `data` is true) or does not exist; `None`
+    /// if there is none before the end of the file.
     pub fn seek(&self, offset: u64, data: bool) -> Option<u64> {
         let mut at = offset;
         while at < self.size_bytes && self.blocks.contains_key(&(at / BLOCK)) != data {

@@ -1,8 +1,8 @@
-//! Simple reference file system, for comparison with other file systems.
+//! Simple reference file system, with which other file systems are compared.
 //!
-//! [`ModelFs`] holds everything in maps in memory and implements the documentation of
-//! [`FileSystem`](crate::api::FileSystem) as simply as possible; it is slow with many files. Inode numbers are
-//! never reused.
+//! [`ModelFs`] holds all data in maps in memory and implements the documentation of
+//! [`FileSystem`](crate::api::FileSystem) as simply as possible; it is slow with many files. Inode numbers are never
+//! reused.
 
 mod acl;
 mod content;
@@ -22,8 +22,8 @@ const SET_GROUP_ID: u32 = 0o2000;
 
 /// Listing positions after `.` and after `..`, for
 /// [`FileSystem::read_directory`](crate::api::FileSystem::read_directory).
-const PLACE_AFTER_DOT: u64 = 1;
-const PLACE_AFTER_DOT_DOT: u64 = 2;
+const POSITION_AFTER_DOT: u64 = 1;
+const POSITION_AFTER_DOT_DOT: u64 = 2;
 
 /// In-memory file system.
 #[derive(Clone, Debug)]
@@ -59,16 +59,16 @@ enum Body {
 #[derive(Clone, Debug)]
 struct Directory {
     parent: Ino,
-    entries: BTreeMap<Vec<u8>, Slot>,
-    next_place: u64,
+    entries: BTreeMap<Vec<u8>, DirectoryEntry>,
+    next_position: u64,
 }
 
 /// Directory entry.
 #[derive(Clone, Copy, Debug)]
-struct Slot {
+struct DirectoryEntry {
     ino: Ino,
     /// Listing position after the entry.
-    place: u64,
+    position: u64,
 }
 
 impl Default for ModelFs {
@@ -106,7 +106,7 @@ impl ModelFs {
         }
     }
 
-    /// Simulates a mount: no file is open, and files without a name are removed.
+    /// Simulates a mount: no file is open, and unlinked files are removed.
     pub fn remount(&mut self) {
         self.inodes.retain(|_, inode| inode.links > 0);
         for inode in self.inodes.values_mut() {
@@ -244,27 +244,27 @@ impl ModelFs {
     fn check_new_name(&self, parent: Ino, name: &[u8]) -> Result<()> {
         let directory = self.directory(parent)?;
         check_name(name)?;
-        if is_dots(name) || directory.entries.contains_key(name) {
+        if is_dot_or_dot_dot(name) || directory.entries.contains_key(name) {
             return Err(Error::Exists);
         }
         Ok(())
     }
 
-    /// Returns the file with a name other than `.` and `..`.
+    /// Returns the file that has this name, which is neither `.` nor `..`.
     fn entry(&self, parent: Ino, name: &[u8]) -> Result<Ino> {
         let slot = self.directory(parent)?.entries.get(name).ok_or(Error::NotFound)?;
         Ok(slot.ino)
     }
 
-    /// Removes a link from a file (a directory loses its only one), and removes the file if it is unused.
-    fn lose_name(&mut self, ino: Ino, caller: &Caller) -> Result<()> {
+    /// Removes a link from a file and, if the file is then unused, the file. A directory loses its only link.
+    fn remove_link(&mut self, ino: Ino, caller: &Caller) -> Result<()> {
         let inode = self.inode_mut(ino)?;
         inode.changed_ns = caller.now_ns;
         inode.links = if inode.is_directory() { 0 } else { inode.links - 1 };
-        self.forget_if_unused(ino)
+        self.remove_if_unused(ino)
     }
 
-    fn forget_if_unused(&mut self, ino: Ino) -> Result<()> {
+    fn remove_if_unused(&mut self, ino: Ino) -> Result<()> {
         let inode = self.inode(ino)?;
         if inode.links == 0 && inode.opens == 0 {
             self.inodes.remove(&ino);
@@ -275,15 +275,15 @@ impl ModelFs {
 
 impl Directory {
     fn new(parent: Ino) -> Self {
-        Self { parent, entries: BTreeMap::new(), next_place: PLACE_AFTER_DOT_DOT + 1 }
+        Self { parent, entries: BTreeMap::new(), next_position: POSITION_AFTER_DOT_DOT + 1 }
     }
 
-    /// Sets the file of a name, replacing an existing entry.
+    /// Sets the file to which a name refers, replacing an existing entry.
     fn insert(&mut self, name: &[u8], ino: Ino) {
-        let place = self.next_place;
-        let slot = self.entries.entry(name.to_vec()).or_insert(Slot { ino, place });
+        let position = self.next_position;
+        let slot = self.entries.entry(name.to_vec()).or_insert(DirectoryEntry { ino, position });
         slot.ino = ino;
-        self.next_place += 1;
+        self.next_position += 1;
     }
 }
 
@@ -321,7 +321,7 @@ impl Inode {
     }
 }
 
-fn is_dots(name: &[u8]) -> bool {
+fn is_dot_or_dot_dot(name: &[u8]) -> bool {
     name == b"." || name == b".."
 }
 

@@ -1,7 +1,8 @@
 //! File system operations of the model.
 
 use super::{
-    Body, Content, Directory, ModelFs, PERMISSIONS, PLACE_AFTER_DOT, PLACE_AFTER_DOT_DOT, check_name, is_dots,
+    Body, Content, Directory, ModelFs, PERMISSIONS, POSITION_AFTER_DOT, POSITION_AFTER_DOT_DOT, check_name,
+    is_dot_or_dot_dot,
 };
 use crate::api::{
     ACCESS_ACL, Allocate, Attributes, Caller, Change, DEFAULT_ACL, Entry, Error, FileSystem, Ino, Kind,
@@ -117,12 +118,12 @@ impl FileSystem for ModelFs {
     fn unlink(&mut self, parent: Ino, name: &[u8], caller: &Caller) -> Result<()> {
         self.directory(parent)?;
         check_name(name)?;
-        if is_dots(name) || self.inode(self.entry(parent, name)?)?.is_directory() {
+        if is_dot_or_dot_dot(name) || self.inode(self.entry(parent, name)?)?.is_directory() {
             return Err(Error::IsDirectory);
         }
         let ino = self.entry(parent, name)?;
         self.directory_to_change(parent, caller)?.entries.remove(name);
-        self.lose_name(ino, caller)
+        self.remove_link(ino, caller)
     }
 
     fn remove_directory(&mut self, parent: Ino, name: &[u8], caller: &Caller) -> Result<()> {
@@ -139,7 +140,7 @@ impl FileSystem for ModelFs {
         }
         self.directory_to_change(parent, caller)?.entries.remove(name);
         self.inode_mut(parent)?.links -= 1;
-        self.lose_name(ino, caller)
+        self.remove_link(ino, caller)
     }
 
     fn rename(&mut self, from: (Ino, &[u8]), to: (Ino, &[u8]), how: Rename, caller: &Caller) -> Result<()> {
@@ -154,7 +155,7 @@ impl FileSystem for ModelFs {
     fn release(&mut self, ino: Ino) -> Result<()> {
         let inode = self.inode_mut(ino)?;
         inode.opens = inode.opens.checked_sub(1).ok_or(Error::Invalid("nobody has the file open"))?;
-        self.forget_if_unused(ino)
+        self.remove_if_unused(ino)
     }
 
     fn read(&mut self, ino: Ino, offset: u64, out: &mut [u8], caller: &Caller) -> Result<usize> {
@@ -174,12 +175,12 @@ impl FileSystem for ModelFs {
         if below_limit == 0 {
             return Err(Error::TooLarge);
         }
-        let room = content.room(offset, below_limit, self.free_blocks());
-        if room == 0 {
+        let fitting = content.fitting_bytes(offset, below_limit, self.free_blocks());
+        if fitting == 0 {
             return Err(Error::NoSpace("no block is free"));
         }
-        self.content_to_change(ino, caller)?.write(offset, &data[..room as usize]);
-        Ok(room as usize)
+        self.content_to_change(ino, caller)?.write(offset, &data[..fitting as usize]);
+        Ok(fitting as usize)
     }
 
     fn allocate(&mut self, ino: Ino, how: Allocate, offset: u64, length: u64, caller: &Caller) -> Result<()> {
@@ -188,7 +189,7 @@ impl FileSystem for ModelFs {
             return Err(Error::Invalid("a range of no bytes"));
         }
         let end = offset.checked_add(length).filter(|end| *end <= MAX_FILE_BYTES).ok_or(Error::TooLarge)?;
-        let lacks_room = content.room(offset, length, self.free_blocks()) < length;
+        let lacks_room = content.fitting_bytes(offset, length, self.free_blocks()) < length;
         if matches!(how, Allocate::Reserve { .. }) && lacks_room {
             return Err(Error::NoSpace("too few blocks are free"));
         }
@@ -227,10 +228,11 @@ impl FileSystem for ModelFs {
     ) -> Result<()> {
         let directory = self.directory(ino)?;
         let mut listing = vec![
-            (PLACE_AFTER_DOT, ino, b".".as_slice()),
-            (PLACE_AFTER_DOT_DOT, directory.parent, b"..".as_slice()),
+            (POSITION_AFTER_DOT, ino, b".".as_slice()),
+            (POSITION_AFTER_DOT_DOT, directory.parent, b"..".as_slice()),
         ];
-        listing.extend(directory.entries.iter().map(|(name, slot)| (slot.place, slot.ino, name.as_slice())));
+        listing
+            .extend(directory.entries.iter().map(|(name, slot)| (slot.position, slot.ino, name.as_slice())));
         listing.sort_unstable();
         for (next, ino, name) in listing.into_iter().filter(|(place, ..)| *place > from) {
             let kind = self.inode(ino)?.kind();
@@ -264,17 +266,17 @@ impl FileSystem for ModelFs {
         }
         let is_list = name == ACCESS_ACL || name == DEFAULT_ACL;
         let (value, permissions) = match is_list {
-            true => inode.list_to_set(name, value)?,
+            true => inode.acl_to_store(name, value)?,
             false => (Some(value.to_vec()), inode.permissions),
         };
         let bytes = |name: &[u8], value: &[u8]| XATTR_HEAD_BYTES + name.len() + value.len();
-        let others: usize = inode
+        let other_bytes: usize = inode
             .xattrs
             .iter()
             .filter(|(other, _)| *other != name)
             .map(|(name, value)| bytes(name, value))
             .sum();
-        if others + value.as_ref().map_or(0, |value| bytes(name, value)) > MAX_XATTRS_BYTES {
+        if other_bytes + value.as_ref().map_or(0, |value| bytes(name, value)) > MAX_XATTRS_BYTES {
             return Err(Error::NoSpace("the extended attributes of a file take 4080 bytes at most"));
         }
         inode.permissions = permissions;

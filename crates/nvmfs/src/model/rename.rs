@@ -1,6 +1,6 @@
 //! Rename in all its variants.
 
-use super::{ModelFs, check_name, is_dots};
+use super::{ModelFs, check_name, is_dot_or_dot_dot};
 use crate::api::{Caller, Error, Ino, MAX_LINKS, Rename, Result};
 
 /// Name in a directory, and its file, if it exists.
@@ -48,7 +48,7 @@ impl ModelFs {
                 if self.inode(target)?.is_directory() {
                     self.inode_mut(to.parent)?.links -= 1;
                 }
-                self.lose_name(target, caller)?;
+                self.remove_link(target, caller)?;
             }
         }
         self.put(source, from.parent, to, caller)
@@ -56,14 +56,14 @@ impl ModelFs {
 
     fn position<'a>(&self, (parent, name): (Ino, &'a [u8])) -> Result<NamePosition<'a>> {
         check_name(name)?;
-        if is_dots(name) {
+        if is_dot_or_dot_dot(name) {
             return Err(Error::Invalid("`.` and `..` cannot be renamed"));
         }
         let ino = self.directory(parent)?.entries.get(name).map(|slot| slot.ino);
         Ok(NamePosition { parent, name, ino })
     }
 
-    /// Fails if `ino` is `into` or an ancestor of it, since a directory cannot move into itself.
+    /// Fails if `ino` is the directory `into` or one of its ancestors, since a directory cannot move into itself.
     fn check_loops(&self, ino: Ino, into: Ino) -> Result<()> {
         let mut at = into;
         loop {
@@ -87,14 +87,14 @@ impl ModelFs {
         }
     }
 
-    /// Checks the link count of the new parent: a directory from another parent adds a link, unless it
+    /// Checks that the link count of the new parent can grow: a directory from another parent adds a link, unless it
     /// replaces a directory.
-    fn check_links(&self, coming: Ino, going: Option<Ino>, from: Ino, to: Ino) -> Result<()> {
-        let goes_directory = match going {
+    fn check_links(&self, moved: Ino, replaced: Option<Ino>, from: Ino, to: Ino) -> Result<()> {
+        let goes_directory = match replaced {
             Some(going) => self.inode(going)?.is_directory(),
             None => false,
         };
-        let adds = self.inode(coming)?.is_directory() && !goes_directory && from != to;
+        let adds = self.inode(moved)?.is_directory() && !goes_directory && from != to;
         if adds && self.inode(to)?.links >= MAX_LINKS {
             return Err(Error::TooManyLinks);
         }

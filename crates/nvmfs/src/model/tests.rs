@@ -1,4 +1,4 @@
-//! Tests beyond the comparisons: capacity, and open files after a mount.
+//! Tests beyond the comparisons: the capacity limit, and open files after a mount.
 
 use super::ModelFs;
 use crate::api::{Allocate, Caller, Error, FileSystem, Kind, ROOT};
@@ -26,13 +26,13 @@ fn capacity_limits_blocks_and_inodes() {
 fn remount_closes_files_and_removes_unnamed_files() {
     let mut fs = ModelFs::new();
     let caller = Caller::default();
-    let gone = fs.create(ROOT, b"a", Kind::File, 0o644, 0, &caller).unwrap().ino;
+    let removed = fs.create(ROOT, b"a", Kind::File, 0o644, 0, &caller).unwrap().ino;
     let kept = fs.create(ROOT, b"b", Kind::File, 0o644, 0, &caller).unwrap().ino;
-    fs.open(gone).unwrap();
+    fs.open(removed).unwrap();
     fs.open(kept).unwrap();
     fs.unlink(ROOT, b"a", &caller).unwrap();
-    assert_eq!(fs.attributes(gone).unwrap().links, 0);
+    assert_eq!(fs.attributes(removed).unwrap().links, 0);
     fs.remount();
-    assert!(matches!(fs.attributes(gone), Err(Error::NotFound)));
+    assert!(matches!(fs.attributes(removed), Err(Error::NotFound)));
     assert!(matches!(fs.release(kept), Err(Error::Invalid(_))));
 }

@@ -1,4 +1,4 @@
-//! Name checks of fsck: walks the tree from the root and checks entries, link counts, parents and the other
+//! Check of names by fsck: walks the tree from the root and checks entries, link counts, parents and the other
 //! content of metadata pages.
 //!
 //! Problems with blocks are found when the store is opened, and must be repaired before this check.
@@ -6,14 +6,14 @@
 use super::directory;
 use super::record::{self, Record};
 use crate::api::{BLOCK_BYTES, Ino, Kind, ROOT, Result};
-use crate::layout::{Field, Inode, MAX_DIRECTORY_BLOCKS, PageId, decode_xattrs, right_acls};
+use crate::layout::{Field, Inode, MAX_DIRECTORY_BLOCKS, PageId, decode_xattrs, repaired_acls};
 use crate::nvram::Nvram;
 use crate::store::Region;
 use foldhash::fast::FixedState;
 use rayon::prelude::*;
 use std::hash::BuildHasher;
 
-/// Offset of the inode's word whose upper half is the parent of a directory.
+/// Offset within an inode of the word whose upper half is the parent of a directory.
 const PARENT_WORD: usize = 56;
 
 /// Problem with a name, or with an inode that names lead to.
@@ -33,7 +33,7 @@ pub enum NameProblemKind {
     Kind(Ino),
     /// An entry repeats the name of an earlier entry.
     #[error("it has two entries of one name, the second for inode {}", .0.0)]
-    Twice(Ino),
+    Duplicate(Ino),
     /// An entry refers to a directory that already has a name, or to the root.
     #[error("it has an entry for directory {}, which has a name elsewhere", .0.0)]
     SecondParent(Ino),
@@ -62,26 +62,27 @@ pub enum NameProblemKind {
 
 /// Problem with names. Repaired by [`crate::fs::repair`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("inode {}: {what}", .ino.0)]
+#[error("inode {}: {kind}", .ino.0)]
 pub struct NameProblem {
     /// Inode number of the directory or file.
     pub ino: Ino,
     /// Kind of problem.
-    pub what: NameProblemKind,
-    /// Word of NVRAM whose change repairs the problem, if one word suffices, and its new value.
+    pub kind: NameProblemKind,
+    /// Offset and new value of the NVRAM word whose change repairs the problem; `None` if changing one word is not
+    /// enough.
     pub(crate) word: Option<(usize, u64)>,
 }
 
-/// Directories checked in one parallel batch. A constant, because the batches decide which of two directories
-/// keeps a subdirectory that both claim: the result must not depend on the number of processors.
-const DIRECTORIES_AT_ONCE: usize = 256;
-/// Inodes whose links one thread checks at a time.
-const INODES_AT_ONCE: usize = 8192;
+/// Number of directories that are checked in one parallel batch. It is a constant, because the batches decide which
+/// of two directories keeps a subdirectory that both contain: the result must not depend on the number of processors.
+const DIRECTORIES_PER_BATCH: usize = 256;
+/// Number of inodes whose links a thread checks as one task.
+const INODES_PER_TASK: usize = 8192;
 
 /// Walks all names, using all processors.
 ///
 /// # Errors
-/// [`crate::api::Error::Damaged`] if pointers are invalid; these must be repaired first.
+/// [`crate::api::Error::Damaged`] if pointers are invalid, which must be repaired first.
 pub fn check<N: Nvram>(region: &Region<N>) -> Result<Vec<NameProblem>> {
     let mut walk = Walk { region, links: vec![0; region.inode_limit() as usize], problems: Vec::new() };
     if region.raw_inode(ROOT)?.kind() != Some(Kind::Directory) {
@@ -90,26 +91,26 @@ pub fn check<N: Nvram>(region: &Region<N>) -> Result<Vec<NameProblem>> {
     }
     walk.links[ROOT.0 as usize] = 2;
     walk.parent(ROOT, ROOT)?;
-    let mut left = vec![ROOT];
-    while !left.is_empty() {
-        let wave = left.split_off(left.len().saturating_sub(DIRECTORIES_AT_ONCE));
+    let mut to_visit = vec![ROOT];
+    while !to_visit.is_empty() {
+        let wave = to_visit.split_off(to_visit.len().saturating_sub(DIRECTORIES_PER_BATCH));
         let gathered: Vec<Result<Directory>> =
-            wave.par_iter().map(|dir| Directory::of(region, *dir)).collect();
+            wave.par_iter().map(|dir| Directory::check(region, *dir)).collect();
         for directory in gathered.into_iter().rev() {
             let Directory { dir, problems, entries } = directory?;
             walk.problems.extend(problems);
-            entries.into_iter().try_for_each(|entry| walk.entry(dir, &entry, &mut left))?;
+            entries.into_iter().try_for_each(|entry| walk.entry(dir, &entry, &mut to_visit))?;
         }
     }
     walk.compare_links()?;
     Ok(walk.problems)
 }
 
-/// Result of checking one directory on its own.
+/// Result of checking one directory separately.
 struct Directory {
     dir: Ino,
     problems: Vec<NameProblem>,
-    /// Well-formed entries, in order.
+    /// Well-formed entries, in order of position.
     entries: Vec<ValidEntry>,
 }
 
@@ -123,7 +124,7 @@ struct ValidEntry {
     hash: u64,
     name_bytes: usize,
     /// File type of the inode that the entry refers to; `None` if the inode is free.
-    leads_to: Option<Kind>,
+    target_kind: Option<Kind>,
 }
 
 impl ValidEntry {
@@ -134,7 +135,7 @@ impl ValidEntry {
 }
 
 impl Directory {
-    fn of<N: Nvram>(region: &Region<N>, dir: Ino) -> Result<Directory> {
+    fn check<N: Nvram>(region: &Region<N>, dir: Ino) -> Result<Directory> {
         let mut directory = Directory { dir, problems: Vec::new(), entries: Vec::new() };
         let (mut next, mut blocks) = (0, 0);
         while let Some((block, page)) = directory::next_page(region, dir, next, MAX_DIRECTORY_BLOCKS)? {
@@ -145,14 +146,14 @@ impl Directory {
         let at = region.field(dir, Field::Size)?;
         if region.word(at) != size_bytes {
             let word = Some((at, size_bytes));
-            directory.problems.push(NameProblem { ino: dir, what: NameProblemKind::Size(size_bytes), word });
+            directory.problems.push(NameProblem { ino: dir, kind: NameProblemKind::Size(size_bytes), word });
         }
-        directory.drop_twins(region);
+        directory.drop_duplicates(region);
         Ok(directory)
     }
 
-    fn free(&mut self, what: NameProblemKind, at: usize, length: usize) {
-        self.problems.push(freed(self.dir, what, at, length));
+    fn free(&mut self, kind: NameProblemKind, at: usize, length: usize) {
+        self.problems.push(freed(self.dir, kind, at, length));
     }
 
     /// Appends the entries of a block.
@@ -173,14 +174,14 @@ impl Directory {
                     kind,
                     hash: FixedState::with_seed(0).hash_one(name),
                     name_bytes: name.len(),
-                    leads_to: region.raw_inode(ino).ok().and_then(|inode| inode.kind()),
+                    target_kind: region.raw_inode(ino).ok().and_then(|inode| inode.kind()),
                 }),
             }
         }
     }
 
     /// Keeps only the first of several entries with the same name.
-    fn drop_twins<N: Nvram>(&mut self, region: &Region<N>) {
+    fn drop_duplicates<N: Nvram>(&mut self, region: &Region<N>) {
         let mut entries = std::mem::take(&mut self.entries);
         entries.par_sort_by(|one, other| {
             let by_name = one.hash.cmp(&other.hash).then_with(|| one.name(region).cmp(other.name(region)));
@@ -192,7 +193,7 @@ impl Directory {
         let twins: Vec<bool> =
             (0..entries.len()).map(|at| at > 0 && is_twin(&entries[at - 1], &entries[at])).collect();
         for (entry, _) in entries.iter().zip(&twins).filter(|(_, is_twin)| **is_twin) {
-            self.free(NameProblemKind::Twice(entry.ino), entry.at, entry.length);
+            self.free(NameProblemKind::Duplicate(entry.ino), entry.at, entry.length);
         }
         let mut is_twin = twins.into_iter();
         entries.retain(|_| !is_twin.next().expect("as many"));
@@ -201,27 +202,26 @@ impl Directory {
     }
 }
 
-/// Returns the problem of an entry whose record is to be freed.
-fn freed(dir: Ino, what: NameProblemKind, at: usize, length: usize) -> NameProblem {
-    NameProblem { ino: dir, what, word: Some((at, record::head(length, None))) }
+/// Returns a problem with an entry; the repair frees the record of the entry.
+fn freed(dir: Ino, kind: NameProblemKind, at: usize, length: usize) -> NameProblem {
+    NameProblem { ino: dir, kind, word: Some((at, record::head(length, None))) }
 }
 
 struct Walk<'a, N> {
     region: &'a Region<N>,
-    /// Links of each inode, counted by names; a directory that has a name counts 2 plus one per
-    /// subdirectory.
+    /// Number of links of each inode, counted by names; a directory with a name counts 2 plus one per subdirectory.
     links: Vec<u32>,
     problems: Vec<NameProblem>,
 }
 
 impl<N: Nvram> Walk<'_, N> {
-    fn report(&mut self, ino: Ino, what: NameProblemKind, word: Option<(usize, u64)>) {
-        self.problems.push(NameProblem { ino, what, word });
+    fn report(&mut self, ino: Ino, kind: NameProblemKind, word: Option<(usize, u64)>) {
+        self.problems.push(NameProblem { ino, kind, word });
     }
 
-    fn entry(&mut self, dir: Ino, entry: &ValidEntry, left: &mut Vec<Ino>) -> Result<()> {
+    fn entry(&mut self, dir: Ino, entry: &ValidEntry, to_visit: &mut Vec<Ino>) -> Result<()> {
         let ValidEntry { at, length, ino, .. } = *entry;
-        let Some(kind) = entry.leads_to else {
+        let Some(kind) = entry.target_kind else {
             self.problems.push(freed(dir, NameProblemKind::Unused(ino), at, length));
             return Ok(());
         };
@@ -238,7 +238,7 @@ impl<N: Nvram> Walk<'_, N> {
             self.links[ino.0 as usize] = 2;
             self.links[dir.0 as usize] += 1;
             self.parent(ino, dir)?;
-            left.push(ino);
+            to_visit.push(ino);
         } else {
             self.links[ino.0 as usize] = links + 1;
         }
@@ -259,7 +259,7 @@ impl<N: Nvram> Walk<'_, N> {
         let (region, links) = (self.region, &self.links);
         let inos: Vec<Ino> = region.inos().collect();
         let found: Vec<Result<Vec<NameProblem>>> =
-            inos.par_chunks(INODES_AT_ONCE).map(|inos| of_inodes(region, inos, links)).collect();
+            inos.par_chunks(INODES_PER_TASK).map(|inos| check_links(region, inos, links)).collect();
         for problems in found {
             self.problems.extend(problems?);
         }
@@ -267,8 +267,8 @@ impl<N: Nvram> Walk<'_, N> {
     }
 }
 
-/// Checks inodes against the counted number of links.
-fn of_inodes<N: Nvram>(region: &Region<N>, inos: &[Ino], links: &[u32]) -> Result<Vec<NameProblem>> {
+/// Compares the link counts of inodes with the counted numbers of links.
+fn check_links<N: Nvram>(region: &Region<N>, inos: &[Ino], links: &[u32]) -> Result<Vec<NameProblem>> {
     let mut problems = Vec::new();
     for ino in inos.iter().copied() {
         let inode = region.raw_inode(ino)?;
@@ -276,8 +276,8 @@ fn of_inodes<N: Nvram>(region: &Region<N>, inos: &[Ino], links: &[u32]) -> Resul
         if inode.kind().is_none() {
             continue;
         }
-        let mut report = |what, word| problems.push(NameProblem { ino, what, word });
-        metadata(region, ino, &inode, &mut report)?;
+        let mut report = |what, word| problems.push(NameProblem { ino, kind: what, word });
+        check_metadata(region, ino, &inode, &mut report)?;
         if inode.links == links {
             continue;
         }
@@ -292,8 +292,8 @@ fn of_inodes<N: Nvram>(region: &Region<N>, inos: &[Ino], links: &[u32]) -> Resul
     Ok(problems)
 }
 
-/// Checks the metadata pages of an inode other than entries.
-fn metadata<N: Nvram>(
+/// Checks the metadata pages of an inode, except directory entries.
+fn check_metadata<N: Nvram>(
     region: &Region<N>,
     ino: Ino,
     inode: &Inode,
@@ -303,7 +303,7 @@ fn metadata<N: Nvram>(
     let page = region.pointer_page(xattrs_at)?;
     match page.map(|page| decode_xattrs(region.page(page))) {
         Some(None) => report(NameProblemKind::Xattrs, Some((xattrs_at, 0))),
-        Some(Some(xattrs)) if right_acls(&xattrs, inode).is_some() => report(NameProblemKind::Acl, None),
+        Some(Some(xattrs)) if repaired_acls(&xattrs, inode).is_some() => report(NameProblemKind::Acl, None),
         _ => {}
     }
     if inode.kind() == Some(Kind::Symlink) && !inode.is_inline_link() {

@@ -1,8 +1,8 @@
 //! Directories: files whose blocks are metadata pages on NVRAM, filled with records.
 //!
 //! A position is an offset from the start of a directory in units of 8 bytes. Entries never move, so a position
-//! identifies an entry as long as it exists. A block is freed with its last entry, so any block may be missing;
-//! a new block takes the first free number.
+//! identifies an entry as long as the entry exists. A block is freed together with its last entry, so any block may
+//! be missing; a new block takes the first free block number.
 
 use super::record::{self, HEAD_BYTES, Record};
 use crate::api::{BLOCK_BYTES, Error, Ino, Kind, Result};
@@ -10,13 +10,13 @@ use crate::layout::{Field, MAX_DIRECTORY_BLOCKS, PageId};
 use crate::nvram::Nvram;
 use crate::store::Region;
 
-/// Positions per block.
+/// Number of positions per block.
 const POSITIONS: u32 = (BLOCK_BYTES / HEAD_BYTES) as u32;
 
 /// Entry found by a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FoundEntry {
-    /// Position of the entry.
+    /// Position of the entry in the directory.
     pub position: u32,
     /// Inode number of the file.
     pub ino: Ino,
@@ -25,18 +25,18 @@ pub(crate) struct FoundEntry {
 /// Free record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Slot {
-    /// Position of the record.
+    /// Position of the record in the directory.
     pub position: u32,
-    /// Its length, bytes.
+    /// Length of the record, bytes.
     pub bytes: usize,
 }
 
-/// Returns the position of byte `at` of a block.
+/// Returns the position of the byte at offset `at` of a block.
 pub(super) fn position(block: u32, at: usize) -> u32 {
     block * POSITIONS + (at / HEAD_BYTES) as u32
 }
 
-/// Returns the block of a position.
+/// Returns the block that contains a position.
 pub(super) fn block_of(position: u32) -> u32 {
     position / POSITIONS
 }
@@ -76,15 +76,15 @@ fn damaged(dir: Ino, block: u32, at: usize) -> Error {
     Error::Damaged(format!("directory {} has a bad entry at byte {at} of block {block}", dir.0))
 }
 
-/// Returns the records of a directory page, up to the first malformed record. Yields only an error if the
-/// checksum of the page is wrong.
+/// Returns the records of a directory page, up to the first malformed record. If the checksum of the page is wrong,
+/// yields only an error.
 pub(super) fn records_of<N: Nvram>(
     region: &Region<N>,
     dir: Ino,
     block: u32,
     page: PageId,
 ) -> impl Iterator<Item = Result<Record<'_>>> {
-    let mut unsound = region.sound_page(page).err();
+    let mut unsound = region.verified_page(page).err();
     let (bytes, inodes) = (region.page(page), region.inode_limit());
     let mut at = 0;
     std::iter::from_fn(move || {
@@ -111,8 +111,8 @@ pub(super) fn walk<N: Nvram, T>(
     walk_pages(region, dir, from, |next| next_page(region, dir, next, end), each)
 }
 
-/// Like [`walk`], but `next_page` finds the blocks: it returns the first existing block from a number on, and
-/// its page.
+/// Does what [`walk`] does, with a function `next_page` that finds the blocks: it returns the first existing block
+/// from a given number on, and the page of this block.
 fn walk_pages<N: Nvram, T>(
     region: &Region<N>,
     dir: Ino,
@@ -206,18 +206,18 @@ pub(crate) fn address<N: Nvram>(region: &Region<N>, dir: Ino, position: u32) -> 
     Ok(region.areas.page(page) + byte_of(position))
 }
 
-/// Returns the run of free records that results from freeing the record at a position: its offset within the
-/// block and its length.
+/// Returns the run of free records that results from freeing the record at a position: the offset of the run within
+/// the block, and its length.
 pub(super) fn free_run<N: Nvram>(region: &Region<N>, dir: Ino, at_position: u32) -> Result<(usize, usize)> {
-    let (block, wanted) = (block_of(at_position), byte_of(at_position));
-    let page = page_of(region, dir, block)?.ok_or_else(|| damaged(dir, block, wanted))?;
+    let (block, offset) = (block_of(at_position), byte_of(at_position));
+    let page = page_of(region, dir, block)?.ok_or_else(|| damaged(dir, block, offset))?;
     let (mut start, mut end) = (0, 0);
     for record in records_of(region, dir, block, page) {
         let record = record?;
-        let is_free = record.entry.is_none() || record.at == wanted;
+        let is_free = record.entry.is_none() || record.at == offset;
         if is_free && record.at == end && end > start {
             end = record.at + record.length;
-        } else if end > wanted {
+        } else if end > offset {
             break;
         } else if is_free {
             (start, end) = (record.at, record.at + record.length);
@@ -253,7 +253,7 @@ pub(crate) fn is_empty<N: Nvram>(region: &Region<N>, dir: Ino) -> Result<bool> {
     walk(region, dir, 0, |_, record| record.entry.map(|_| ())).map(|found| found.is_none())
 }
 
-/// Calls `each` for the entries from position `from` on, until it breaks.
+/// Calls `each` for the entries from position `from` on, until `each` breaks.
 pub(crate) fn list<N: Nvram>(
     region: &Region<N>,
     dir: Ino,
@@ -264,8 +264,8 @@ pub(crate) fn list<N: Nvram>(
     list_pages(region, dir, from, |next| next_page(region, dir, next, end), &mut each)
 }
 
-/// Like [`list`], but `next_page` finds the blocks: it returns the first existing block from a number on, and
-/// its page.
+/// Does what [`list`] does, with a function `next_page` that finds the blocks: it returns the first existing block
+/// from a given number on, and the page of this block.
 pub(crate) fn list_pages<N: Nvram>(
     region: &Region<N>,
     dir: Ino,

@@ -1,10 +1,10 @@
 //! In-memory indexes of large directories: they speed up searches and do not change results.
 //!
-//! An index maps the hash of each name to its position, and holds the free space of each block. Results are
-//! verified in the directory, so hashes may collide.
+//! An index maps the hash of each name to the position of its entry, and holds the free space of each block. Results
+//! are compared with the directory, so hashes may collide.
 
 use super::directory::{self, FoundEntry, Slot};
-use super::room::Room;
+use super::free_space::FreeSpaceTree;
 use crate::api::{Ino, Result};
 use crate::nvram::Nvram;
 use crate::store::Region;
@@ -13,22 +13,22 @@ use hashbrown::HashTable;
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::BuildHasher;
 
-/// Minimum number of blocks of an indexed directory; smaller ones are searched just as fast without an index.
-const FEWEST_BLOCKS: u32 = 2;
-/// Seed of the hashes: a constant, so that equal runs use equal memory.
+/// Minimum number of blocks of an indexed directory; a smaller directory is searched just as fast without an index.
+const MIN_BLOCKS: u32 = 2;
+/// Seed of the hashes. It is a constant, so that equal runs use equal amounts of memory.
 const SEED: u64 = 0x6e76_6d66_7321;
 
 /// Index of a directory.
 #[derive(Default)]
 struct Index {
-    /// Hash of each name, and its position.
+    /// Hash of each name, with the position of its entry.
     entries: HashTable<(u32, u32)>,
-    room: Room,
-    /// All blocks before this one exist.
+    free_space: FreeSpaceTree,
+    /// Number of the first block that may be missing: all blocks before it exist.
     missing_from: u32,
-    /// Time of the last use.
+    /// Logical time of the last use.
     used: u64,
-    /// Memory use when last measured, bytes.
+    /// Memory use in bytes at the last measurement.
     counted_bytes: usize,
 }
 
@@ -42,8 +42,8 @@ fn spread(hash: u32) -> u64 {
 }
 
 impl Index {
-    /// Builds the index of a directory; `None` if it would take more than `most_bytes`.
-    fn build<N: Nvram>(region: &Region<N>, dir: Ino, most_bytes: usize) -> Result<Option<Index>> {
+    /// Builds the index of a directory; `None` if it would take more than `max_bytes`.
+    fn build<N: Nvram>(region: &Region<N>, dir: Ino, max_bytes: usize) -> Result<Option<Index>> {
         let mut index = Index::default();
         let end = directory::blocks_of(region, dir)?;
         let mut next = 0;
@@ -54,8 +54,8 @@ impl Index {
                     index.insert(name, directory::position(block, record.at));
                 }
             }
-            index.set_room(region, dir, block)?;
-            if index.bytes() > most_bytes {
+            index.set_free_space(region, dir, block)?;
+            if index.bytes() > max_bytes {
                 return Ok(None);
             }
             next = block + 1;
@@ -64,7 +64,7 @@ impl Index {
     }
 
     fn bytes(&self) -> usize {
-        size_of::<Self>() + self.entries.allocation_size() + self.room.bytes()
+        size_of::<Self>() + self.entries.allocation_size() + self.free_space.bytes()
     }
 
     fn insert(&mut self, name: &[u8], position: u32) {
@@ -79,20 +79,20 @@ impl Index {
         }
     }
 
-    fn set_room<N: Nvram>(&mut self, region: &Region<N>, dir: Ino, block: u32) -> Result<()> {
+    fn set_free_space<N: Nvram>(&mut self, region: &Region<N>, dir: Ino, block: u32) -> Result<()> {
         let largest = directory::largest_free(region, dir, block)?;
-        self.room.set(block as usize, largest);
+        self.free_space.set(block as usize, largest);
         Ok(())
     }
 
-    /// Finds a name. If a damaged directory has several entries of this name, returns the first.
+    /// Finds a name. If a damaged directory has several entries with this name, returns the first one.
     fn find<N: Nvram>(&self, region: &Region<N>, dir: Ino, name: &[u8]) -> Result<Option<FoundEntry>> {
         let hash = hash_of(name);
         let candidates = self.entries.iter_hash(spread(hash)).filter(|(other, _)| *other == hash);
         let mut found: Option<FoundEntry> = None;
         for (_, position) in candidates {
-            let here = directory::entry_at(region, dir, *position, name)?;
-            found = match (found, here) {
+            let entry = directory::entry_at(region, dir, *position, name)?;
+            found = match (found, entry) {
                 (Some(one), Some(other)) if one.position < other.position => Some(one),
                 (one, other) => other.or(one),
             };
@@ -101,7 +101,7 @@ impl Index {
     }
 
     fn slot<N: Nvram>(&self, region: &Region<N>, dir: Ino, bytes: usize) -> Result<Option<Slot>> {
-        match self.room.first(bytes as u16) {
+        match self.free_space.first(bytes as u16) {
             Some(block) => directory::slot_in(region, dir, block as u32, bytes),
             None => Ok(None),
         }
@@ -111,24 +111,23 @@ impl Index {
 /// Indexes of all directories, within a memory limit.
 pub(crate) struct Indexes {
     indexes: BTreeMap<Ino, Index>,
-    /// Directories by the time of the last use of their index.
+    /// Directories, sorted by the time of the last use of their index.
     by_use: BTreeMap<u64, Ino>,
-    /// Directories that are damaged, or whose index alone would exceed the limit: they are searched
-    /// linearly.
-    without: BTreeSet<Ino>,
-    most_bytes: usize,
+    /// Directories that are searched linearly, because they are damaged or their index alone would exceed the limit.
+    unindexed: BTreeSet<Ino>,
+    max_bytes: usize,
     bytes: usize,
     clock: u64,
 }
 
 impl Indexes {
     /// Creates an empty set of indexes.
-    pub fn new(most_bytes: usize) -> Self {
+    pub fn new(max_bytes: usize) -> Self {
         Indexes {
             indexes: BTreeMap::new(),
             by_use: BTreeMap::new(),
-            without: BTreeSet::new(),
-            most_bytes,
+            unindexed: BTreeSet::new(),
+            max_bytes,
             bytes: 0,
             clock: 0,
         }
@@ -182,10 +181,10 @@ impl Indexes {
         });
     }
 
-    /// Drops the index of a directory that was removed or changed in another way.
+    /// Drops the index of a directory that was removed, or changed other than by adding or removing a name.
     pub fn forget(&mut self, dir: Ino) {
         self.drop_index(dir);
-        self.without.remove(&dir);
+        self.unindexed.remove(&dir);
     }
 
     fn update<N: Nvram>(
@@ -198,7 +197,7 @@ impl Indexes {
         let Some(index) = self.indexes.get_mut(&dir) else { return };
         change(index);
         // An index that cannot be updated is dropped.
-        match index.set_room(region, dir, directory::block_of(position)) {
+        match index.set_free_space(region, dir, directory::block_of(position)) {
             Ok(()) => self.count(dir),
             Err(_) => self.drop_index(dir),
         }
@@ -208,14 +207,14 @@ impl Indexes {
     /// linearly.
     fn index<N: Nvram>(&mut self, region: &Region<N>, dir: Ino) -> Result<Option<&Index>> {
         if !self.indexes.contains_key(&dir) {
-            if directory::blocks_of(region, dir)? < FEWEST_BLOCKS || self.without.contains(&dir) {
+            if directory::blocks_of(region, dir)? < MIN_BLOCKS || self.unindexed.contains(&dir) {
                 return Ok(None);
             }
             // If a directory is damaged, a linear search still finds entries before the damage.
-            match Index::build(region, dir, self.most_bytes) {
+            match Index::build(region, dir, self.max_bytes) {
                 Ok(Some(index)) => drop(self.indexes.insert(dir, index)),
                 _ => {
-                    self.without.insert(dir);
+                    self.unindexed.insert(dir);
                     return Ok(None);
                 }
             }
@@ -229,17 +228,17 @@ impl Indexes {
         Ok(self.indexes.get(&dir))
     }
 
-    /// Updates the memory use of an index, and drops least recently used indexes until all fit.
+    /// Updates the memory use of an index, and drops least recently used indexes until the remaining ones fit.
     fn count(&mut self, dir: Ino) {
         let Some(index) = self.indexes.get_mut(&dir) else { return };
         let bytes = index.bytes();
         self.bytes = self.bytes - index.counted_bytes + bytes;
         index.counted_bytes = bytes;
-        if bytes > self.most_bytes {
+        if bytes > self.max_bytes {
             self.drop_index(dir);
-            self.without.insert(dir);
+            self.unindexed.insert(dir);
         }
-        while self.bytes > self.most_bytes {
+        while self.bytes > self.max_bytes {
             let (_, oldest) = self.by_use.pop_first().expect("bytes are of indexes");
             self.drop_index(oldest);
         }
@@ -254,6 +253,6 @@ impl Indexes {
 
     #[cfg(test)]
     pub fn state(&self) -> (usize, usize, usize) {
-        (self.indexes.len(), self.without.len(), self.bytes)
+        (self.indexes.len(), self.unindexed.len(), self.bytes)
     }
 }

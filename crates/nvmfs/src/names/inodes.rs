@@ -1,15 +1,15 @@
 //! Free and open inodes.
 
-use super::free::NumberSet;
+use super::number_set::NumberSet;
 use crate::api::{Error, Ino, Result};
 use crate::nvram::Nvram;
 use crate::store::Region;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// Free and open inodes.
+/// Set of free inodes, and open counts of open inodes.
 pub(crate) struct Inodes {
-    /// Inode of the table that was allocated last.
+    /// Number of the inode in the table that was allocated last.
     last: Ino,
     /// Inode numbers below this are in the table.
     table_end: u32,
@@ -35,14 +35,14 @@ impl Inodes {
         self.free.count()
     }
 
-    /// Returns a free inode and its next generation; `None` if no inode is free. Searches the table from
-    /// the inode allocated last. If the table is full, returns the lowest free inode, so that pages of
-    /// inodes become empty. The inode remains free until [`Inodes::mark_used`].
+    /// Returns a free inode and its next generation; `None` if no inode is free. Searches the table, beginning at the
+    /// inode that was allocated last. If the table is full, returns the lowest free inode, so that inode pages become
+    /// empty. The inode remains free until [`Inodes::mark_used`] is called.
     pub fn find_free<N: Nvram>(&self, region: &Region<N>) -> Result<Option<(Ino, u32)>> {
         let of_table = |from| self.free.next(from).filter(|number| *number < self.table_end);
         let found = of_table(self.last.0 + 1).or_else(|| self.free.next(0)).map(Ino);
-        // An inode with a corrupt mode may still be allocated.
-        found.map(|ino| Ok((ino, region.sound_inode(ino)?.generation.wrapping_add(1)))).transpose()
+        // An inode with a damaged mode may still be allocated.
+        found.map(|ino| Ok((ino, region.verified_inode(ino)?.generation.wrapping_add(1)))).transpose()
     }
 
     /// Marks an inode as used.
@@ -58,28 +58,28 @@ impl Inodes {
         self.free.insert(ino.0);
     }
 
-    /// Adds the free inodes of a new page.
+    /// Adds the free inodes of a new inode page.
     pub fn add(&mut self, numbers: Range<u32>) {
         numbers.for_each(|number| self.free.insert(number));
     }
 
-    /// Removes the inodes of a page that was removed.
+    /// Removes the inodes of an inode page that was freed.
     pub fn remove(&mut self, numbers: Range<u32>) {
         numbers.for_each(|number| self.free.remove(number));
     }
 
-    /// True if these inodes are all free, and at least as many other inodes are free too, so the next few files
-    /// do not need them.
+    /// True if these inodes are all free and at least as many other inodes are free, so that the next files do not
+    /// need these.
     pub fn is_unneeded(&self, numbers: Range<u32>) -> bool {
         self.free() >= 2 * numbers.len() as u32 && numbers.clone().all(|number| self.free.has(number))
     }
 
-    /// Counts one more open of an inode.
+    /// Increments the number of opens of an inode.
     pub fn open(&mut self, ino: Ino) {
         *self.opens.entry(ino).or_default() += 1;
     }
 
-    /// Counts one open of an inode less.
+    /// Decrements the number of opens of an inode.
     ///
     /// # Errors
     /// [`Error::Invalid`] if the inode is not open.

@@ -1,15 +1,15 @@
-//! Names: directories and the inodes that they lead to (section III-E).
+//! Names: directories and the inodes to which their entries refer (section III-E).
 //!
-//! `Names` is the in-memory state. An operation looks up locations in it, collects its changes in [`Changes`],
-//! applies them atomically, and then updates `Names`.
+//! `Names` is the in-memory state. An operation looks up locations in this state, collects its changes in
+//! [`Changes`], applies the changes atomically, and then updates the state.
 
 pub mod check;
 pub(crate) mod directory;
-mod free;
+mod free_space;
 mod index;
 mod inodes;
+mod number_set;
 pub(crate) mod record;
-mod room;
 
 pub(crate) use directory::{FoundEntry, is_empty, list, list_pages};
 pub(crate) use inodes::Inodes;
@@ -30,7 +30,7 @@ pub(crate) struct Names {
     pub inodes: Inodes,
 }
 
-/// New block of a directory.
+/// New block that a directory gets.
 #[derive(Clone, Copy, Debug)]
 struct Growth {
     page: PageId,
@@ -41,7 +41,7 @@ struct Growth {
 
 /// Location of a new entry.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Room {
+pub(crate) struct EntryLocation {
     dir: Ino,
     slot: Slot,
     growth: Option<Growth>,
@@ -53,16 +53,16 @@ pub(crate) struct Room {
 pub(crate) struct FreedName {
     dir: Ino,
     pages: Vec<PageId>,
-    /// True if no block is left.
+    /// True if the directory has no blocks left.
     is_empty: bool,
 }
 
 /// True if `name` is `.` or `..`, which are not stored.
-pub(crate) fn is_dots(name: &[u8]) -> bool {
+pub(crate) fn is_dot_or_dot_dot(name: &[u8]) -> bool {
     name == b"." || name == b".."
 }
 
-/// Listing cookie after `.` and `..`: cookie 0 is the start, 1 follows `.`.
+/// Listing cookie that follows `.` and `..`: cookie 0 is the start, and cookie 1 follows `.`.
 const AFTER_DOTS: u64 = 2;
 
 /// Returns the listing cookie after the entry at a position.
@@ -70,15 +70,15 @@ pub(crate) fn cookie_after(position: u32) -> u64 {
     u64::from(position) + AFTER_DOTS + 1
 }
 
-/// Lists `.` and `..`, which refer to the given inodes, if they come after cookie `from`. Returns the position
-/// at which the listing continues; `None` if `each` ended the listing.
+/// Lists those of `.` and `..` that come after cookie `from`, with the given inodes. Returns the position at which
+/// the listing continues; `None` if `each` ended the listing.
 pub(crate) fn list_dots(
     (dot, dots): (Ino, Ino),
     from: u64,
     each: &mut dyn FnMut(Entry<'_>) -> ControlFlow<()>,
 ) -> Option<u32> {
-    let both: [(&[u8], Ino); 2] = [(b".", dot), (b"..", dots)];
-    for (next, (name, ino)) in (1..).zip(both) {
+    let entries: [(&[u8], Ino); 2] = [(b".", dot), (b"..", dots)];
+    for (next, (name, ino)) in (1..).zip(entries) {
         if next > from && each(Entry { next, ino, kind: Kind::Directory, name }).is_break() {
             return None;
         }
@@ -98,7 +98,7 @@ pub(crate) fn check_name(name: &[u8]) -> Result<()> {
 }
 
 impl Names {
-    /// Reads the inodes in use.
+    /// Reads the inodes and finds the free ones.
     pub fn new<N: Nvram>(region: &Region<N>, index_bytes: usize) -> Result<Self> {
         Ok(Names { indexes: Indexes::new(index_bytes), inodes: Inodes::new(region)? })
     }
@@ -113,8 +113,8 @@ impl Names {
         self.indexes.find(region, dir, name)
     }
 
-    /// Makes room for an entry. It must be used immediately: other resources of the operation are allocated
-    /// before.
+    /// Allocates a location for an entry. The caller must use it immediately, so it allocates all other resources of
+    /// the operation before.
     ///
     /// # Errors
     /// [`Error::NoSpace`] if the directory needs a new block and none is available.
@@ -123,10 +123,10 @@ impl Names {
         store: &mut Store<N, S>,
         dir: Ino,
         name: &[u8],
-    ) -> Result<Room> {
+    ) -> Result<EntryLocation> {
         let bytes = record::record_bytes(name.len());
         if let Some(slot) = self.indexes.slot(&store.region, dir, bytes)? {
-            return Ok(Room { dir, slot, growth: None });
+            return Ok(EntryLocation { dir, slot, growth: None });
         }
         let block = self.indexes.first_missing(&store.region, dir)?;
         if block >= MAX_DIRECTORY_BLOCKS {
@@ -135,12 +135,12 @@ impl Names {
         if store.region.location_of(dir, block.into())? != BlockLocation::Hole {
             return Err(Error::Damaged(format!("directory {} has a block behind its end", dir.0)));
         }
-        // The inode is copied for a snapshot before the directory gets pages that did not exist at the
-        // time of the snapshot.
+        // For a snapshot, the inode is copied before the directory gets pages that did not exist at the time of the
+        // snapshot.
         store.keep_inode(dir)?;
-        let made = store.pointer_for(dir, block.into());
-        let made = made.and_then(|pointer_at| Ok((pointer_at, store.new_metadata_page(dir)?)));
-        let (pointer_at, page) = match made {
+        let added = store.pointer_for(dir, block.into());
+        let added = added.and_then(|pointer_at| Ok((pointer_at, store.new_metadata_page(dir)?)));
+        let (pointer_at, page) = match added {
             Ok(made) => made,
             Err(error) => {
                 store.prune(dir, block.into())?;
@@ -151,16 +151,16 @@ impl Names {
         store.region.store_word(store.region.areas.page(page), free);
         store.region.fence();
         let slot = Slot { position: directory::position(block, 0), bytes: BLOCK_BYTES };
-        Ok(Room { dir, slot, growth: Some(Growth { page, block, pointer_at }) })
+        Ok(EntryLocation { dir, slot, growth: Some(Growth { page, block, pointer_at }) })
     }
 
     /// Updates the state after an entry was added and the changes were applied.
-    pub fn note_added<N: Nvram>(&mut self, region: &Region<N>, room: Room, name: &[u8]) {
-        self.indexes.note_added(region, room.dir, name, room.slot.position);
+    pub fn note_added<N: Nvram>(&mut self, region: &Region<N>, location: EntryLocation, name: &[u8]) {
+        self.indexes.note_added(region, location.dir, name, location.slot.position);
     }
 
-    /// Updates the state after an entry was removed and the changes were applied; frees the pages used only
-    /// for that entry.
+    /// Updates the state after an entry was removed and the changes were applied; frees the pages that only this
+    /// entry used.
     pub fn note_removed<N: Nvram, S: Ssd>(
         &mut self,
         store: &mut Store<N, S>,
@@ -177,33 +177,33 @@ impl Names {
         pages.into_iter().try_for_each(|page| store.free_metadata_page(dir, page))
     }
 
-    /// Drops the state of a directory that was removed, or changed in another way.
+    /// Drops the state of a directory that was removed, or changed other than by adding or removing an entry.
     pub fn forget(&mut self, dir: Ino) {
         self.indexes.forget(dir);
     }
 }
 
-/// Adds an entry to the changes.
+/// Adds to `changes` the creation of an entry.
 pub(crate) fn put_entry<N: Nvram>(
     region: &Region<N>,
     changes: &mut Changes,
-    room: Room,
+    location: EntryLocation,
     (ino, kind, name): (Ino, Kind, &[u8]),
 ) -> Result<()> {
-    let at = match room.growth {
+    let at = match location.growth {
         Some(growth) => region.areas.page(growth.page),
-        None => directory::address(region, room.dir, room.slot.position)?,
+        None => directory::address(region, location.dir, location.slot.position)?,
     };
-    changes.touch_block(room.dir, directory::block_of(room.slot.position));
+    changes.touch_block(location.dir, directory::block_of(location.slot.position));
     let record = record::encode(ino, kind, name);
-    let (length, rest) = (record.len(), room.slot.bytes - record.len());
+    let (length, rest) = (record.len(), location.slot.bytes - record.len());
     changes.put(at, record);
     if rest > 0 {
         changes.put_word(at + length, record::head(rest, None));
     }
-    if let Some(growth) = room.growth {
-        let pointer = BlockLocation::Nvram(growth.page).pointer(&region.areas);
-        let inode = changes.inode(region, room.dir)?;
+    if let Some(growth) = location.growth {
+        let pointer = BlockLocation::Nvram(growth.page).encode(&region.areas);
+        let inode = changes.inode(region, location.dir)?;
         inode.size_bytes = inode.size_bytes.max(u64::from(growth.block + 1) * BLOCK_BYTES as u64);
         if (growth.block as usize) < DIRECT {
             inode.pointers[growth.block as usize] = pointer;
@@ -214,8 +214,8 @@ pub(crate) fn put_entry<N: Nvram>(
     Ok(())
 }
 
-/// Changes the file that an entry refers to.
-pub(crate) fn turn_entry<N: Nvram>(
+/// Adds to `changes` the replacement of the file that an entry refers to.
+pub(crate) fn retarget_entry<N: Nvram>(
     region: &Region<N>,
     changes: &mut Changes,
     dir: Ino,
@@ -230,15 +230,15 @@ pub(crate) fn turn_entry<N: Nvram>(
     Ok(())
 }
 
-/// Frees the record of an entry and merges it with free neighbours; frees the block if it has no other entry.
-/// The block is kept if `used`, a record that the same operation fills, lies in it; `used` may be one of the
-/// merged records and must already be in `changes`.
+/// Frees the record of an entry and merges it with free neighbours; frees the block if it has no other entry. The
+/// block is kept if it contains `used`, a record that the same operation fills. `used` may be one of the merged
+/// records and must already be in `changes`.
 pub(crate) fn free_entry<N: Nvram>(
     region: &Region<N>,
     changes: &mut Changes,
     dir: Ino,
     found: FoundEntry,
-    used: Option<Room>,
+    used: Option<EntryLocation>,
 ) -> Result<FreedName> {
     let at = directory::address(region, dir, found.position)?;
     let block = directory::block_of(found.position);
@@ -259,7 +259,7 @@ pub(crate) fn free_entry<N: Nvram>(
     Ok(none)
 }
 
-/// Removes the empty blocks of a directory, left by versions that never shrank directories.
+/// Removes the empty blocks of a directory that old versions of the program left, which never shrank directories.
 pub(crate) fn drop_empty_blocks<N: Nvram, S: Ssd>(store: &mut Store<N, S>, dir: Ino) -> Result<()> {
     for block in directory::empty_blocks(&store.region, dir)? {
         store.prepare_to_keep()?;
@@ -272,8 +272,8 @@ pub(crate) fn drop_empty_blocks<N: Nvram, S: Ssd>(store: &mut Store<N, S>, dir: 
     Ok(())
 }
 
-/// Removes a block of a directory, with the blocks of pointers that only lead to it. The directory becomes
-/// shorter if the block was the last.
+/// Removes a block of a directory, together with the pointer blocks that lead only to this block. The directory
+/// becomes shorter if the block was its last one.
 fn free_block<N: Nvram>(
     region: &Region<N>,
     changes: &mut Changes,
@@ -283,9 +283,9 @@ fn free_block<N: Nvram>(
 ) -> Result<FreedName> {
     let end = changes.inode(region, dir)?.size_bytes / BLOCK_BYTES as u64;
     let end = end.min(MAX_DIRECTORY_BLOCKS.into()) as u32;
-    let kept = if block + 1 == end { directory::blocks_before(region, dir, block)? } else { end };
-    let kept = kept.max(growth.map_or(0, |growth| growth.block + 1));
-    if kept == 0 {
+    let end_block = if block + 1 == end { directory::blocks_before(region, dir, block)? } else { end };
+    let end_block = end_block.max(growth.map_or(0, |growth| growth.block + 1));
+    if end_block == 0 {
         let page = |location| match location {
             BlockLocation::Nvram(page) => Some(page),
             _ => None,
@@ -297,7 +297,7 @@ fn free_block<N: Nvram>(
     }
     let unlinked = region.find_unlinked(dir, block.into(), growth.map(|growth| growth.pointer_at))?;
     let inode = changes.inode(region, dir)?;
-    inode.size_bytes = u64::from(kept) * BLOCK_BYTES as u64;
+    inode.size_bytes = u64::from(end_block) * BLOCK_BYTES as u64;
     match unlinked.slot {
         Some(slot) => inode.pointers[slot] = 0,
         None => changes.put_word(unlinked.at, 0),

@@ -3,13 +3,13 @@
 use crate::api::{BLOCK_BYTES, Ino, Kind, MAX_NAME_BYTES};
 use crate::layout::{kind_bits, kind_of};
 
-/// Bytes before the name: inode, length of the record, length of the name, file type. Record sizes are
-/// multiples of this.
+/// Bytes in front of the name: inode, length of the record, length of the name, file type. Record sizes are multiples
+/// of this number.
 pub(super) const HEAD_BYTES: usize = 8;
 /// Shift between the file type bits of a mode and the type code in a record.
 const KIND_SHIFT: u32 = 12;
 
-/// A record of a block.
+/// A record in a directory block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Record<'a> {
     /// Offset within the block, bytes.
@@ -25,22 +25,22 @@ pub(super) struct Record<'a> {
 pub(super) struct BadRecord {
     /// Offset within the block, bytes.
     pub at: usize,
-    /// Length, bytes; `None` if the length is invalid too, so the following records cannot be found.
+    /// Length in bytes; `None` if the length is invalid too, so that the following records cannot be found.
     pub length: Option<usize>,
 }
 
-/// Returns the size of the record of a name, bytes.
+/// Returns the size in bytes of the record for a name of this length.
 pub(super) fn record_bytes(name: usize) -> usize {
     (HEAD_BYTES + name).next_multiple_of(HEAD_BYTES)
 }
 
-/// True if a name is valid in a stored entry.
+/// True if `name` is valid in a stored entry.
 fn is_name(name: &[u8]) -> bool {
     let has_bad_byte = name.iter().any(|byte| matches!(byte, 0 | b'/'));
     !name.is_empty() && !has_bad_byte && name != b"." && name != b".."
 }
 
-/// Decodes the record at byte `at` of a block; `inodes` is the number of inodes.
+/// Decodes the record at offset `at` of a block; `inodes` is the upper bound (exclusive) of inode numbers.
 #[inline]
 pub(super) fn record_at(
     block: &[u8; BLOCK_BYTES],
@@ -68,7 +68,7 @@ pub(super) fn record_at(
     Ok(Record { at, length, entry: Some((Ino(ino), kind, name)) })
 }
 
-/// Returns the records of a block in order, including malformed ones; ends after a record of invalid length.
+/// Returns the records of a block in order, including malformed records; ends after a record with an invalid length.
 pub(super) fn records(
     block: &[u8; BLOCK_BYTES],
     inodes: u32,

@@ -5,14 +5,14 @@ use super::LINE_BYTES;
 
 /// Instruction that writes back a cache line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum CacheLines {
-    /// Keeps the line in the cache; unordered until a fence.
+pub(super) enum WriteBackInstruction {
+    /// Keeps the line in the cache; not ordered with other instructions until a fence.
     #[cfg(target_arch = "x86_64")]
     Clwb,
-    /// Evicts the line; unordered until a fence.
+    /// Evicts the line; not ordered with other instructions until a fence.
     #[cfg(target_arch = "x86_64")]
     Clflushopt,
-    /// Evicts the line; executed one line after the other.
+    /// Evicts the line; such instructions are executed one after the other.
     #[cfg(target_arch = "x86_64")]
     Clflush,
     /// No known instruction on this architecture.
@@ -21,14 +21,14 @@ pub(super) enum CacheLines {
 }
 
 #[cfg(target_arch = "x86_64")]
-impl CacheLines {
+impl WriteBackInstruction {
     /// Returns the best instruction of this processor.
     pub(super) fn detect() -> Self {
         let cpu = raw_cpuid::CpuId::new();
         match cpu.get_extended_feature_info() {
-            Some(features) if features.has_clwb() => CacheLines::Clwb,
-            Some(features) if features.has_clflushopt() => CacheLines::Clflushopt,
-            _ => CacheLines::Clflush,
+            Some(features) if features.has_clwb() => WriteBackInstruction::Clwb,
+            Some(features) if features.has_clflushopt() => WriteBackInstruction::Clflushopt,
+            _ => WriteBackInstruction::Clflush,
         }
     }
 
@@ -44,13 +44,13 @@ impl CacheLines {
         let lines = (range.end.addr() - first.addr()).div_ceil(LINE_BYTES);
         // The instruction is selected once, outside the loops.
         match self {
-            CacheLines::Clwb => each_line(first, lines, clwb),
-            CacheLines::Clflushopt => each_line(first, lines, clflushopt),
-            CacheLines::Clflush => each_line(first, lines, clflush),
+            WriteBackInstruction::Clwb => each_line(first, lines, clwb),
+            WriteBackInstruction::Clflushopt => each_line(first, lines, clflushopt),
+            WriteBackInstruction::Clflush => each_line(first, lines, clflush),
         }
     }
 
-    /// Waits until the lines written back before have reached memory.
+    /// Waits until the lines that were written back before have reached memory.
     pub(super) fn fence(self) {
         // SAFETY: every x86-64 processor has SSE.
         unsafe { std::arch::x86_64::_mm_sfence() }
@@ -68,14 +68,14 @@ fn each_line(first: *const u8, lines: usize, write_back: impl Fn(*const u8)) {
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 fn clwb(line: *const u8) {
-    // SAFETY: the instruction changes no content; `CacheLines::Clwb` exists only where the processor has it.
+    // SAFETY: the instruction changes no content; `WriteBackInstruction::Clwb` exists only where the processor has it.
     unsafe { std::arch::asm!("clwb [{}]", in(reg) line, options(nostack, preserves_flags)) }
 }
 
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 fn clflushopt(line: *const u8) {
-    // SAFETY: the instruction changes no content; `CacheLines::Clflushopt` exists only where the processor has it.
+    // SAFETY: the instruction changes no content; `WriteBackInstruction::Clflushopt` exists only where the processor has it.
     unsafe { std::arch::asm!("clflushopt [{}]", in(reg) line, options(nostack, preserves_flags)) }
 }
 
@@ -87,9 +87,9 @@ fn clflush(line: *const u8) {
 }
 
 #[cfg(not(target_arch = "x86_64"))]
-impl CacheLines {
+impl WriteBackInstruction {
     pub(super) fn detect() -> Self {
-        CacheLines::Unknown
+        WriteBackInstruction::Unknown
     }
 
     pub(super) fn is_known(self) -> bool {
@@ -107,13 +107,14 @@ impl CacheLines {
 mod tests {
     use super::*;
 
-    /// The write-back itself cannot be observed; the test checks that no instruction faults or changes
+    /// The effect of a write-back cannot be observed, so the test checks that no instruction faults or changes
     /// content.
     #[test]
     fn every_write_back_instruction_preserves_content() {
         let bytes: Vec<u8> = (0..1000).map(|at| at as u8).collect();
-        let best = CacheLines::detect();
-        let all = [CacheLines::Clwb, CacheLines::Clflushopt, CacheLines::Clflush];
+        let best = WriteBackInstruction::detect();
+        let all =
+            [WriteBackInstruction::Clwb, WriteBackInstruction::Clflushopt, WriteBackInstruction::Clflush];
         for lines in all.into_iter().skip_while(|&lines| lines != best) {
             for (at, length) in [(0, 1000), (1, 63), (500, 1), (64, 0)] {
                 lines.write_back(&bytes[at..at + length]);

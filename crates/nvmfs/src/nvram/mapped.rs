@@ -1,7 +1,7 @@
-//! NVRAM in mapped files: persistent memory devices, or files that stand in for them.
+//! NVRAM in mapped files: persistent memory devices, or ordinary files in place of them.
 
 use super::Nvram;
-use super::cache::CacheLines;
+use super::cache::WriteBackInstruction;
 use super::mapping::{Kind, Mapping, Piece};
 use crate::api::BLOCK_BYTES;
 use crate::backing::{self, Backing, Existing, at_path, refusal};
@@ -11,7 +11,7 @@ use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-/// Types of memory-backed file systems (statfs(2)).
+/// Type numbers of memory-backed file systems (statfs(2)).
 const TMPFS: u64 = 0x0102_1994;
 const RAMFS: u64 = 0x8584_58f6;
 
@@ -24,20 +24,20 @@ pub enum Persistence {
     Auto,
     /// Cache line write-back. Without persistent memory, a power cut loses stores.
     CacheLines,
-    /// At each fence, msync of the pages written back before.
+    /// At each fence, msync of the pages that were written back since the last fence.
     Msync,
 }
 
-/// Event that fenced stores survive.
+/// Event after which fenced stores are still there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Guarantee {
     /// A power cut: the file is on persistent memory (MAP_SYNC), and cache lines are written back.
     PowerCut,
-    /// A crash of the process, but not of the system: stores go to the memory that holds the file.
-    ProcessDeath,
+    /// A crash of the process but not of the system: stores go to the memory that holds the file.
+    ProcessCrash,
     /// A power cut, at the cost of an msync at each fence.
     Msync,
-    /// Nothing: stores go to a private copy of the content.
+    /// No event: stores go to a private copy of the content.
     Nothing,
 }
 
@@ -45,7 +45,7 @@ impl std::fmt::Display for Guarantee {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Guarantee::PowerCut => "survives a power cut, cache line by cache line",
-            Guarantee::ProcessDeath => "survives the death of the process, but no power cut",
+            Guarantee::ProcessCrash => "survives the death of the process, but no power cut",
             Guarantee::Msync => "survives a power cut, by an msync at each fence",
             Guarantee::Nothing => "is a copy, which is lost",
         })
@@ -59,10 +59,10 @@ pub struct MappedNvram {
     mapping: Mapping,
     /// Open files, which hold the locks.
     _files: Vec<File>,
-    lines: CacheLines,
+    instruction: WriteBackInstruction,
     guarantee: Guarantee,
-    /// Page-aligned ranges written back since the last fence; used with msync.
-    due: Vec<Range<usize>>,
+    /// Page-aligned ranges that were written back since the last fence; used with msync.
+    pending_sync: Vec<Range<usize>>,
 }
 
 impl MappedNvram {
@@ -76,7 +76,7 @@ impl MappedNvram {
         let path = path.as_ref();
         check_size(path, bytes)?;
         let backing = backing::create(path, bytes, existing, OFlags::empty())?;
-        MappedNvram::map(vec![Part::whole(path, backing)], persistence)
+        MappedNvram::map(vec![Part::whole_file(path, backing)], persistence)
     }
 
     /// Opens a file or DAX device. Its size must be a multiple of 4096 bytes.
@@ -84,19 +84,19 @@ impl MappedNvram {
         let path = path.as_ref();
         let backing = backing::open(path, OFlags::empty())?;
         check_size(path, backing.bytes)?;
-        MappedNvram::map(vec![Part::whole(path, backing)], persistence)
+        MappedNvram::map(vec![Part::whole_file(path, backing)], persistence)
     }
 
-    /// Opens a file for inspection: stores are visible here, but never reach the file. Other readers may
-    /// open it at the same time; writers cannot. Modified pages take memory.
+    /// Opens a file for inspection: stores are visible through this value and never reach the file. Other readers may
+    /// open the file at the same time; writers cannot. Modified pages take memory.
     pub fn open_private(path: impl AsRef<Path>) -> io::Result<Self> {
         let path = path.as_ref();
-        let backing = backing::open_to_read(path, OFlags::empty())?;
+        let backing = backing::open_read_only(path, OFlags::empty())?;
         check_size(path, backing.bytes)?;
-        MappedNvram::map_private(vec![Part::whole(path, backing)])
+        MappedNvram::map_private(vec![Part::whole_file(path, backing)])
     }
 
-    /// Returns the event that fenced stores survive.
+    /// Returns the event after which fenced stores are still there.
     pub fn guarantee(&self) -> Guarantee {
         self.guarantee
     }
@@ -108,43 +108,48 @@ impl MappedNvram {
                 allocate(&backing.file, backing.bytes).map_err(|error| at_path(path, error))?;
             }
         }
-        let lines = CacheLines::detect();
+        let lines = WriteBackInstruction::detect();
         let may_sync = persistence != Persistence::Msync && lines.is_known();
-        // The guarantee is that of the weakest file.
+        // All files together have the guarantee of the weakest file.
         let (mapping, guarantee) = match may_sync.then(|| mapping(&parts, Kind::Synchronous)) {
             Some(Ok(mapping)) => (mapping, Guarantee::PowerCut),
             _ => {
                 let mut all_in_memory = true;
                 for part in &parts {
                     all_in_memory &=
-                        in_memory(&part.backing.file).map_err(|error| at_path(&part.path, error))?;
+                        is_memory_backed(&part.backing.file).map_err(|error| at_path(&part.path, error))?;
                 }
                 let guarantee = match persistence {
                     Persistence::Auto if !all_in_memory => Guarantee::Msync,
                     Persistence::Msync => Guarantee::Msync,
-                    _ => Guarantee::ProcessDeath,
+                    _ => Guarantee::ProcessCrash,
                 };
                 (mapping(&parts, Kind::Shared)?, guarantee)
             }
         };
-        Ok(Self::over(mapping, parts, lines, guarantee))
+        Ok(Self::from_mapping(mapping, parts, lines, guarantee))
     }
 
     /// Maps ranges of files privately, for inspection.
     pub(super) fn map_private(parts: Vec<Part>) -> io::Result<Self> {
         let mapping = mapping(&parts, Kind::Private)?;
-        Ok(Self::over(mapping, parts, CacheLines::detect(), Guarantee::Nothing))
+        Ok(Self::from_mapping(mapping, parts, WriteBackInstruction::detect(), Guarantee::Nothing))
     }
 
-    fn over(mapping: Mapping, parts: Vec<Part>, lines: CacheLines, guarantee: Guarantee) -> Self {
+    fn from_mapping(
+        mapping: Mapping,
+        parts: Vec<Part>,
+        lines: WriteBackInstruction,
+        guarantee: Guarantee,
+    ) -> Self {
         let files = parts.into_iter().map(|part| part.backing.file).collect();
-        MappedNvram { mapping, _files: files, lines, guarantee, due: Vec::new() }
+        MappedNvram { mapping, _files: files, instruction: lines, guarantee, pending_sync: Vec::new() }
     }
 
-    /// Waits until the ranges that are due have reached the files.
+    /// Waits until the pending ranges have reached the files.
     fn sync(&mut self) -> io::Result<()> {
-        self.due.sort_unstable_by_key(|range| range.start);
-        let mut due = self.due.drain(..).peekable();
+        self.pending_sync.sort_unstable_by_key(|range| range.start);
+        let mut due = self.pending_sync.drain(..).peekable();
         while let Some(mut range) = due.next() {
             // Adjacent ranges are merged, because each msync may be a transaction of the underlying
             // file system.
@@ -168,35 +173,35 @@ impl Nvram for MappedNvram {
 
     fn store_word(&mut self, at: usize, word: u64) {
         assert!(at.is_multiple_of(8), "a word at {at} may be torn");
-        let place = self.mapping.bytes_mut()[at..at + 8].as_mut_ptr().cast::<u64>();
+        let pointer = self.mapping.bytes_mut()[at..at + 8].as_mut_ptr().cast::<u64>();
         // SAFETY: the 8 bytes lie in the mapping, which begins at a page boundary, so the address is
         // aligned because `at` is. Any bytes are a valid u64. The volatile write compiles to a single
         // store.
-        unsafe { place.write_volatile(word.to_le()) }
+        unsafe { pointer.write_volatile(word.to_le()) }
     }
 
     fn write_back(&mut self, at: usize, length: usize) {
         let bytes = &self.mapping.bytes()[at..at + length];
         match self.guarantee {
-            Guarantee::PowerCut | Guarantee::ProcessDeath => return self.lines.write_back(bytes),
+            Guarantee::PowerCut | Guarantee::ProcessCrash => return self.instruction.write_back(bytes),
             Guarantee::Nothing => return,
             Guarantee::Msync => {}
         }
         let page = rustix::param::page_size();
         let pages = at / page * page..(at + length).next_multiple_of(page);
-        match self.due.last_mut() {
+        match self.pending_sync.last_mut() {
             Some(last) if last.start <= pages.start && pages.start <= last.end => {
                 last.end = last.end.max(pages.end);
             }
-            _ => self.due.push(pages),
+            _ => self.pending_sync.push(pages),
         }
     }
 
-    /// Panics if an msync fails: data that should be durable is not, and the affected part is unknown. A
-    /// second attempt may report success without having written anything.
+    /// Panics if an msync fails: data that should be durable is not, and the affected part is unknown. A second msync
+    /// may report success without having written anything.
     fn fence(&mut self) {
         if self.guarantee != Guarantee::Msync {
-            return self.lines.fence();
+            return self.instruction.fence();
         }
         if let Err(error) = self.sync() {
             panic!("the NVRAM's file takes no more data: {error}");
@@ -204,7 +209,7 @@ impl Nvram for MappedNvram {
     }
 }
 
-/// Range of a file to be mapped.
+/// Range of a file to map.
 pub(super) struct Part {
     pub(super) path: PathBuf,
     pub(super) backing: Backing,
@@ -212,20 +217,20 @@ pub(super) struct Part {
 }
 
 impl Part {
-    fn whole(path: &Path, backing: Backing) -> Self {
+    fn whole_file(path: &Path, backing: Backing) -> Self {
         Part { path: path.to_owned(), range: 0..backing.bytes, backing }
     }
 }
 
-/// Maps the ranges, one after the other.
+/// Maps the ranges of the files, one after the other.
 fn mapping(parts: &[Part], kind: Kind) -> io::Result<Mapping> {
     let pieces = parts.iter().map(|Part { backing, range, .. }| Piece {
         file: &backing.file,
-        from: range.start,
+        offset: range.start,
         bytes: (range.end - range.start) as usize,
     });
     Mapping::new(&pieces.collect::<Vec<_>>(), kind).map_err(|(piece, error)| {
-        // An index past the last piece means that the reservation for all pieces failed.
+        // If the index is past the last piece, the reservation of addresses for all pieces failed.
         parts.get(piece).map_or(error.into(), |part| at_path(&part.path, error))
     })
 }
@@ -248,8 +253,8 @@ fn allocate(file: &File, bytes: u64) -> io::Result<()> {
     }
 }
 
-fn in_memory(file: &File) -> io::Result<bool> {
-    // The type of the field differs between architectures; its low 32 bits do not.
+fn is_memory_backed(file: &File) -> io::Result<bool> {
+    // The type of the field differs between architectures, but its low 32 bits do not.
     let file_system = u64::from(fstatfs(file)?.f_type as u32);
     Ok([TMPFS, RAMFS].contains(&file_system))
 }
@@ -354,9 +359,9 @@ mod tests {
             let path = folder.path().join(name);
             MappedNvram::create(path, 4096, Existing::Refuse, persistence).expect("memory for a page")
         };
-        // tmpfs is not DAX.
-        assert_eq!(create("a", Persistence::Auto).guarantee(), Guarantee::ProcessDeath);
-        assert_eq!(create("b", Persistence::CacheLines).guarantee(), Guarantee::ProcessDeath);
+        // A file on tmpfs is not a DAX device.
+        assert_eq!(create("a", Persistence::Auto).guarantee(), Guarantee::ProcessCrash);
+        assert_eq!(create("b", Persistence::CacheLines).guarantee(), Guarantee::ProcessCrash);
         assert_eq!(create("c", Persistence::Msync).guarantee(), Guarantee::Msync);
     }
 }

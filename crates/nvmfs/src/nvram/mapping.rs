@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io;
 use std::ops::Range;
 
-/// Alignment of a mapping: DAX devices require it, and huge pages need it.
+/// Alignment of a mapping, which DAX devices and huge pages require.
 pub(super) const ALIGNMENT: usize = 2 << 20;
 
 /// Treatment of stores.
@@ -31,12 +31,12 @@ impl Kind {
     }
 }
 
-/// Range of a file.
+/// Range of a file that is mapped.
 pub(super) struct Piece<'a> {
     pub(super) file: &'a File,
     /// Offset of the range, bytes.
-    pub(super) from: u64,
-    /// Length of the range, bytes; a multiple of the page size in all pieces but the last.
+    pub(super) offset: u64,
+    /// Length of the range in bytes; a multiple of the page size in all pieces except the last one.
     pub(super) bytes: usize,
 }
 
@@ -44,7 +44,7 @@ pub(super) struct Piece<'a> {
 pub(super) struct Mapping {
     start: *mut u8,
     bytes: usize,
-    /// Reserved range: the mapping and the padding that aligns it.
+    /// Reserved address range: the mapping and the padding that aligns it.
     reserved: (*mut u8, usize),
 }
 
@@ -59,23 +59,24 @@ impl Mapping {
     ///
     /// # Errors
     ///
-    /// The error of the kernel and the index of the piece; the number of pieces if the reservation for all
-    /// of them failed.
+    /// The error of the kernel, and the index of the piece; the index is the number of pieces if the reservation of
+    /// addresses failed.
     pub(super) fn new(pieces: &[Piece<'_>], kind: Kind) -> Result<Self, (usize, Errno)> {
         let bytes: usize = pieces.iter().map(|piece| piece.bytes).sum();
-        let room = bytes.checked_add(ALIGNMENT).ok_or((pieces.len(), Errno::NOMEM))?;
+        let reserved_bytes = bytes.checked_add(ALIGNMENT).ok_or((pieces.len(), Errno::NOMEM))?;
         // SAFETY: the kernel chooses the address, so that no other memory is touched.
-        let reserved =
-            unsafe { mmap_anonymous(std::ptr::null_mut(), room, ProtFlags::empty(), MapFlags::PRIVATE) };
+        let reserved = unsafe {
+            mmap_anonymous(std::ptr::null_mut(), reserved_bytes, ProtFlags::empty(), MapFlags::PRIVATE)
+        };
         let reserved = reserved.map_err(|error| (pieces.len(), error))?.cast::<u8>();
         let start = reserved.wrapping_add(reserved.align_offset(ALIGNMENT));
         // From here on, dropping the mapping releases the reservation if a piece is refused.
-        let mapping = Mapping { start, bytes, reserved: (reserved, room) };
+        let mapping = Mapping { start, bytes, reserved: (reserved, reserved_bytes) };
         let mut at = start;
         for (index, piece) in pieces.iter().enumerate() {
             let (access, flags) = (ProtFlags::READ | ProtFlags::WRITE, kind.flags() | MapFlags::FIXED);
             // SAFETY: the range lies in the reservation above, and replaces nothing else.
-            unsafe { mmap(at.cast(), piece.bytes, access, flags, piece.file, piece.from) }
+            unsafe { mmap(at.cast(), piece.bytes, access, flags, piece.file, piece.offset) }
                 .map_err(|error| (index, error))?;
             at = at.wrapping_add(piece.bytes);
         }
@@ -96,7 +97,7 @@ impl Mapping {
         unsafe { std::slice::from_raw_parts_mut(self.start, self.bytes) }
     }
 
-    /// Waits until `range`, which begins at a page boundary, has reached its files.
+    /// Waits until `range`, which begins at a page boundary, has reached the files.
     pub(super) fn sync(&self, range: Range<usize>) -> io::Result<()> {
         let range = range.start..range.end.min(self.bytes);
         let bytes = &self.bytes()[range];

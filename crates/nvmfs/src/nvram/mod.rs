@@ -1,4 +1,4 @@
-//! Non-volatile memory: the interface, its durability rules, and implementations.
+//! Non-volatile memory: the interface, the rules of durability, and implementations.
 
 #[cfg(target_os = "linux")]
 mod cache;
@@ -23,9 +23,9 @@ pub const LINE_BYTES: usize = 64;
 
 /// Region of NVRAM.
 ///
-/// A store is visible to later loads immediately. It is durable only after its cache lines were written back
-/// and a fence followed. Until then, each line of 64 bytes may or may not survive a power cut. A line may be
-/// torn at multiples of 8 bytes; an aligned word of 8 bytes is never torn.
+/// A store is visible to later loads immediately. It is durable only after its cache lines were written back and a
+/// fence followed. Until then, a power cut may or may not lose the store to each line of 64 bytes. A line may be torn
+/// at multiples of 8 bytes; an aligned word of 8 bytes is never torn.
 pub trait Nvram: Send + Sync {
     /// Returns the content as the processor sees it. Its length is a multiple of 4096 and never changes.
     fn bytes(&self) -> &[u8];
@@ -39,7 +39,7 @@ pub trait Nvram: Send + Sync {
     /// Starts the write-back of the cache lines of `length` bytes at offset `at`.
     fn write_back(&mut self, at: usize, length: usize);
 
-    /// Waits until all lines written back before are durable.
+    /// Waits until all lines that were written back before are durable.
     fn fence(&mut self);
 }
 
@@ -78,7 +78,7 @@ fn check_region(bytes: usize) {
     assert!(bytes > 0 && bytes.is_multiple_of(BLOCK_BYTES), "{bytes} bytes are no region of NVRAM");
 }
 
-/// Returns the lines that contain `length` bytes at offset `at`.
+/// Returns the range of cache lines that contain `length` bytes at offset `at`.
 fn lines_of(at: usize, length: usize) -> std::ops::Range<usize> {
     if length == 0 { 0..0 } else { at / LINE_BYTES..(at + length).div_ceil(LINE_BYTES) }
 }

@@ -7,13 +7,13 @@ use wearwell_base::table;
 pub struct PlainNvram(Vec<u8>);
 
 impl PlainNvram {
-    /// Creates `bytes` zeros (a multiple of 4096), on huge pages if the system provides them.
+    /// Creates NVRAM with `bytes` zeros (a multiple of 4096), on huge pages if the system provides them.
     pub fn new(bytes: usize) -> Self {
         check_region(bytes);
         PlainNvram(table::filled(bytes, 0))
     }
 
-    /// Returns the content, to be mounted again.
+    /// Returns the content, from which a later mount can continue.
     pub fn into_bytes(self) -> Vec<u8> {
         self.0
     }

@@ -1,11 +1,11 @@
-//! NVRAM in a set of several files, with labels that give the members of the set and their order.
+//! NVRAM in a set of several files, whose labels identify the members of the set and their order.
 //!
-//! Each file of a set begins with a label, followed by its part of the region. The label contains the index of
-//! the part, the number of parts, and the number of times that the set was opened. With this count, an older
-//! copy of one file is detected.
+//! Each file of a set begins with a label, followed by its part of the region. The label contains the index of the
+//! part, the number of parts, and the number of times that the set was opened. This count reveals an older copy of
+//! one file.
 //!
-//! Opening increments the count on all files in two steps, so that a power cut in between causes no false
-//! alarm. First all labels announce the next count, and then they adopt it.
+//! Opening increments the count on all files in two steps, so that a power cut between them causes no false alarm.
+//! First, the next count is announced in all labels; then it becomes the current count in all of them.
 
 use super::mapped::{MappedNvram, Part, Persistence};
 use super::mapping::ALIGNMENT;
@@ -18,17 +18,17 @@ use std::io::{self, ErrorKind};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-/// Bytes of the label of each file; aligned so that the data after it can be mapped as devices require.
+/// Bytes of the label of each file, aligned so that the data behind it can be mapped as devices require.
 pub const LABEL_BYTES: u64 = ALIGNMENT as u64;
 /// Maximum number of files of a set.
-pub const MOST_FILES: usize = 64;
+pub const MAX_FILES: usize = 64;
 
-/// First bytes of a file of a set. They differ from the magic numbers of file systems.
+/// First bytes of a file of a set. They differ from the first words of file systems.
 const MAGIC: &[u8; 8] = b"WWNVSET1";
 /// Bytes of the fixed part of a label: magic, set identifier, part index, number of parts, bytes of the part,
 /// checksum.
 const FIXED_BYTES: usize = 48;
-/// Offsets of the counts: of the last opening that was begun, and of the last opening that was completed.
+/// Offsets of two counts: the number of the last opening that was begun, and of the last opening that was completed.
 const COUNTS_AT: [usize; 2] = [64, 72];
 
 /// Label of a file of a set.
@@ -36,7 +36,7 @@ const COUNTS_AT: [usize; 2] = [64, 72];
 struct Label {
     /// Identifier of the set.
     id: u128,
-    /// Index of the part, from 0.
+    /// Index of the part, starting from 0.
     part: u32,
     /// Number of parts.
     parts: u32,
@@ -80,8 +80,8 @@ fn count_in(bytes: &[u8], at: usize) -> Option<u32> {
 }
 
 impl MappedNvram {
-    /// Creates a set of files of equal size, with a region of at least `bytes` zeros (a multiple of 4096)
-    /// in total. Without a size, makes a set of existing files or devices. A single file has no label.
+    /// Creates a set of files of equal size, with a region of at least `bytes` zeros (a multiple of 4096) in total.
+    /// If `bytes` is `None`, makes a set of existing files or devices. A single file has no label.
     ///
     /// # Errors
     ///
@@ -98,7 +98,7 @@ impl MappedNvram {
             ([path], None) => {
                 let mut nvram = MappedNvram::open(path, persistence)?;
                 refuse_content(path, nvram.bytes(), existing)?;
-                // Any old label is erased: the file no longer belongs to a set.
+                // An old label is erased: the file no longer belongs to a set.
                 nvram.store(0, &[0; BLOCK_BYTES]);
                 nvram.write_back(0, BLOCK_BYTES);
                 nvram.fence();
@@ -106,7 +106,7 @@ impl MappedNvram {
             }
             _ => {}
         }
-        let first = only(paths)?;
+        let first = single_path(paths)?;
         let size = bytes.map(|bytes| {
             check_size(first, bytes)?;
             Ok::<_, io::Error>(bytes.div_ceil(paths.len() as u64).next_multiple_of(LABEL_BYTES) + LABEL_BYTES)
@@ -146,8 +146,8 @@ impl MappedNvram {
     /// different times.
     pub fn open_set(paths: &[PathBuf], persistence: Persistence) -> io::Result<Self> {
         let [_, _, ..] = paths else {
-            refuse_part(only(paths)?)?;
-            return MappedNvram::open(only(paths)?, persistence);
+            refuse_part(single_path(paths)?)?;
+            return MappedNvram::open(single_path(paths)?, persistence);
         };
         let parts = parts_of(paths, |path| backing::open(path, OFlags::empty()))?;
         let mut area = MappedNvram::map(label_areas(&parts)?, persistence)?;
@@ -162,45 +162,45 @@ impl MappedNvram {
         MappedNvram::map(ordered(parts, area.bytes()), persistence)
     }
 
-    /// Opens the files of a set for inspection, like [`MappedNvram::open_private`].
+    /// Opens the files of a set for inspection, as [`MappedNvram::open_private`] does with a single file.
     ///
     /// # Errors
     ///
-    /// Those of [`MappedNvram::open_set`].
+    /// The errors of [`MappedNvram::open_set`].
     pub fn open_set_private(paths: &[PathBuf]) -> io::Result<Self> {
         let [_, _, ..] = paths else {
-            refuse_part(only(paths)?)?;
-            return MappedNvram::open_private(only(paths)?);
+            refuse_part(single_path(paths)?)?;
+            return MappedNvram::open_private(single_path(paths)?);
         };
-        let parts = parts_of(paths, |path| backing::open_to_read(path, OFlags::empty()))?;
+        let parts = parts_of(paths, |path| backing::open_read_only(path, OFlags::empty()))?;
         let area = MappedNvram::map_private(label_areas(&parts)?)?;
         check_set(&parts, area.bytes())?;
         MappedNvram::map_private(ordered(parts, area.bytes()))
     }
 }
 
-fn only(paths: &[PathBuf]) -> io::Result<&Path> {
+fn single_path(paths: &[PathBuf]) -> io::Result<&Path> {
     let none = || io::Error::new(ErrorKind::InvalidInput, "no file of NVRAM was given");
     paths.first().map(PathBuf::as_path).ok_or_else(none)
 }
 
-/// Returns the label of a file, if it can be read; if not, mapping the file reports the reason later.
+/// Returns the label of a file, if it can be read; otherwise, mapping the file later reports the reason.
 fn label_of(path: &Path) -> Option<Label> {
     let mut bytes = [0; FIXED_BYTES];
-    // A DAX device can be read only through a mapping; a part of a set is then recognised by the checks of
-    // the file system.
+    // The content of a DAX device can be read only through a mapping. If such a device is a part of a set, the checks
+    // of the file system detect it.
     File::open(path).and_then(|file| file.read_exact_at(&mut bytes, 0)).ok()?;
     Label::decode(&bytes)
 }
 
-/// Refuses one file of a set: it would be mistaken for damaged NVRAM.
+/// Refuses a file that is part of a set: its content would be mistaken for damaged NVRAM.
 fn refuse_part(path: &Path) -> io::Result<()> {
     let Some(label) = label_of(path) else { return Ok(()) };
     let problem = format!("is file {} of {} of a set; give all of them", label.part + 1, label.parts);
     Err(refusal(path, ErrorKind::InvalidInput, &problem))
 }
 
-/// Refuses to overwrite existing content without permission.
+/// Refuses to overwrite existing content unless `existing` allows it.
 fn refuse_content(path: &Path, bytes: &[u8], existing: Existing) -> io::Result<()> {
     let first = bytes.get(..BLOCK_BYTES).unwrap_or(bytes);
     if existing == Existing::Overwrite || backing::is_blank(first) {
@@ -209,25 +209,24 @@ fn refuse_content(path: &Path, bytes: &[u8], existing: Existing) -> io::Result<(
     Err(refusal(path, ErrorKind::AlreadyExists, "holds something already"))
 }
 
-/// Opens the files, and returns the part of each after its label.
+/// Opens the files, and returns for each the part behind its label.
 fn parts_of(
     paths: &[PathBuf],
     open: impl Fn(&Path) -> io::Result<backing::Backing>,
 ) -> io::Result<Vec<Part>> {
-    if paths.len() > MOST_FILES {
-        let problem = format!("is one of {} files; a set has {MOST_FILES} at most", paths.len());
-        return Err(refusal(&paths[MOST_FILES], ErrorKind::InvalidInput, &problem));
+    if paths.len() > MAX_FILES {
+        let problem = format!("is one of {} files; a set has {MAX_FILES} at most", paths.len());
+        return Err(refusal(&paths[MAX_FILES], ErrorKind::InvalidInput, &problem));
     }
-    let mut known = Vec::new();
+    let mut opened = Vec::new();
     let part = |path: &PathBuf| {
-        // Duplicates are detected by device and inode: an error of the lock would blame another
-        // process.
+        // Duplicates are detected by device and inode, because the error of the lock would blame another process.
         let same = path.metadata().ok().map(|of| (of.dev(), of.ino()));
-        if same.is_some() && known.contains(&same) {
+        if same.is_some() && opened.contains(&same) {
             return Err(refusal(path, ErrorKind::InvalidInput, "is given twice"));
         }
         let backing = open(path)?;
-        known.push(path.metadata().ok().map(|of| (of.dev(), of.ino())));
+        opened.push(path.metadata().ok().map(|of| (of.dev(), of.ino())));
         if backing.bytes < 2 * LABEL_BYTES || !backing.bytes.is_multiple_of(LABEL_BYTES) {
             let problem = format!(
                 "{} bytes are no size of one NVRAM file of several; it is a multiple of {LABEL_BYTES} bytes, the first of which are for its label",
@@ -240,15 +239,15 @@ fn parts_of(
     paths.iter().map(part).collect()
 }
 
-/// Returns the labels of the parts.
+/// Returns the label of each part.
 fn label_areas(parts: &[Part]) -> io::Result<Vec<Part>> {
     let area = |part: &Part| {
-        Ok(Part { path: part.path.clone(), backing: part.backing.again()?, range: 0..LABEL_BYTES })
+        Ok(Part { path: part.path.clone(), backing: part.backing.try_clone()?, range: 0..LABEL_BYTES })
     };
     parts.iter().map(area).collect()
 }
 
-/// Checks that the files belong to one set and to the same point in time; returns the number of openings.
+/// Checks that the files belong to one set and are from the same time; returns the number of openings.
 fn check_set(parts: &[Part], labels: &[u8]) -> io::Result<u32> {
     let refused = |part: &Part, problem: &str| Err(refusal(&part.path, ErrorKind::InvalidData, problem));
     let mut found: Vec<(Label, [u32; 2])> = Vec::new();
@@ -277,18 +276,18 @@ fn check_set(parts: &[Part], labels: &[u8]) -> io::Result<u32> {
         }
         found.push((label, [next, now]));
     }
-    let wanted = found.first().map_or(0, |(label, _)| label.parts);
-    if found.len() != wanted as usize {
-        let missing = (0..wanted).filter(|part| found.iter().all(|(label, _)| label.part != *part));
+    let expected = found.first().map_or(0, |(label, _)| label.parts);
+    if found.len() != expected as usize {
+        let missing = (0..expected).filter(|part| found.iter().all(|(label, _)| label.part != *part));
         let missing: Vec<_> = missing.map(|part| (part + 1).to_string()).collect();
-        let problem = format!("is of a set of {wanted} files; missing: {}", missing.join(", "));
+        let problem = format!("is of a set of {expected} files; missing: {}", missing.join(", "));
         return refused(&parts[0], &problem);
     }
     agreed_count(parts, &found)
 }
 
-/// Returns the number of openings of all files. A power cut during the increment leaves some files at the old
-/// count, but all of these announce the new one.
+/// Returns the number of openings on which all files agree. A power cut during the increment leaves some files at the
+/// old count, but the new count is then announced in all of these.
 fn agreed_count(parts: &[Part], found: &[(Label, [u32; 2])]) -> io::Result<u32> {
     let newest = found.iter().map(|(_, [_, now])| *now).max().unwrap_or(0);
     let stale = found.iter().position(|(_, [next, now])| *now != newest && *next != newest);
@@ -303,8 +302,8 @@ fn agreed_count(parts: &[Part], found: &[(Label, [u32; 2])]) -> io::Result<u32> 
 
 /// Sorts the parts by the order in their labels.
 fn ordered(parts: Vec<Part>, labels: &[u8]) -> Vec<Part> {
-    let places = labels.chunks_exact(ALIGNMENT).map(|area| Label::decode(area).map_or(0, |label| label.part));
-    let mut parts: Vec<(u32, Part)> = places.zip(parts).collect();
+    let order = labels.chunks_exact(ALIGNMENT).map(|area| Label::decode(area).map_or(0, |label| label.part));
+    let mut parts: Vec<(u32, Part)> = order.zip(parts).collect();
     parts.sort_by_key(|(place, _)| *place);
     parts.into_iter().map(|(_, part)| part).collect()
 }
@@ -336,7 +335,7 @@ mod tests {
             MappedNvram::open_set(&self.paths(names), Persistence::Auto)
         }
 
-        fn refused(&self, names: &[&str], why: &str) {
+        fn expect_refused(&self, names: &[&str], why: &str) {
             let outcomes = [self.open(names), MappedNvram::open_set_private(&self.paths(names))];
             for error in outcomes.map(|outcome| outcome.map(|_| ()).expect_err(why)) {
                 assert!(error.to_string().contains(why), "{error} instead of {why}");
@@ -387,19 +386,19 @@ mod tests {
         drop(files.create(&["x", "y"], 8));
         drop(files.create(&["alone"], 9));
         std::fs::copy(files.0.path().join("b"), files.0.path().join("copy")).expect("a copy");
-        files.refused(&["a"], "is file 1 of 3 of a set; give all of them");
-        files.refused(&["c", "a"], "is of a set of 3 files; missing: 2");
-        files.refused(&["a", "b", "b"], "is given twice");
-        files.refused(&["a", "b", "copy"], "is a copy of another of the files");
-        files.refused(&["a", "b", "y"], "is of another set than");
-        files.refused(&["a", "alone"], "is no file of a set");
-        files.refused(&["a", "nothing"], "nothing");
-        files.refused(&[], "no file of NVRAM was given");
+        files.expect_refused(&["a"], "is file 1 of 3 of a set; give all of them");
+        files.expect_refused(&["c", "a"], "is of a set of 3 files; missing: 2");
+        files.expect_refused(&["a", "b", "b"], "is given twice");
+        files.expect_refused(&["a", "b", "copy"], "is a copy of another of the files");
+        files.expect_refused(&["a", "b", "y"], "is of another set than");
+        files.expect_refused(&["a", "alone"], "is no file of a set");
+        files.expect_refused(&["a", "nothing"], "nothing");
+        files.expect_refused(&[], "no file of NVRAM was given");
         let grown = File::options().write(true).open(files.0.path().join("copy")).expect("it is there");
         grown.set_len(BYTES * 2).expect("room for it");
-        files.refused(&["a", "copy", "c"], "is of another size than it was made with");
+        files.expect_refused(&["a", "copy", "c"], "is of another size than it was made with");
         grown.set_len(BYTES + 4096).expect("room for it");
-        files.refused(&["a", "copy", "c"], "are no size of one NVRAM file of several");
+        files.expect_refused(&["a", "copy", "c"], "are no size of one NVRAM file of several");
         assert_eq!(files.open(&["alone"]).expect("a plain file").bytes().len() as u64, BYTES);
     }
 
@@ -417,7 +416,7 @@ mod tests {
         drop(files.open(&["a", "b"]).expect("nothing has changed"));
         create(&["b"], Existing::Overwrite).expect("it may be lost");
         assert_eq!(files.open(&["b"]).expect("a file alone").bytes().len() as u64, BYTES);
-        files.refused(&["a", "b"], "is no file of a set");
+        files.expect_refused(&["a", "b"], "is no file of a set");
         create(&["b"], Existing::Refuse).expect("nothing is in it");
     }
 
@@ -428,17 +427,17 @@ mod tests {
         drop(files.open(&["a", "b", "c"]).expect("all of them"));
         assert_eq!(["a", "b", "c"].map(|name| files.counts(name)), [[Some(1); 2]; 3]);
         std::fs::copy(files.0.path().join("b"), files.0.path().join("old")).expect("a copy");
-        // Power cuts while the second opening writes the announcement, and while it writes the count.
+        // Power is cut while the second opening writes the announced count, and while it writes the current count.
         for which in [0, 1] {
             for name in ["a", "b", "c"] {
                 files.set_count(name, which, 2);
                 drop(MappedNvram::open_set_private(&files.paths(&["c", "b", "a"])).expect("a cut"));
                 let outcome = MappedNvram::open_set_private(&files.paths(&["a", "old", "c"])).map(|_| ());
-                // Nothing had changed yet while the first word was written.
+                // While the announced count was written, the current count had not changed yet.
                 assert_eq!(outcome.is_err(), which == 1, "{which} {name}");
             }
         }
-        files.refused(&["a", "old", "c"], "is a copy of another time");
+        files.expect_refused(&["a", "old", "c"], "is a copy of another time");
         drop(files.open(&["a", "b", "c"]).expect("all of them"));
         assert_eq!(files.counts("c"), [Some(3); 2]);
     }

@@ -1,30 +1,30 @@
 //! Simulated NVRAM with power cuts, for crash tests.
 
 use super::{LINE_BYTES, Nvram, check_region, lines_of};
-use crate::power::{Crash, Power};
+use crate::power::{CrashEffect, PowerSource};
 use rand::RngCore;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 const WORD_BYTES: usize = 8;
-/// At most this many old values of a cache line may survive a crash. Bounds the memory of a line that is stored
-/// to repeatedly without a fence.
-const MOST_VERSIONS: usize = 8;
+/// Maximum number of old values of a cache line that may survive a crash. This bounds the memory for a line that is
+/// stored to repeatedly without a fence.
+const MAX_VERSIONS: usize = 8;
 
 type Line = [u8; LINE_BYTES];
 
 /// Cache line with stores that are not durable yet.
-struct Pending {
-    /// Values since the line was last durable; the last one is the current value.
+struct PendingLine {
+    /// Values that the line has had since it was last durable; the last one is the current value.
     versions: Vec<Line>,
-    /// Index of the value that was written back last and waits for a fence.
+    /// Index of the value that was written back last and becomes durable with the next fence.
     written_back: Option<usize>,
 }
 
-impl Pending {
+impl PendingLine {
     fn push(&mut self, line: Line) {
-        if self.versions.len() == MOST_VERSIONS {
-            // The value written back is needed at the fence, so the next one is dropped instead.
+        if self.versions.len() == MAX_VERSIONS {
+            // The value that was written back is needed at the fence, so the next value is dropped instead.
             let drop = usize::from(self.written_back == Some(0));
             self.versions.remove(drop);
             self.written_back = self.written_back.map(|at| at.saturating_sub(1));
@@ -40,12 +40,12 @@ impl Pending {
 /// Durable content of the NVRAM, and pending changes.
 struct DurableState {
     durable: Vec<u8>,
-    pending: BTreeMap<usize, Pending>,
-    /// Pending lines that wait for a fence.
+    pending: BTreeMap<usize, PendingLine>,
+    /// Numbers of pending lines that were written back and wait for a fence.
     written_back: BTreeSet<usize>,
 }
 
-/// Possible content of a [`SimulatedNvram`] after a crash: now, or at the power cut. A handle that stays valid
+/// Possible content of a [`SimulatedNvram`] after a crash, either now or at the power cut. This handle stays valid
 /// while a file system uses the NVRAM, and afterwards.
 #[derive(Clone)]
 pub struct CrashImages(Arc<Mutex<DurableState>>);
@@ -65,9 +65,9 @@ impl CrashImages {
     pub fn crash(&self, random: &mut impl RngCore) -> Vec<u8> {
         let state = self.state();
         let mut image = state.durable.clone();
-        let mut crash = Crash::new(random);
+        let mut crash = CrashEffect::new(random);
         for (&line, pending) in &state.pending {
-            crash.leave(&mut image[line * LINE_BYTES..][..LINE_BYTES], &pending.versions, WORD_BYTES);
+            crash.apply(&mut image[line * LINE_BYTES..][..LINE_BYTES], &pending.versions, WORD_BYTES);
         }
         image
     }
@@ -88,33 +88,33 @@ impl CrashImages {
     }
 }
 
-/// NVRAM that tracks stores, write-backs and fences of each line of 64 bytes.
+/// NVRAM that tracks stores, write-backs and fences for each line of 64 bytes.
 ///
-/// A fence makes durable the value that each line had when it was written back; later stores are not covered.
-/// After a crash, each line that is not durable independently has its last durable value, any value since, or a
-/// mixture of these at a granularity of 8 bytes.
+/// A fence makes durable the value that each line had when it was written back; later stores are not covered. After a
+/// crash, the content of each line that is not durable is random and independent of other lines. It is the last
+/// durable value, any later value, or a mixture of these at a granularity of 8 bytes.
 pub struct SimulatedNvram {
-    /// Content as the processor sees it.
+    /// Content that the processor sees.
     view: Vec<u8>,
     crash_images: CrashImages,
-    power: Power,
+    power: PowerSource,
 }
 
 impl SimulatedNvram {
-    /// Creates `bytes` zeros (a multiple of 4096).
-    pub fn new(bytes: usize, power: Power) -> Self {
+    /// Creates NVRAM with `bytes` zeros (a multiple of 4096).
+    pub fn new(bytes: usize, power: PowerSource) -> Self {
         SimulatedNvram::from_image(vec![0; bytes], power)
     }
 
-    /// Creates NVRAM with the content left by a crash.
-    pub fn from_image(image: Vec<u8>, power: Power) -> Self {
+    /// Creates NVRAM with the content that a crash left.
+    pub fn from_image(image: Vec<u8>, power: PowerSource) -> Self {
         check_region(image.len());
         let view = image.clone();
         let state = DurableState { durable: image, pending: BTreeMap::new(), written_back: BTreeSet::new() };
         SimulatedNvram { view, crash_images: CrashImages(Arc::new(Mutex::new(state))), power }
     }
 
-    /// Returns a handle of the possible content after a crash.
+    /// Returns a handle for the possible content after a crash.
     pub fn crash_images(&self) -> CrashImages {
         self.crash_images.clone()
     }
@@ -134,7 +134,7 @@ impl Nvram for SimulatedNvram {
         for line in lines_of(at, bytes.len()) {
             let (lines, _) = self.view.as_chunks();
             let pending =
-                state.pending.entry(line).or_insert(Pending { versions: vec![], written_back: None });
+                state.pending.entry(line).or_insert(PendingLine { versions: vec![], written_back: None });
             pending.push(lines[line]);
         }
     }
@@ -186,7 +186,7 @@ mod tests {
 
     #[test]
     fn fence_covers_earlier_write_backs_but_not_later_stores() {
-        let mut nvram = SimulatedNvram::new(4096, Power::new());
+        let mut nvram = SimulatedNvram::new(4096, PowerSource::new());
         nvram.store_word(0, 1);
         nvram.write_back(0, 8);
         nvram.store_word(0, 2);
@@ -208,7 +208,7 @@ mod tests {
 
     #[test]
     fn crashes_yield_every_state_of_a_line_and_mixtures() {
-        let mut nvram = SimulatedNvram::new(4096, Power::new());
+        let mut nvram = SimulatedNvram::new(4096, PowerSource::new());
         for value in [1, 2] {
             nvram.store(0, &[value; 16]);
         }
@@ -225,7 +225,7 @@ mod tests {
 
     #[test]
     fn written_back_value_survives_many_later_stores() {
-        let mut nvram = SimulatedNvram::new(4096, Power::new());
+        let mut nvram = SimulatedNvram::new(4096, PowerSource::new());
         nvram.store_word(0, 1);
         nvram.write_back(0, 8);
         for value in 2..1000 {
@@ -238,7 +238,7 @@ mod tests {
 
     #[test]
     fn stores_after_power_cut_are_visible_but_not_durable() {
-        let power = Power::new();
+        let power = PowerSource::new();
         power.cut_at(3);
         let mut nvram = SimulatedNvram::new(4096, power.clone());
         for value in [1, 2] {

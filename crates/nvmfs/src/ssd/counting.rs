@@ -8,9 +8,9 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 #[derive(Default)]
 pub struct CountingSsd {
     blocks: u64,
-    reads: Amounts,
-    writes: Amounts,
-    trims: Amounts,
+    reads: RequestCounts,
+    writes: RequestCounts,
+    trims: RequestCounts,
     flushes: AtomicU64,
 }
 
@@ -35,12 +35,12 @@ pub struct Counts {
 
 /// Counts of one type of request.
 #[derive(Default)]
-struct Amounts {
+struct RequestCounts {
     requests: AtomicU64,
     blocks: AtomicU64,
 }
 
-impl Amounts {
+impl RequestCounts {
     fn add(&self, blocks: u64) {
         self.requests.fetch_add(1, Relaxed);
         self.blocks.fetch_add(blocks, Relaxed);
@@ -57,7 +57,7 @@ impl CountingSsd {
         CountingSsd { blocks, ..CountingSsd::default() }
     }
 
-    /// Returns the counts so far; refused requests are not counted.
+    /// Returns the counts so far, which do not include refused requests.
     pub fn counts(&self) -> Counts {
         let (reads, read_blocks) = self.reads.get();
         let (writes, written_blocks) = self.writes.get();

@@ -1,30 +1,32 @@
-//! Statistics of the flash of a simulated drive.
+//! Statistics of a simulated drive and its flash.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Statistics of a simulated drive since the file system was opened; pages are its mapping units.
+/// Statistics of a simulated drive since the file system was opened; a page is a mapping unit of the drive.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Drive {
     /// Layers of the stack, the FTL last.
     pub layers: Vec<DriveLayer>,
-    /// Flash programs divided by pages that the file system wrote; `None` if it wrote nothing.
+    /// Pages programmed on flash, divided by pages that the file system wrote; `None` if it wrote none.
     pub write_amplification: Option<f64>,
-    /// Pages programmed.
+    /// Number of pages programmed.
     pub programs: u64,
-    /// Pages read.
+    /// Number of pages read.
     pub reads: u64,
-    /// Blocks erased.
+    /// Number of blocks erased.
     pub erases: u64,
     /// Smallest erase count of a block since the drive was new.
-    pub least_erases: u32,
+    #[serde(rename = "least_erases")]
+    pub min_erases: u32,
     /// Mean erase count of the blocks.
     pub mean_erases: f64,
     /// Largest erase count of a block.
-    pub most_erases: u32,
-    /// Blocks bad from the factory or worn out.
+    #[serde(rename = "most_erases")]
+    pub max_erases: u32,
+    /// Number of blocks that are bad from the factory or worn out.
     pub bad_blocks: u32,
-    /// Blocks of the flash.
+    /// Number of blocks of the flash.
     pub blocks: u32,
 }
 
@@ -33,8 +35,8 @@ pub struct Drive {
 pub struct DriveLayer {
     /// Name of the layer in the scenario.
     pub name: String,
-    /// Pages written to the layer.
+    /// Number of pages written to the layer.
     pub written_pages: u64,
-    /// Pages that the layer wrote to the layer below, by cause.
+    /// Number of pages that the layer wrote to the layer below, by cause.
     pub writes_below: BTreeMap<String, u64>,
 }

@@ -33,7 +33,7 @@ impl Caching {
         }
     }
 
-    /// Adds an explanation to errors caused by this setting.
+    /// Adds an explanation to errors that this setting causes.
     fn explain(self, path: &Path, error: io::Error) -> io::Error {
         if self == Caching::Direct && error.kind() == io::ErrorKind::InvalidInput {
             let problem = format!("cannot be read and written past the page cache (O_DIRECT): {error}");
@@ -49,7 +49,7 @@ pub struct FileSsd {
     blocks: u64,
     is_device: bool,
     is_direct: bool,
-    /// True after a trim was refused; trims are not tried again.
+    /// True after a trim was refused; from then on, no trim is sent.
     cannot_trim: AtomicBool,
 }
 
@@ -64,26 +64,25 @@ impl FileSsd {
         let path = path.as_ref();
         check_size(path, bytes)?;
         let backing = backing::create(path, bytes, existing, caching.flags());
-        FileSsd::over(path, backing.map_err(|error| caching.explain(path, error))?, caching)
+        FileSsd::from_backing(path, backing.map_err(|error| caching.explain(path, error))?, caching)
     }
 
     /// Opens a file or block device. The remainder of a device after its last whole block of 4096 bytes is
     /// not used.
     pub fn open(path: impl AsRef<Path>, caching: Caching) -> io::Result<Self> {
         let path = path.as_ref();
-        FileSsd::over_existing(path, backing::open(path, caching.flags()), caching)
+        FileSsd::from_opened(path, backing::open(path, caching.flags()), caching)
     }
 
-    /// Opens a file or device read-only, shared with other readers: writes are errors, trims have no
-    /// effect.
-    pub fn open_to_read(path: impl AsRef<Path>, caching: Caching) -> io::Result<Self> {
+    /// Opens a file or device read-only, shared with other readers: writes fail, and trims have no effect.
+    pub fn open_read_only(path: impl AsRef<Path>, caching: Caching) -> io::Result<Self> {
         let path = path.as_ref();
-        let ssd = FileSsd::over_existing(path, backing::open_to_read(path, caching.flags()), caching)?;
+        let ssd = FileSsd::from_opened(path, backing::open_read_only(path, caching.flags()), caching)?;
         ssd.cannot_trim.store(true, Relaxed);
         Ok(ssd)
     }
 
-    fn over_existing(path: &Path, opened: io::Result<Backing>, caching: Caching) -> io::Result<Self> {
+    fn from_opened(path: &Path, opened: io::Result<Backing>, caching: Caching) -> io::Result<Self> {
         let backing = opened.map_err(|error| caching.explain(path, error))?;
         if backing.is_character_device {
             let problem = "is a character device; an SSD is a file or a block device";
@@ -92,10 +91,10 @@ impl FileSsd {
         if !backing.is_block_device {
             check_size(path, backing.bytes)?;
         }
-        FileSsd::over(path, backing, caching)
+        FileSsd::from_backing(path, backing, caching)
     }
 
-    fn over(path: &Path, backing: Backing, caching: Caching) -> io::Result<Self> {
+    fn from_backing(path: &Path, backing: Backing, caching: Caching) -> io::Result<Self> {
         let ssd = FileSsd {
             file: backing.file,
             blocks: backing.bytes / BLOCK_BYTES as u64,
@@ -109,8 +108,8 @@ impl FileSsd {
         Ok(ssd)
     }
 
-    /// True unless a trim was refused; a refused trim is not an error, but ends trimming.
-    pub fn trims(&self) -> bool {
+    /// True unless a trim was refused. A refused trim is not an error, but no further trims are sent.
+    pub fn supports_trim(&self) -> bool {
         !self.cannot_trim.load(Relaxed)
     }
 
@@ -155,7 +154,7 @@ impl Ssd for FileSsd {
 
     fn trim(&self, first: u64, blocks: u64) -> io::Result<()> {
         check_range(self.blocks, first, blocks)?;
-        if blocks == 0 || !self.trims() {
+        if blocks == 0 || !self.supports_trim() {
             return Ok(());
         }
         match self.discard(first * BLOCK_BYTES as u64, blocks * BLOCK_BYTES as u64) {
@@ -184,7 +183,7 @@ fn is_aligned(bytes: &[u8]) -> bool {
     bytes.as_ptr().addr().is_multiple_of(BLOCK_BYTES)
 }
 
-/// Passes a block-aligned buffer to `work`, as direct I/O requires.
+/// Calls `work` with a block-aligned buffer, as direct I/O requires.
 fn with_aligned<T>(bytes: usize, work: impl FnOnce(&mut [u8]) -> T) -> T {
     let mut buffer = vec![0u8; bytes + BLOCK_BYTES];
     let skip = buffer.as_ptr().addr().next_multiple_of(BLOCK_BYTES) - buffer.as_ptr().addr();
@@ -204,8 +203,8 @@ mod tests {
         for caching in [Caching::Cached, Caching::Direct] {
             let create = || FileSsd::create(&path, 1 << 20, Existing::Overwrite, caching);
             let ssd = match create() {
-                // A temporary directory in memory may not support direct I/O; then the message
-                // must say so.
+                // If the temporary directory is in memory, it may not support direct I/O; the message must then say
+                // so.
                 Err(error) if caching == Caching::Direct => {
                     assert!(error.to_string().contains("O_DIRECT"), "{error}");
                     continue;
@@ -234,10 +233,10 @@ mod tests {
         let path = folder.path().join("ssd");
         let ssd = FileSsd::create(&path, 1 << 20, Existing::Refuse, Caching::Cached).expect("a new file");
         ssd.write(3, &[4; BLOCK_BYTES], 0).expect("within");
-        assert!(FileSsd::open_to_read(&path, Caching::Cached).is_err(), "it is written");
+        assert!(FileSsd::open_read_only(&path, Caching::Cached).is_err(), "it is written");
         drop(ssd);
         let before = std::fs::read(&path).expect("it can be read");
-        let ssd = FileSsd::open_to_read(&path, Caching::Cached).expect("nobody writes it");
+        let ssd = FileSsd::open_read_only(&path, Caching::Cached).expect("nobody writes it");
         assert!(FileSsd::open(&path, Caching::Cached).is_err(), "it is read");
         assert!(ssd.write(0, &[5; BLOCK_BYTES], 0).is_err());
         ssd.trim(3, 1).expect("it has no effect");
@@ -256,7 +255,7 @@ mod tests {
         let before = sectors();
         ssd.trim(1, 64).expect("tmpfs has holes");
         ssd.trim(7, 0).expect("nothing to do");
-        assert!(ssd.trims() && sectors() == before - 64 * 8);
+        assert!(ssd.supports_trim() && sectors() == before - 64 * 8);
         let mut out = vec![0; 66 * BLOCK_BYTES];
         ssd.read(0, &mut out).expect("within");
         let (kept, trimmed) = ([1; BLOCK_BYTES], vec![0; 64 * BLOCK_BYTES]);

@@ -6,15 +6,15 @@ use hashbrown::HashMap;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// SSD that holds written and not trimmed blocks in memory. All other blocks read as zeros.
+/// SSD that holds those blocks in memory that were written and not trimmed since. All other blocks read as zeros.
 #[derive(Default)]
 pub struct MemorySsd {
     blocks: u64,
     content: Mutex<Content>,
 }
 
-/// Content by block number; never iterated over. The keys of the hasher are fixed: simulated content needs no
-/// protection against hash flooding. Clones share blocks until one of them writes.
+/// Content by block number; never iterated over. The hasher has fixed keys: simulated content needs no protection
+/// against hash flooding. Clones share blocks until one of the clones writes.
 type Content = HashMap<u64, Arc<Block>, foldhash::fast::FixedState>;
 
 impl MemorySsd {
@@ -24,12 +24,12 @@ impl MemorySsd {
     }
 
     /// Returns the number of blocks held in memory.
-    pub fn blocks_held(&self) -> u64 {
+    pub fn stored_blocks(&self) -> u64 {
         self.content().len() as u64
     }
 
     fn content(&self) -> MutexGuard<'_, Content> {
-        // The map is consistent between two statements, so a poisoned lock is harmless.
+        // The map is consistent after each statement, so a poisoned lock is harmless.
         self.content.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -92,9 +92,9 @@ mod tests {
     fn memory_is_used_only_for_written_blocks() {
         let ssd = MemorySsd::new(1 << 40);
         ssd.write(1 << 39, &[1; 3 * BLOCK_BYTES], 0).expect("within");
-        assert_eq!(ssd.blocks_held(), 3);
+        assert_eq!(ssd.stored_blocks(), 3);
         ssd.trim((1 << 39) + 1, 10).expect("within");
-        assert_eq!(ssd.blocks_held(), 1);
+        assert_eq!(ssd.stored_blocks(), 1);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The block device under the file system.
+//! Block device under the file system.
 
 mod counting;
 mod drive;
@@ -14,7 +14,7 @@ pub use drive::{Drive, DriveLayer};
 #[cfg(target_os = "linux")]
 pub use file::{Caching, FileSsd};
 pub use memory::MemorySsd;
-pub use recorded::{BlockOp, BlockRequest, Recorded};
+pub use recorded::{BlockOp, BlockRequest, RecordingSsd};
 pub use simulated::SimulatedSsd;
 pub use stack::{StackError, StackSsd};
 
@@ -25,7 +25,7 @@ use std::sync::Arc;
 /// Content of a block of an SSD.
 type Block = [u8; BLOCK_BYTES];
 
-/// Block device of 4 KiB blocks; may be used by several threads.
+/// Block device with blocks of 4 KiB, which several threads may use.
 ///
 /// Writes and trims are durable only after a later [`Ssd::flush`] has returned.
 pub trait Ssd: Send + Sync {
@@ -35,8 +35,8 @@ pub trait Ssd: Send + Sync {
     /// Reads blocks starting at `first` into `out`, whose length is a multiple of 4096.
     fn read(&self, first: u64, out: &mut [u8]) -> io::Result<()>;
 
-    /// Writes blocks starting at `first`. Blocks with the same `stream` are likely to be updated together;
-    /// 0 means unknown.
+    /// Writes blocks starting at `first`. Blocks with the same `stream` are likely to be updated together; stream 0
+    /// means unknown.
     fn write(&self, first: u64, data: &[u8], stream: u16) -> io::Result<()>;
 
     /// Discards the content of blocks; their content is undefined until they are written again.
@@ -86,8 +86,8 @@ forward!(Box<S>);
 forward!(Arc<S>);
 forward!(&S);
 
-/// Returns the number of blocks of a request of `bytes` bytes at block `first`; fails if they are not whole
-/// blocks within the device.
+/// Returns the number of blocks in a request of `bytes` bytes at block `first`. Fails if the request does not consist
+/// of whole blocks within the device.
 fn whole_blocks(blocks: u64, first: u64, bytes: usize) -> io::Result<u64> {
     if !bytes.is_multiple_of(BLOCK_BYTES) {
         let problem = format!("{bytes} bytes are no whole blocks of {BLOCK_BYTES} bytes");

@@ -31,17 +31,17 @@ pub struct BlockRequest {
     pub stream: u16,
 }
 
-/// SSD that passes each successful request to a sink, in order of completion: to drive a stack, or to write a
-/// trace.
-pub struct Recorded<S> {
+/// SSD that passes each successful request to a sink, in order of completion. The sink can send the requests to a
+/// stack, or write a trace.
+pub struct RecordingSsd<S> {
     inner: S,
     sink: Mutex<Box<dyn FnMut(BlockRequest) + Send>>,
 }
 
-impl<S: Ssd> Recorded<S> {
+impl<S: Ssd> RecordingSsd<S> {
     /// Wraps `inner` and passes its requests to `sink`. The sink must not use this SSD.
     pub fn new(inner: S, sink: impl FnMut(BlockRequest) + Send + 'static) -> Self {
-        Recorded { inner, sink: Mutex::new(Box::new(sink)) }
+        RecordingSsd { inner, sink: Mutex::new(Box::new(sink)) }
     }
 
     /// Returns the wrapped SSD.
@@ -60,7 +60,7 @@ impl<S: Ssd> Recorded<S> {
     }
 }
 
-impl<S: Ssd> Ssd for Recorded<S> {
+impl<S: Ssd> Ssd for RecordingSsd<S> {
     fn blocks(&self) -> u64 {
         self.inner.blocks()
     }
@@ -99,7 +99,7 @@ mod tests {
     #[test]
     fn successful_requests_are_reported_in_order() {
         let (sender, receiver) = mpsc::channel();
-        let ssd = Recorded::new(CountingSsd::new(8), move |request| {
+        let ssd = RecordingSsd::new(CountingSsd::new(8), move |request| {
             sender.send(request).expect("the receiver outlives it");
         });
         let mut data = vec![0; 2 * BLOCK_BYTES];

@@ -2,21 +2,21 @@
 
 use super::{Block, MemorySsd, Ssd, check_range, whole_blocks};
 use crate::api::BLOCK_BYTES;
-use crate::power::{Crash, Power};
+use crate::power::{CrashEffect, PowerSource};
 use rand::RngCore;
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use wearwell_base::seed::below;
+use wearwell_base::seed::random_below;
 
 /// Bytes of a sector: a drive may tear a block between sectors, but not within a sector.
 const SECTOR_BYTES: usize = 512;
-/// At most this many old values of a block may survive a crash. Bounds the memory of a block that is written
-/// repeatedly without a flush.
-const MOST_VERSIONS: usize = 8;
+/// Maximum number of old values of a block that may survive a crash. This bounds the memory for a block that is
+/// written repeatedly without a flush.
+const MAX_VERSIONS: usize = 8;
 
 const ZEROS: &Block = &[0; BLOCK_BYTES];
-/// Content of trimmed blocks; not zeros, to expose a file system that expects zeros.
+/// Content of trimmed blocks. It is not zeros, to expose a file system that expects zeros.
 const GARBAGE: &Block = &[0xA5; BLOCK_BYTES];
 
 /// Pending change of a block.
@@ -27,14 +27,15 @@ enum Version {
 
 /// SSD with a volatile write cache that only a flush reliably empties.
 ///
-/// After a crash, each block written or trimmed since the last flush independently has one of several contents. These
-/// are the content at the flush, the content after any later write, or a mixture at a granularity of 512 bytes. Trimmed
-/// blocks read as 0xA5; after a crash without a flush in between, they may read as zeros instead.
+/// After a crash, each block that was written or trimmed since the last flush has one of several contents,
+/// independently of other blocks. These are the content at the flush, the content after any later write, or a mixture
+/// at a granularity of 512 bytes. Trimmed blocks read as 0xA5; after a crash without a flush in between, they may
+/// read as zeros instead.
 pub struct SimulatedSsd {
-    /// Content as reads see it.
+    /// Content that reads return.
     view: MemorySsd,
     cache: Mutex<Cache>,
-    power: Power,
+    power: PowerSource,
 }
 
 struct Cache {
@@ -46,19 +47,19 @@ struct Cache {
 impl Cache {
     fn push(&mut self, block: u64, version: Version) {
         let versions = self.pending.entry(block).or_default();
-        if versions.len() == MOST_VERSIONS {
+        if versions.len() == MAX_VERSIONS {
             versions.remove(0);
         }
         versions.push(version);
     }
 
-    /// Returns the content after a crash that applies `leave` to each block with pending changes.
-    fn image(&self, mut leave: impl FnMut(&mut Block, &[Version])) -> MemorySsd {
+    /// Returns the content after a crash that calls `apply` for each block with pending changes.
+    fn image(&self, mut apply: impl FnMut(&mut Block, &[Version])) -> MemorySsd {
         let image = self.durable.clone();
         let mut content = *ZEROS;
         for (&block, versions) in &self.pending {
             image.read(block, &mut content).expect("pending blocks are within the device");
-            leave(&mut content, versions);
+            apply(&mut content, versions);
             image.write(block, &content, 0).expect("pending blocks are within the device");
         }
         image
@@ -67,12 +68,12 @@ impl Cache {
 
 impl SimulatedSsd {
     /// Creates an SSD of `blocks` blocks of zeros.
-    pub fn new(blocks: u64, power: Power) -> Self {
+    pub fn new(blocks: u64, power: PowerSource) -> Self {
         SimulatedSsd::from_image(MemorySsd::new(blocks), power)
     }
 
-    /// Creates an SSD with the content left by a crash.
-    pub fn from_image(image: MemorySsd, power: Power) -> Self {
+    /// Creates an SSD with the content that a crash left.
+    pub fn from_image(image: MemorySsd, power: PowerSource) -> Self {
         let cache = Cache { durable: image.clone(), pending: BTreeMap::new() };
         SimulatedSsd { view: image, cache: Mutex::new(cache), power }
     }
@@ -85,11 +86,11 @@ impl SimulatedSsd {
 
     /// Returns a random possible content after a crash now, or at the power cut.
     pub fn crash(&self, random: &mut impl RngCore) -> MemorySsd {
-        let trimmed = if below(random, 2) == 0 { ZEROS } else { GARBAGE };
-        let mut crash = Crash::new(random);
+        let trimmed = if random_below(random, 2) == 0 { ZEROS } else { GARBAGE };
+        let mut crash = CrashEffect::new(random);
         self.cache().image(|content, versions| {
             let versions: Vec<&Block> = versions.iter().map(|version| content_of(version, trimmed)).collect();
-            crash.leave(content, &versions, SECTOR_BYTES);
+            crash.apply(content, &versions, SECTOR_BYTES);
         })
     }
 
@@ -183,7 +184,7 @@ mod tests {
 
     #[test]
     fn flush_makes_earlier_writes_durable() {
-        let ssd = SimulatedSsd::new(4, Power::new());
+        let ssd = SimulatedSsd::new(4, PowerSource::new());
         ssd.write(0, &[1; 3 * BLOCK_BYTES], 0).expect("within");
         assert_eq!(first_bytes(&ssd.crash_losing_all()), [0, 0, 0, 0]);
         ssd.flush().expect("it cannot fail");
@@ -199,7 +200,7 @@ mod tests {
 
     #[test]
     fn crashes_lose_keep_and_tear_blocks() {
-        let ssd = SimulatedSsd::new(1, Power::new());
+        let ssd = SimulatedSsd::new(1, PowerSource::new());
         ssd.write(0, &[1; BLOCK_BYTES], 0).expect("within");
         ssd.flush().expect("it cannot fail");
         ssd.write(0, &[2; BLOCK_BYTES], 0).expect("within");
@@ -224,7 +225,7 @@ mod tests {
 
     #[test]
     fn writes_after_power_cut_are_visible_but_not_durable() {
-        let power = Power::new();
+        let power = PowerSource::new();
         power.cut_at(2);
         let ssd = SimulatedSsd::new(2, power.clone());
         for value in [1, 2] {

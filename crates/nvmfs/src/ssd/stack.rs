@@ -1,4 +1,4 @@
-//! Simulated drive used as the SSD.
+//! Simulated drive that is used as the SSD.
 
 #[cfg(target_os = "linux")]
 use super::{Caching, FileSsd};
@@ -17,7 +17,7 @@ use wearwell_engine::counters::{Cause, Counters, Operation};
 use wearwell_engine::layer::{LayerError, Reports, no_data};
 use wearwell_stack::{Scenario, Stack};
 
-/// Blocks passed to the stack in one batch.
+/// Maximum number of blocks passed to the stack in one batch.
 const BATCH_BLOCKS: u64 = 4096;
 
 /// Reason why a scenario or a content store cannot be used as an SSD.
@@ -42,27 +42,27 @@ pub enum StackError {
 /// SSD backed by a Wearwell stack: the stack receives every request and counts the operations of its flash; `S`
 /// holds the content.
 ///
-/// The stack lives as long as this value, the content as long as `S`. To a new stack over existing content, no
-/// block counts as written; [`StackSsd::resume`] writes the existing blocks to the stack. Only the stack of the
-/// scenario is used: its workloads, times and measurement settings are ignored.
+/// The stack lives as long as this value, and the content as long as `S`. If the stack is new and the content is not,
+/// the stack counts no block as written; [`StackSsd::precondition`] writes the existing blocks to the stack. Only the
+/// stack of the scenario is used: its workloads, times and measurement settings are ignored.
 pub struct StackSsd<S> {
     content: S,
     blocks: u64,
-    stack: Mutex<Counting>,
+    stack: Mutex<CountingStack>,
     /// Reports of the stack after it was filled with the existing content.
     before: Mutex<Reports>,
 }
 
 /// Stack, and a buffer for the pages of a batch.
-struct Counting {
+struct CountingStack {
     stack: Stack<()>,
-    /// Mapping units of the drive per block.
+    /// Number of mapping units of the drive per block.
     units: u64,
     pages: Vec<Lpn>,
 }
 
-impl Counting {
-    /// Fills in defaults, builds the stack, and refuses scenarios that cannot be an SSD.
+impl CountingStack {
+    /// Fills in defaults, builds the stack, and refuses scenarios that cannot serve as an SSD.
     fn build(scenario: &Scenario) -> Result<(Self, u64), StackError> {
         let unfit = |key, problem: &str| Err(StackError::Unfit { key, problem: problem.to_owned() });
         if scenario.holds_content() {
@@ -82,10 +82,10 @@ impl Counting {
         }
         let units = (BLOCK_BYTES / unit_bytes) as u64;
         let blocks = stack.logical_pages() / units;
-        Ok((Counting { stack, units, pages: Vec::new() }, blocks))
+        Ok((CountingStack { stack, units, pages: Vec::new() }, blocks))
     }
 
-    /// Calls `work` with the stack for `blocks`, batch by batch.
+    /// Calls `work` with the stack for `blocks`, one batch after the other.
     fn each_batch(
         &mut self,
         blocks: Range<u64>,
@@ -109,12 +109,12 @@ impl Counting {
 
 impl<S: Ssd> StackSsd<S> {
     /// Builds the stack of `scenario` over `content`, which must be at least as large.
-    pub fn over(content: S, scenario: &Scenario) -> Result<Self, StackError> {
-        let (stack, blocks) = Counting::build(scenario)?;
-        StackSsd::join(content, stack, blocks)
+    pub fn with_content(content: S, scenario: &Scenario) -> Result<Self, StackError> {
+        let (stack, blocks) = CountingStack::build(scenario)?;
+        StackSsd::from_parts(content, stack, blocks)
     }
 
-    fn join(content: S, stack: Counting, blocks: u64) -> Result<Self, StackError> {
+    fn from_parts(content: S, stack: CountingStack, blocks: u64) -> Result<Self, StackError> {
         if content.blocks() < blocks {
             let problem =
                 format!("has {blocks} blocks of {BLOCK_BYTES} bytes; there is room for {}", content.blocks());
@@ -124,9 +124,9 @@ impl<S: Ssd> StackSsd<S> {
         Ok(StackSsd { content, blocks, stack: Mutex::new(stack), before })
     }
 
-    /// Writes ranges of blocks with existing content to the stack, in this order, as preconditioning. These
-    /// operations appear in the reports of the stack. [`Ssd::drive`] excludes them, except for wear.
-    pub fn resume(&self, ranges: impl IntoIterator<Item = Range<u64>>) -> io::Result<()> {
+    /// Writes ranges of blocks with existing content to the stack, in the given order, as preconditioning. These
+    /// operations appear in the reports of the stack, but not in [`Ssd::drive`], except for their wear.
+    pub fn precondition(&self, ranges: impl IntoIterator<Item = Range<u64>>) -> io::Result<()> {
         let mut stack = self.stack();
         for range in ranges {
             check_range(self.blocks, range.start, range.end.saturating_sub(range.start))?;
@@ -156,17 +156,17 @@ impl<S: Ssd> StackSsd<S> {
         self.stack().stack.check()
     }
 
-    fn stack(&self) -> MutexGuard<'_, Counting> {
-        // The stack is consistent between two calls, so a poisoned lock is harmless.
+    fn stack(&self) -> MutexGuard<'_, CountingStack> {
+        // The stack is consistent after each call, so a poisoned lock is harmless.
         self.stack.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl StackSsd<MemorySsd> {
-    /// Builds the stack of `scenario` with its content in memory, for mounts that end with the process.
-    /// Fails if the content could take more than `max_bytes`.
+    /// Builds the stack of `scenario` with its content in memory, for mounts whose data ends with the process. Fails
+    /// if the content could take more than `max_bytes`.
     pub fn in_memory(scenario: &Scenario, max_bytes: u64) -> Result<Self, StackError> {
-        let (stack, blocks) = Counting::build(scenario)?;
+        let (stack, blocks) = CountingStack::build(scenario)?;
         let bytes = blocks * BLOCK_BYTES as u64;
         if bytes > max_bytes {
             let problem = format!(
@@ -175,7 +175,7 @@ impl StackSsd<MemorySsd> {
             );
             return Err(StackError::Unfit { key: "device", problem });
         }
-        StackSsd::join(MemorySsd::new(blocks), stack, blocks)
+        StackSsd::from_parts(MemorySsd::new(blocks), stack, blocks)
     }
 }
 
@@ -183,14 +183,14 @@ impl StackSsd<MemorySsd> {
 impl StackSsd<FileSsd> {
     /// Builds the stack of `scenario` with its content in a file or block device; creates the file if it
     /// does not exist.
-    pub fn over_file(path: impl AsRef<Path>, scenario: &Scenario) -> Result<Self, StackError> {
-        let (path, (stack, blocks)) = (path.as_ref(), Counting::build(scenario)?);
+    pub fn with_file(path: impl AsRef<Path>, scenario: &Scenario) -> Result<Self, StackError> {
+        let (path, (stack, blocks)) = (path.as_ref(), CountingStack::build(scenario)?);
         let content = if path.exists() {
             FileSsd::open(path, Caching::Cached)
         } else {
             FileSsd::create(path, blocks * BLOCK_BYTES as u64, Existing::Refuse, Caching::Cached)
         };
-        StackSsd::join(content?, stack, blocks)
+        StackSsd::from_parts(content?, stack, blocks)
     }
 }
 
@@ -230,7 +230,7 @@ impl<S: Ssd> Ssd for StackSsd<S> {
         let before = self.before.lock().unwrap_or_else(PoisonError::into_inner);
         let layers = names.into_iter().zip(now.layers.iter().zip(&before.layers));
         let layers: Vec<DriveLayer> =
-            layers.map(|(name, (now, before))| of_layer(name, &now.counters, &before.counters)).collect();
+            layers.map(|(name, (now, before))| layer_since(name, &now.counters, &before.counters)).collect();
         let (nand, nand_before) = (now.nand?, before.nand.as_ref()?);
         let erases = &nand.erase_counts;
         let programs = nand.programs - nand_before.programs;
@@ -242,9 +242,9 @@ impl<S: Ssd> Ssd for StackSsd<S> {
             programs,
             reads: nand.reads - nand_before.reads,
             erases: nand.erases - nand_before.erases,
-            least_erases: erases.iter().copied().min().unwrap_or(0),
+            min_erases: erases.iter().copied().min().unwrap_or(0),
             mean_erases: total as f64 / erases.len().max(1) as f64,
-            most_erases: erases.iter().copied().max().unwrap_or(0),
+            max_erases: erases.iter().copied().max().unwrap_or(0),
             bad_blocks: nand.bad_blocks,
             blocks: erases.len() as u32,
         })
@@ -252,7 +252,7 @@ impl<S: Ssd> Ssd for StackSsd<S> {
 }
 
 /// Returns the activity of a layer between two reports.
-fn of_layer(name: String, now: &Counters, before: &Counters) -> DriveLayer {
+fn layer_since(name: String, now: &Counters, before: &Counters) -> DriveLayer {
     let write = Operation::Write;
     let below = |cause: &Cause| now.outgoing(*cause, write) - before.outgoing(*cause, write);
     let causes = Cause::ALL.iter().map(|cause| (cause.name().to_owned(), below(cause)));
@@ -288,7 +288,7 @@ mod tests {
             ssd.write(1, &data, 4).expect("within");
             ssd.read(2, &mut data[..2 * BLOCK_BYTES]).expect("within");
             ssd.trim(3, 1).expect("within");
-            ssd.resume([10..20, 5..5, 2040..2048]).expect("within");
+            ssd.precondition([10..20, 5..5, 2040..2048]).expect("within");
             ssd.flush().expect("it cannot fail");
             ssd.check().expect("the stack counts right");
             assert_eq!(incoming(&ssd, Operation::Write), (5 + 10 + 8) * units);
@@ -300,7 +300,7 @@ mod tests {
 
     #[test]
     fn overwrites_cause_flash_programs_and_erases() {
-        let ssd = StackSsd::over(CountingSsd::new(2048), &scenario("")).expect("it is large enough");
+        let ssd = StackSsd::with_content(CountingSsd::new(2048), &scenario("")).expect("it is large enough");
         let data = vec![0; BLOCK_BYTES];
         for turn in 0..3 {
             (0..2048).for_each(|at| ssd.write(at * 7 % 2048, &data, turn).expect("within"));
@@ -317,9 +317,9 @@ mod tests {
         assert_eq!(causes, drive.programs, "each program has a cause");
         assert!(drive.layers[0].writes_below["host"] >= 6144 && drive.write_amplification >= Some(1.0));
         let erases = drive.mean_erases * f64::from(drive.blocks);
-        assert!(drive.most_erases > 0 && (erases - nand.erases as f64).abs() < 1e-6, "{drive:?}");
-        // Of the preconditioning, only the wear is counted.
-        ssd.resume(std::iter::once(0..2048)).expect("within");
+        assert!(drive.max_erases > 0 && (erases - nand.erases as f64).abs() < 1e-6, "{drive:?}");
+        // The statistics include only the wear of the preconditioning.
+        ssd.precondition(std::iter::once(0..2048)).expect("within");
         let after = ssd.drive().expect("it is simulated");
         assert_eq!((after.programs, after.erases, after.write_amplification), (0, 0, None));
         assert!(after.mean_erases > drive.mean_erases);
@@ -337,8 +337,10 @@ mod tests {
         assert!(refused("[power]\nat_end = true").starts_with("power: cuts"));
         let large = StackSsd::in_memory(&scenario(""), (8 << 20) - 1).map(|_| ()).unwrap_err().to_string();
         assert!(large.starts_with("device: 8388608 bytes"), "{large}");
-        let small =
-            StackSsd::over(CountingSsd::new(2047), &scenario("")).map(|_| ()).unwrap_err().to_string();
+        let small = StackSsd::with_content(CountingSsd::new(2047), &scenario(""))
+            .map(|_| ())
+            .unwrap_err()
+            .to_string();
         assert!(small.ends_with("there is room for 2047"), "{small}");
     }
 
@@ -347,13 +349,13 @@ mod tests {
     fn content_in_a_file_outlives_the_stack() {
         let folder = tempfile::tempdir().expect("a folder for temporary files");
         let path = folder.path().join("content");
-        let open = || StackSsd::over_file(&path, &scenario("")).expect("a file of the right size");
+        let open = || StackSsd::with_file(&path, &scenario("")).expect("a file of the right size");
         let ssd = open();
         ssd.write(9, &[5; BLOCK_BYTES], 0).expect("within");
         drop(ssd);
         let ssd = open();
         let mut out = vec![0; BLOCK_BYTES];
-        ssd.resume(std::iter::once(9..10)).expect("within");
+        ssd.precondition(std::iter::once(9..10)).expect("within");
         ssd.read(9, &mut out).expect("within");
         assert_eq!(out, [5; BLOCK_BYTES]);
         assert_eq!(incoming(&ssd, Operation::Write), 1);

@@ -6,7 +6,7 @@ use crate::layout::{EXTENT_BLOCKS, PageId};
 use crate::nvram::Nvram;
 use crate::ssd::Ssd;
 
-/// A block of a file.
+/// Block of a file: the inode number and the number of the block within the file.
 pub type FileBlock = (Ino, u32);
 
 /// Locations of all blocks.
@@ -18,7 +18,7 @@ pub struct BlockMap {
     pub clean: Vec<FileBlock>,
     /// Number of free pages of the NVRAM.
     pub free_pages: u32,
-    /// Owner of each block of the SSD, if the block is valid.
+    /// For each block of the SSD, the file block that it holds, if it is valid.
     pub ssd: Vec<Option<FileBlock>>,
 }
 
@@ -27,7 +27,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     pub fn block_map(&self) -> BlockMap {
         let owned = |block: u64| {
             let owner = extents::owner_of(&self.region, block);
-            (extents::bit(&self.region, block) && owner.0.0 != 0).then_some(owner)
+            (extents::is_used(&self.region, block) && owner.0.0 != 0).then_some(owner)
         };
         BlockMap {
             dirty: self.listed(State::Dirty),

@@ -1,14 +1,14 @@
-//! Units with a checksum of their own, and notes of units that are being changed and have no valid checksum
-//! meanwhile.
+//! Units, which are the parts of the metadata with one checksum each, and notes of units that are being changed and
+//! have no valid checksum meanwhile.
 
 use crate::api::Ino;
 use crate::layout::{Areas, ChangeNoteWords, INODES, PageId};
 use std::collections::{BTreeSet, VecDeque};
 
 /// Number of [`INODES`] as a unit: larger than the numbers of all other units.
-const NUMBER_OF_INODES: u64 = 1 << 33;
+const INODE_FILE_NUMBER: u64 = 1 << 33;
 
-/// Unit with a checksum of its own.
+/// Part of the metadata that one checksum covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
 pub enum Unit {
     /// An inode.
@@ -23,38 +23,38 @@ impl Unit {
     /// Returns the unique number of the unit; never 0.
     pub(super) fn number(self) -> u64 {
         match self {
-            Unit::Inode(INODES) => NUMBER_OF_INODES,
+            Unit::Inode(INODES) => INODE_FILE_NUMBER,
             Unit::Inode(ino) => u64::from(ino.0) << 1,
             Unit::Page(page) => u64::from(page.0) << 1 | 1,
         }
     }
 
-    pub(super) fn of_number(number: u64, areas: &Areas) -> Option<Unit> {
-        if number == NUMBER_OF_INODES {
+    pub(super) fn from_number(number: u64, areas: &Areas) -> Option<Unit> {
+        if number == INODE_FILE_NUMBER {
             return Some(Unit::Inode(INODES));
         }
         let index = u32::try_from(number >> 1).ok()?;
         match number & 1 {
-            0 => (index > 0 && index < areas.most_inodes()).then_some(Unit::Inode(Ino(index))),
+            0 => (index > 0 && index < areas.inode_number_limit()).then_some(Unit::Inode(Ino(index))),
             _ => (index < areas.pages).then_some(Unit::Page(PageId(index))),
         }
     }
 }
 
-/// Units noted as changing.
+/// Units that are noted as changing.
 #[derive(Default)]
 pub(super) struct ChangeNotes {
     /// True if metadata has checksums.
     pub is_checked: bool,
-    /// One bit per unit; inodes and pages separately.
+    /// One bit per unit, set if the unit is noted; inodes and pages have separate bitmaps.
     bits: [Vec<u64>; 2],
-    /// Offsets of unused note words on NVRAM.
+    /// Offsets on NVRAM of the unused words for notes.
     pub free: Vec<usize>,
-    /// Used note words with their units, oldest first.
+    /// Used words for notes with their units, oldest first.
     pub used: VecDeque<(usize, Unit)>,
     /// True if a note may not be durable yet.
     pub is_unsafe: bool,
-    /// Units with a wrong checksum; their checksums are never updated.
+    /// Units with a wrong checksum; these checksums are never updated.
     pub damaged: BTreeSet<Unit>,
 }
 
@@ -88,7 +88,7 @@ impl ChangeNotes {
     pub fn set(&mut self, unit: Unit, is_noted: bool) {
         let (which, word, bit) = ChangeNotes::bit_of(unit);
         if word >= self.bits[which].len() {
-            // Inodes were added since.
+            // Inodes were added after the bitmap was allocated.
             self.bits[which].resize(word + 1, 0);
         }
         let word = &mut self.bits[which][word];
@@ -96,7 +96,7 @@ impl ChangeNotes {
     }
 
     /// Records that all notes are durable.
-    pub fn fenced(&mut self) {
+    pub fn mark_fenced(&mut self) {
         self.is_unsafe = false;
     }
 }

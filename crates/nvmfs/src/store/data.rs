@@ -9,25 +9,25 @@ use crate::nvram::Nvram;
 use crate::ssd::Ssd;
 use std::ops::Range;
 
-/// Blocks written between two fences.
+/// Maximum number of blocks written between two fences.
 const CHUNK_BLOCKS: u64 = EXTENT_BLOCKS / 2;
-/// Bytes read from the SSD before other requests have their turn.
-const BYTES_AT_ONCE: usize = 128 << 10;
-/// Additional pages of pointers that a chunk may need: two paths of up to three levels.
+/// Number of bytes read from the SSD before other requests can proceed.
+const BYTES_PER_TURN: usize = 128 << 10;
+/// Maximum number of additional pointer pages that a chunk needs: two paths of up to three levels.
 const POINTER_PAGES: u32 = 6;
-/// Reason for refusing to overwrite a block.
+/// Reason for refusing to overwrite a block in a full file system with snapshots.
 const FULL_WITH_SNAPSHOTS: &str =
     "all blocks for data are in use, and what was there is to be kept for a snapshot";
 const BLOCK: u64 = BLOCK_BYTES as u64;
 
-/// Block with a newly allocated page that no pointer refers to yet.
+/// Block with a newly allocated page that no pointer leads to yet.
 struct NewPage {
     at: usize,
     page: PageId,
     block: u64,
     /// Previous location of the block.
-    was: BlockLocation,
-    /// Offset of the snapshot's pointer that is to keep the previous location.
+    old_location: BlockLocation,
+    /// Offset of the snapshot's pointer that will keep the previous location.
     kept_at: Option<usize>,
 }
 
@@ -35,12 +35,12 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     /// Fills `out` with the bytes of a file from `offset`; holes read as zeros. Blocks read from the SSD
     /// stay on NVRAM as clean pages.
     pub fn read(&mut self, ino: Ino, offset: u64, out: &mut [u8]) -> Result<()> {
-        self.read_of(|_, _| Ok(ino), offset, out)
+        self.read_with(|_, _| Ok(ino), offset, out)
     }
 
-    /// Like [`Store::read`], for a file whose blocks are found under the inode numbers that `inode_of`
+    /// Does what [`Store::read`] does, for a file whose blocks are stored under the inode numbers that `inode_of`
     /// returns.
-    pub(super) fn read_of(
+    pub(super) fn read_with(
         &mut self,
         inode_of: impl Fn(&Region<N>, u64) -> Result<Ino>,
         offset: u64,
@@ -69,15 +69,15 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
                     self.pages.read(&mut self.region, page, within == 0);
                 }
                 BlockLocation::Ssd(first) => {
-                    let wanted = (within + out.len() - done).div_ceil(BLOCK_BYTES) as u64;
-                    let blocks = self.run_on_ssd(&inode_of, block, first, wanted)?;
+                    let max_blocks = (within + out.len() - done).div_ceil(BLOCK_BYTES) as u64;
+                    let blocks = self.run_on_ssd(&inode_of, block, first, max_blocks)?;
                     let end = (out.len() - done).min(blocks as usize * BLOCK_BYTES - within);
                     self.read_run(ino, block, first, blocks, within, &mut out[done..done + end])?;
                     self.counts.read_blocks += blocks - 1;
                     done += end;
-                    if done < out.len() && done - since >= BYTES_AT_ONCE {
+                    if done < out.len() && done - since >= BYTES_PER_TURN {
                         since = done;
-                        self.yield_to_others(done)?;
+                        self.yield_to_requests(done)?;
                     }
                     continue;
                 }
@@ -87,36 +87,36 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Ok(())
     }
 
-    /// Fails if a page does not hold the block that the pointer to it belongs to.
+    /// Fails if a page does not hold the block to which the page's pointer belongs.
     fn check_page(&self, page: PageId, ino: Ino, block: u64) -> Result<()> {
         let is_data =
             matches!(pages::state_of(&self.region, page), State::Clean | State::Dirty | State::Kept);
         if is_data && pages::owner_of(&self.region, page) == (ino, block as u32) {
             return Ok(());
         }
-        Err(led_astray(ino, block))
+        Err(wrong_owner_error(ino, block))
     }
 
-    /// Fails if a block of the SSD is not the block that the pointer to it belongs to.
+    /// Fails if a block of the SSD does not hold the file block to which its pointer belongs.
     fn check_block(&self, location: u64, ino: Ino, block: u64) -> Result<()> {
         match extents::owner_of(&self.region, location) == (ino, block as u32) {
             true => Ok(()),
-            false => Err(led_astray(ino, block)),
+            false => Err(wrong_owner_error(ino, block)),
         }
     }
 
-    /// Returns the number of blocks from `block` on that are contiguous on the SSD and have the same inode
-    /// number, limited to `most` and a chunk.
+    /// Returns the number of blocks from `block` on that are contiguous on the SSD and are stored under the same
+    /// inode number, at most `most` and a chunk.
     fn run_on_ssd(
         &self,
         inode_of: &impl Fn(&Region<N>, u64) -> Result<Ino>,
         block: u64,
         first: u64,
-        most: u64,
+        max: u64,
     ) -> Result<u64> {
         let ino = inode_of(&self.region, block)?;
         let mut blocks = 1;
-        while blocks < most.min(CHUNK_BLOCKS)
+        while blocks < max.min(CHUNK_BLOCKS)
             && inode_of(&self.region, block + blocks)? == ino
             && self.region.location_of(ino, block + blocks)? == BlockLocation::Ssd(first + blocks)
         {
@@ -125,7 +125,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Ok(blocks)
     }
 
-    /// Reads contiguous blocks, and keeps them as clean pages if there is space.
+    /// Reads contiguous blocks, and keeps them as clean pages if there are free pages.
     fn read_run(
         &mut self,
         ino: Ino,
@@ -142,34 +142,34 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         if read.is_ok() {
             out.copy_from_slice(&scratch[within..within + out.len()]);
         }
-        let kept = read.and_then(|()| self.keep_run(ino, block, first, &scratch));
+        let cached = read.and_then(|()| self.cache_run(ino, block, first, &scratch));
         self.scratch = scratch;
         self.counts.ssd_read_blocks += blocks;
-        kept
+        cached
     }
 
-    /// Keeps blocks read from the SSD on NVRAM: the inode then points to NVRAM, and the page table
-    /// remembers the location on the SSD.
-    fn keep_run(&mut self, ino: Ino, block: u64, first: u64, content: &[u8]) -> Result<()> {
+    /// Keeps blocks that were read from the SSD on NVRAM: the file's pointers then lead to NVRAM, and the page table
+    /// records the locations on the SSD.
+    fn cache_run(&mut self, ino: Ino, block: u64, first: u64, content: &[u8]) -> Result<()> {
         let (chunks, _) = content.as_chunks::<BLOCK_BYTES>();
         if !self.make_room_for_cache(chunks.len() as u32)? {
             return Ok(());
         }
-        // The pointers between these two are in the same block of pointers, or nearly all of them.
+        // The pointers of all blocks between these two are in one pointer block, or nearly all are.
         for ends in [block, block + chunks.len() as u64 - 1] {
             let at = self.region.pointer_at(ino, ends)?.expect("it was read through it");
             self.region.note_changing(at);
         }
-        let mut kept = Vec::with_capacity(chunks.len());
+        let mut cached = Vec::with_capacity(chunks.len());
         for (number, chunk) in chunks.iter().enumerate() {
             let page = self.pages.take_free(&mut self.region).expect("room was made");
             self.region.store(self.region.areas.page(page), chunk);
-            kept.push((page, block + number as u64, first + number as u64));
+            cached.push((page, block + number as u64, first + number as u64));
         }
         self.region.fence();
-        for (page, block, copy) in kept {
+        for (page, block, copy) in cached {
             let at = self.region.pointer_at(ino, block)?.expect("it was read through it");
-            let pointer = BlockLocation::Nvram(page).pointer(&self.region.areas);
+            let pointer = BlockLocation::Nvram(page).encode(&self.region.areas);
             self.region.store_word(at, pointer);
             pages::set_owner(&mut self.region, page, ino, block as u32);
             pages::set_writes(&mut self.region, page, 0);
@@ -182,12 +182,12 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Ok(())
     }
 
-    /// Writes `data` at `offset`; returns the number of bytes for which there was space. The data is
-    /// durable on return. A power cut before that leaves blocks that were holes or on the SSD either old or
+    /// Writes `data` at `offset`; returns the number of bytes for which there was free space. The data is durable on
+    /// return. After a power cut during the write, each block that was a hole or only on the SSD is either old or
     /// new; other blocks may be partly written.
     ///
     /// # Errors
-    /// [`Error::NoSpace`] if there was no space at all; [`Error::TooLarge`] beyond the largest file.
+    /// [`Error::NoSpace`] if there was no free space at all; [`Error::TooLarge`] beyond the maximum file size.
     pub fn write(&mut self, ino: Ino, offset: u64, data: &[u8]) -> Result<usize> {
         self.wait_for_room(blocks_of_range(offset, data.len()).count() as u32 + POINTER_PAGES)?;
         self.wait_for(&|_: &Region<N>, _| Ok(ino), partial_blocks(offset, data.len()).into_iter().flatten())?;
@@ -212,8 +212,8 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     fn write_chunk(&mut self, ino: Ino, offset: u64, data: &[u8]) -> Result<usize> {
         self.prepare_to_keep()?;
         let keeper = self.keeper_with_room(ino)?;
-        let data = &data[..self.room_for(ino, keeper, offset, data.len())?];
-        let state = self.state_of_new(ino, offset + data.len() as u64)?;
+        let data = &data[..self.make_room_for_write(ino, keeper, offset, data.len())?];
+        let state = self.state_of_new_pages(ino, offset + data.len() as u64)?;
         self.counts.written_blocks += blocks_of_range(offset, data.len()).count() as u64;
         // The size and times of the inode are about to change.
         self.region.note_changing(self.region.inode_at(ino)?);
@@ -232,33 +232,37 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             done += length;
         }
         self.region.fence();
-        self.turn_to((ino, keeper), fresh, state)?;
+        self.switch_pointers((ino, keeper), fresh, state)?;
         match failed {
             Some(error) if done == 0 => Err(error),
             _ => Ok(done),
         }
     }
 
-    /// Makes room for a write; returns the number of its bytes that fit.
-    fn room_for(&mut self, ino: Ino, keeper: Option<Ino>, offset: u64, length: usize) -> Result<usize> {
+    /// Makes free space for a write; returns the number of its bytes that fit.
+    fn make_room_for_write(
+        &mut self,
+        ino: Ino,
+        keeper: Option<Ino>,
+        offset: u64,
+        length: usize,
+    ) -> Result<usize> {
         let blocks = blocks_of_range(offset, length);
         if blocks.end > MAX_FILE_BLOCKS {
-            let most = (MAX_FILE_BLOCKS * BLOCK).saturating_sub(offset);
-            return if most == 0 {
+            let max_bytes = (MAX_FILE_BLOCKS * BLOCK).saturating_sub(offset);
+            return if max_bytes == 0 {
                 Err(Error::TooLarge)
             } else {
-                self.room_for(ino, keeper, offset, most as usize)
+                self.make_room_for_write(ino, keeper, offset, max_bytes as usize)
             };
         }
-        // Twice the pages of pointers if a snapshot keeps the old blocks.
+        // Twice as many pointer pages are needed if a snapshot keeps the old blocks.
         let pointer_pages = POINTER_PAGES * (1 + u32::from(keeper.is_some()));
         self.make_room(blocks.clone().count() as u32 + pointer_pages)?;
         let mut holes = 0;
         for block in blocks.clone() {
             let location = self.region.location_of(ino, block)?;
-            if location == BlockLocation::Hole
-                || location.has_content() && self.is_to_be_kept(keeper, block)?
-            {
+            if location == BlockLocation::Hole || location.has_content() && self.must_keep(keeper, block)? {
                 holes += 1;
                 if self.allowed_blocks(holes) < holes {
                     let fits = (block * BLOCK).saturating_sub(offset) as usize;
@@ -270,13 +274,12 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Ok(length)
     }
 
-    /// True if a snapshot must still record the location of a block.
-    fn is_to_be_kept(&self, keeper: Option<Ino>, block: u64) -> Result<bool> {
+    /// True if a snapshot must still record the location of a block before a change.
+    fn must_keep(&self, keeper: Option<Ino>, block: u64) -> Result<bool> {
         keeper.map_or(Ok(false), |kept| Ok(self.region.location_of(kept, block)? == BlockLocation::Hole))
     }
 
-    /// Writes within one block: in place if the block is on NVRAM and not kept by a snapshot, otherwise to
-    /// a new page.
+    /// Writes within one block: in place if the block is on NVRAM and no snapshot keeps it, otherwise to a new page.
     fn write_block(
         &mut self,
         (ino, keeper): (Ino, Option<Ino>),
@@ -286,24 +289,24 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         fresh: &mut Vec<NewPage>,
     ) -> Result<()> {
         let at = self.make_pointer(ino, block)?;
-        let was = self.region.location(self.region.word(at))?;
-        self.counts.written_holes += u64::from(!was.has_content());
+        let old_location = self.region.location(self.region.word(at))?;
+        self.counts.written_holes += u64::from(!old_location.has_content());
         let kept_at = match keeper {
             Some(kept) => self.pointer_to_keep(kept, block)?,
             None => None,
         };
-        if let BlockLocation::Nvram(page) = was {
+        if let BlockLocation::Nvram(page) = old_location {
             self.check_page(page, ino, block)?;
             self.counts.write_hits += 1;
         }
-        if let (BlockLocation::Nvram(page), None) = (was, kept_at) {
-            self.dirty(page)?;
+        if let (BlockLocation::Nvram(page), None) = (old_location, kept_at) {
+            self.mark_dirty(page)?;
             self.region.store(self.region.areas.page(page) + within, data);
             return Ok(());
         }
         self.region.note_changing(at);
         let mut content = [0; BLOCK_BYTES];
-        match was {
+        match old_location {
             BlockLocation::Ssd(from) if data.len() < BLOCK_BYTES => {
                 self.check_block(from, ino, block)?;
                 self.read_ssd(from, &mut content)?;
@@ -315,14 +318,13 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         content[within..within + data.len()].copy_from_slice(data);
         let page = self.pages.take_free(&mut self.region).expect("room was made");
         self.region.store(self.region.areas.page(page), &content);
-        fresh.push(NewPage { at, page, block, was, kept_at });
+        fresh.push(NewPage { at, page, block, old_location, kept_at });
         Ok(())
     }
 
-    /// Marks a page as most recently used dirty page before it is written, and invalidates its copy on the
-    /// SSD.
-    fn dirty(&mut self, page: PageId) -> Result<()> {
-        pages::set_flushing(&mut self.region, page, 0);
+    /// Makes a page the most recently used dirty page before it is written, and invalidates its copy on the SSD.
+    fn mark_dirty(&mut self, page: PageId) -> Result<()> {
+        pages::set_flushing_batch(&mut self.region, page, 0);
         let writes = pages::writes_of(&self.region, page).saturating_add(1);
         pages::set_writes(&mut self.region, page, writes);
         match pages::state_of(&self.region, page) {
@@ -339,9 +341,9 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Ok(())
     }
 
-    /// Switches pointers to new pages whose content is durable, and frees the old locations or passes them
-    /// to a snapshot.
-    fn turn_to(
+    /// Switches pointers to new pages whose content is durable, and frees the old locations or transfers them to a
+    /// snapshot.
+    fn switch_pointers(
         &mut self,
         (ino, keeper): (Ino, Option<Ino>),
         fresh: Vec<NewPage>,
@@ -352,13 +354,17 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         }
         let mut together = Changes::default();
         for one in &fresh {
-            let pointer = BlockLocation::Nvram(one.page).pointer(&self.region.areas);
+            let pointer = BlockLocation::Nvram(one.page).encode(&self.region.areas);
             let Some(kept_at) = one.kept_at else {
                 self.region.store_word(one.at, pointer);
                 continue;
             };
-            let was = if one.was == BlockLocation::Hole { BlockLocation::Absent } else { one.was };
-            together.put_word(kept_at, was.pointer(&self.region.areas));
+            let old_location = if one.old_location == BlockLocation::Hole {
+                BlockLocation::Absent
+            } else {
+                one.old_location
+            };
+            together.put_word(kept_at, old_location.encode(&self.region.areas));
             together.put_word(one.at, pointer);
         }
         match fresh.iter().any(|one| one.kept_at.is_some()) {
@@ -369,7 +375,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             pages::set_owner(&mut self.region, one.page, ino, one.block as u32);
             self.pages.put(&mut self.region, one.page, state, false);
             self.count_blocks(ino, 1, 0)?;
-            match one.was {
+            match one.old_location {
                 was if one.kept_at.is_some() => {
                     self.transfer(ino, keeper.expect("it keeps this block"), was)?;
                 }
@@ -399,11 +405,11 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     }
 }
 
-fn led_astray(ino: Ino, block: u64) -> Error {
+fn wrong_owner_error(ino: Ino, block: u64) -> Error {
     Error::Damaged(format!("block {block} of inode {} is not where its pointer leads", ino.0))
 }
 
-/// Returns the first and last block of a range of bytes if the range covers them only in part.
+/// Returns the first and the last block of a byte range, each only if the range covers it partly.
 fn partial_blocks(offset: u64, length: usize) -> [Option<u64>; 2] {
     let (first, end) = (offset / BLOCK, offset + length as u64);
     let last = (!end.is_multiple_of(BLOCK)).then_some(end / BLOCK);
@@ -411,7 +417,7 @@ fn partial_blocks(offset: u64, length: usize) -> [Option<u64>; 2] {
     [first, last]
 }
 
-/// Returns the blocks that a range of bytes touches.
+/// Returns the blocks that a byte range touches.
 fn blocks_of_range(offset: u64, length: usize) -> Range<u64> {
     offset / BLOCK..(offset + length as u64).div_ceil(BLOCK)
 }

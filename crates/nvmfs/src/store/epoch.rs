@@ -1,8 +1,8 @@
-//! Mount epochs: detect that NVRAM or SSD is a copy from another time.
+//! Mount epochs, which detect that the NVRAM or the SSD is a copy from another time.
 //!
-//! Each mount increments the epoch on both devices. The NVRAM first announces the next epoch, so that a power
-//! cut between the two writes leaves a valid pair. The SSD then has either the current epoch of the NVRAM or
-//! the announced one.
+//! Each mount increments the epoch on both devices. The next epoch is first announced on the NVRAM, so that a power
+//! cut between the two updates leaves a valid pair. The SSD then has either the current epoch of the NVRAM or the
+//! announced one.
 
 use super::Store;
 use crate::api::BLOCK_BYTES;
@@ -18,14 +18,14 @@ const LABEL_BYTES: usize = 36;
 /// Rule for opening an NVRAM and an SSD together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PairRule {
-    /// Both must be from the same mount.
+    /// Both devices must be from the same mount.
     SameMount,
-    /// They may be from different mounts of the file system.
+    /// The devices may be from different mounts of the file system.
     AnyMounts,
 }
 
 impl PairRule {
-    /// Returns the epoch of a pair; if any pair is allowed, the latest epoch.
+    /// Returns the epoch of a pair of devices; if any pair is allowed, the later epoch.
     pub(super) fn epoch(self, nvram: &[u8], ssd: Option<Epoch>) -> Result<Epoch, PairMismatch> {
         let [now, next] = [Epoch::AT, Epoch::NEXT_AT].map(|at| Epoch::decode(nvram, at));
         match ssd {
@@ -42,7 +42,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     /// # Errors
     /// Errors of the SSD.
     pub fn begin_epoch(&mut self) -> std::io::Result<()> {
-        let epoch = Epoch { count: self.epoch.count.saturating_add(1), mark: self.options.mark };
+        let epoch = Epoch { count: self.epoch.count.saturating_add(1), nonce: self.options.nonce };
         self.region.store(Epoch::NEXT_AT, &epoch.encode());
         self.region.fence();
         write_label(&*self.ssd, self.superblock.id, epoch)?;
@@ -53,7 +53,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     }
 }
 
-/// Error: NVRAM and SSD are of the same file system, but one of them is a copy from another time.
+/// Error: NVRAM and SSD belong to the same file system, but one of them is a copy from another time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "NVRAM and SSD do not belong together: {}; or `wearwell nvmfs fsck --repair --unpaired` takes them as they are, and whatever was changed between the two is wrong",
@@ -95,7 +95,7 @@ fn label(id: u128) -> [u8; LABEL_BYTES] {
     label
 }
 
-/// Writes the first block of the SSD, with all its data in one sector, and makes it durable.
+/// Writes the first block of the SSD, whose data is all in one sector, and makes it durable.
 pub(super) fn write_label<S: Ssd>(ssd: &S, id: u128, epoch: Epoch) -> std::io::Result<()> {
     let mut block = vec![0; BLOCK_BYTES];
     block[..LABEL_BYTES].copy_from_slice(&label(id));
@@ -104,7 +104,7 @@ pub(super) fn write_label<S: Ssd>(ssd: &S, id: u128, epoch: Epoch) -> std::io::R
     ssd.flush()
 }
 
-/// Returns the epoch of the SSD, if it is not damaged; fails if the SSD belongs to another file system.
+/// Returns the epoch of the SSD, unless it is damaged; fails if the SSD belongs to another file system.
 pub(super) fn read_label<S: Ssd>(ssd: &S, id: u128) -> std::io::Result<Result<Option<Epoch>, &'static str>> {
     let mut block = vec![0; BLOCK_BYTES];
     ssd.read(0, &mut block)?;

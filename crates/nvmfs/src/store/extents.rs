@@ -7,25 +7,25 @@ use crate::layout::EXTENT_BLOCKS;
 use crate::nvram::Nvram;
 use std::collections::{BTreeSet, VecDeque};
 
-/// Marks an extent that is being written, or holds the label.
-const HELD: u16 = u16::MAX;
+/// Marks an extent that is being written, or that holds the label.
+const ALLOCATED: u16 = u16::MAX;
 /// Marks an extent in the queue of free extents.
 const FREE: u16 = u16::MAX - 1;
 
-/// Blocks of the SSD in use, and their owners.
+/// Used blocks of the SSD, and their owners.
 ///
 /// The owners and the bitmap are in NVRAM but need not survive a power cut: they are recomputed after it.
 pub struct Extents {
-    /// Valid blocks of each extent, or [`FREE`] or [`HELD`].
+    /// Number of valid blocks of each extent, or [`FREE`] or [`ALLOCATED`].
     valid: Vec<u16>,
     free: VecDeque<u32>,
-    /// Empty extents to be trimmed before they join the queue, and the number of extents not trimmed yet
+    /// Empty extents that are trimmed before they join the queue, and the number of extents that are not trimmed yet
     /// (waiting or in progress).
     to_trim: VecDeque<u32>,
     untrimmed: u32,
     valid_blocks: u64,
-    /// Extents that are not recycled, because a block in them cannot be moved.
-    aside: BTreeSet<u32>,
+    /// Extents that are not recycled, because they contain a block that cannot be moved.
+    excluded: BTreeSet<u32>,
 }
 
 /// Returns the extent of a block.
@@ -39,11 +39,11 @@ pub fn first_block(extent: u32) -> u64 {
 }
 
 impl Extents {
-    /// Creates the state in which only the label's extent is in use; the owners and the bitmap in NVRAM
-    /// must be all zeros.
+    /// Creates the state in which only the extent of the label is in use; the owners and the bitmap in NVRAM must be
+    /// all zeros.
     pub fn empty(extents: u32) -> Self {
         let mut valid = vec![0; extents as usize];
-        valid[0] = HELD;
+        valid[0] = ALLOCATED;
         let free = VecDeque::with_capacity(extents as usize);
         Extents {
             valid,
@@ -51,12 +51,11 @@ impl Extents {
             to_trim: VecDeque::new(),
             untrimmed: 0,
             valid_blocks: 0,
-            aside: BTreeSet::new(),
+            excluded: BTreeSet::new(),
         }
     }
 
-    /// Marks extents without valid blocks as free, to be used in ascending order; called after all owners
-    /// are known.
+    /// Marks extents without valid blocks as free, in ascending order of use; called after all owners are known.
     pub fn find_free(&mut self) {
         self.free.clear();
         for (extent, valid) in self.valid.iter_mut().enumerate() {
@@ -67,47 +66,47 @@ impl Extents {
         }
     }
 
-    /// Returns the number of free extents, including those not trimmed yet.
+    /// Returns the number of free extents, including those that are not trimmed yet.
     pub fn free(&self) -> u32 {
         self.free.len() as u32 + self.untrimmed
     }
 
-    /// Returns the number of free extents except those being trimmed right now.
-    pub fn to_take(&self) -> u32 {
+    /// Returns the number of free extents, except those that are being trimmed.
+    pub fn allocatable(&self) -> u32 {
         (self.free.len() + self.to_trim.len()) as u32
     }
 
-    /// True if some extents are being trimmed right now.
+    /// True if some extents are being trimmed.
     pub fn are_being_trimmed(&self) -> bool {
         self.untrimmed as usize > self.to_trim.len()
     }
 
     /// Queues an empty extent for trimming.
     pub fn trim_first(&mut self, extent: u32) {
-        self.aside.remove(&extent);
-        self.valid[extent as usize] = HELD;
+        self.excluded.remove(&extent);
+        self.valid[extent as usize] = ALLOCATED;
         self.to_trim.push_back(extent);
         self.untrimmed += 1;
     }
 
-    /// Takes up to `most` extents from the trim queue.
-    pub fn take_to_trim(&mut self, most: usize) -> Vec<u32> {
-        let count = most.min(self.to_trim.len());
+    /// Takes up to `max` extents from the trim queue.
+    pub fn take_to_trim(&mut self, max: usize) -> Vec<u32> {
+        let count = max.min(self.to_trim.len());
         self.to_trim.drain(..count).collect()
     }
 
     /// Returns a trimmed extent to the free extents.
-    pub fn trimmed(&mut self, extent: u32) {
+    pub fn mark_trimmed(&mut self, extent: u32) {
         self.untrimmed -= 1;
-        self.give_back(extent);
+        self.return_free(extent);
     }
 
     /// Returns the free extents in the order of their use.
-    pub fn free_ones(&self) -> impl Iterator<Item = u32> + '_ {
+    pub fn free_extents(&self) -> impl Iterator<Item = u32> + '_ {
         self.free.iter().copied()
     }
 
-    /// Returns the number of extents for data: all but the label's.
+    /// Returns the number of extents for data: all except the extent of the label.
     pub fn usable(&self) -> u32 {
         self.valid.len() as u32 - 1
     }
@@ -117,16 +116,16 @@ impl Extents {
         self.valid_blocks
     }
 
-    /// Returns the number of extents that the valid blocks would fill, as a fraction of the extents in use;
-    /// 1 if none is in use. This is the fragmentation ratio of section III-C (ideal to actual extent
-    /// usage): lower means more fragmented.
+    /// Returns the number of extents that the valid blocks would fill, divided by the number of extents in use; 1 if
+    /// no extent is in use. This is the fragmentation ratio of section III-C (ideal to actual extent usage); a lower
+    /// value means more fragmentation.
     pub fn fill(&self) -> f64 {
         let used = u64::from(self.usable() - self.free());
         let ideal = self.valid_blocks.div_ceil(EXTENT_BLOCKS);
         if used == 0 { 1.0 } else { ideal as f64 / used as f64 }
     }
 
-    /// Allocates a free extent to be written.
+    /// Allocates a free extent for writing.
     pub fn take(&mut self) -> Option<u32> {
         let untrimmed = || {
             let extent = self.to_trim.pop_front()?;
@@ -135,16 +134,16 @@ impl Extents {
         };
         // Writing an extent has the same effect as trimming it.
         let extent = self.free.pop_front().or_else(untrimmed)?;
-        self.valid[extent as usize] = HELD;
+        self.valid[extent as usize] = ALLOCATED;
         Some(extent)
     }
 
-    /// Allocates an extent whose free blocks are to be used one by one: a free extent, or else the one with
-    /// the fewest valid blocks.
+    /// Allocates an extent whose free blocks will be used one by one: a free extent, or else the extent with the
+    /// fewest valid blocks.
     pub fn open(&mut self) -> Option<u32> {
         match self.take() {
             Some(extent) => {
-                self.written(extent);
+                self.mark_written(extent);
                 Some(extent)
             }
             None => self.emptiest(),
@@ -152,14 +151,14 @@ impl Extents {
     }
 
     /// Returns an empty extent to the free extents.
-    pub fn give_back(&mut self, extent: u32) {
-        self.aside.remove(&extent);
+    pub fn return_free(&mut self, extent: u32) {
+        self.excluded.remove(&extent);
         self.valid[extent as usize] = FREE;
         self.free.push_back(extent);
     }
 
     /// Marks an allocated extent as written; its blocks must then be [`Extents::claim`]ed.
-    pub fn written(&mut self, extent: u32) {
+    pub fn mark_written(&mut self, extent: u32) {
         self.valid[extent as usize] = 0;
     }
 
@@ -171,8 +170,8 @@ impl Extents {
         self.valid_blocks += 1;
     }
 
-    /// Records that a block holds nothing any more. Returns its extent if that is now empty and can be
-    /// trimmed and freed.
+    /// Records that a block no longer holds data. Returns its extent if the extent is now empty and can be trimmed
+    /// and freed.
     pub fn release<N: Nvram>(&mut self, region: &mut Region<N>, block: u64) -> Option<u32> {
         set_bit(region, block, false);
         note_owner(region, block, (Ino(0), 0));
@@ -183,26 +182,26 @@ impl Extents {
         (*valid == 0).then_some(extent)
     }
 
-    /// Returns the extent in use with the fewest valid blocks (the lowest in case of a tie); full extents
-    /// and extents set aside are excluded.
+    /// Returns the extent in use with the fewest valid blocks (in case of a tie, the lowest-numbered one); full
+    /// extents and excluded extents are skipped.
     pub fn emptiest(&self) -> Option<u32> {
         let used = self.valid.iter().enumerate().filter(|(_, valid)| u64::from(**valid) < EXTENT_BLOCKS);
-        let is_aside = |extent: usize| !self.aside.is_empty() && self.aside.contains(&(extent as u32));
+        let is_aside = |extent: usize| !self.excluded.is_empty() && self.excluded.contains(&(extent as u32));
         let used = used.filter(|(extent, _)| !is_aside(*extent));
         used.min_by_key(|(_, valid)| **valid).map(|(extent, _)| extent as u32)
     }
 
     /// True if recycling an extent may free space.
     pub fn can_be_emptied(&self, extent: u32) -> bool {
-        u64::from(self.valid[extent as usize]) < EXTENT_BLOCKS && !self.aside.contains(&extent)
+        u64::from(self.valid[extent as usize]) < EXTENT_BLOCKS && !self.excluded.contains(&extent)
     }
 
-    /// Excludes an extent from recycling until nothing in it is valid.
-    pub fn set_aside(&mut self, extent: u32) {
-        self.aside.insert(extent);
+    /// Excludes an extent from recycling until none of its blocks is valid.
+    pub fn exclude_from_recycling(&mut self, extent: u32) {
+        self.excluded.insert(extent);
     }
 
-    /// Returns the number of extents by valid blocks, from 0 to 128.
+    /// Returns the number of extents for each number of valid blocks, from 0 to 128.
     pub fn histogram(&self) -> Vec<u32> {
         let mut counts = vec![0; EXTENT_BLOCKS as usize + 1];
         for valid in self.valid.iter().filter(|valid| u64::from(**valid) <= EXTENT_BLOCKS) {
@@ -212,25 +211,25 @@ impl Extents {
     }
 }
 
-/// Returns the owner of a block of the SSD; inode 0 if it has none.
+/// Returns the owner of a block of the SSD: the inode and the block number. The inode is 0 if the block has no owner.
 pub fn owner_of<N: Nvram>(region: &Region<N>, block: u64) -> (Ino, u32) {
     let at = region.areas.owner(block);
     (Ino(region.half(at)), region.half(at + 4))
 }
 
-/// Changes the inode that owns a block of the SSD.
+/// Changes the inode of the owner of a block of the SSD.
 pub fn change_owner<N: Nvram>(region: &mut Region<N>, block: u64, ino: Ino) {
-    region.note_half(region.areas.owner(block), ino.0);
+    region.store_half_volatile(region.areas.owner(block), ino.0);
 }
 
 fn note_owner<N: Nvram>(region: &mut Region<N>, block: u64, (ino, file_block): (Ino, u32)) {
     let at = region.areas.owner(block);
-    region.note_half(at, ino.0);
-    region.note_half(at + 4, file_block);
+    region.store_half_volatile(at, ino.0);
+    region.store_half_volatile(at + 4, file_block);
 }
 
 /// True if a block of the SSD is in use according to the bitmap.
-pub fn bit<N: Nvram>(region: &Region<N>, block: u64) -> bool {
+pub fn is_used<N: Nvram>(region: &Region<N>, block: u64) -> bool {
     let at = region.areas.ssd_bitmap() + (block / 8) as usize;
     region.bytes()[at] >> (block % 8) & 1 == 1
 }
@@ -239,5 +238,5 @@ fn set_bit<N: Nvram>(region: &mut Region<N>, block: u64, used: bool) {
     let at = region.areas.ssd_bitmap() + (block / 8) as usize;
     let mask = 1 << (block % 8);
     let byte = region.bytes()[at];
-    region.note(at, &[if used { byte | mask } else { byte & !mask }]);
+    region.store_volatile(at, &[if used { byte | mask } else { byte & !mask }]);
 }

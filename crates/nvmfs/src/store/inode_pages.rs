@@ -1,6 +1,7 @@
-//! Inodes beyond the table: pages of inodes, allocated on demand as blocks of a file that is in no directory.
+//! Inode pages, which hold the inodes beyond the table. They are allocated on demand as blocks of a file that is in
+//! no directory.
 //!
-//! An in-memory table maps the number of each page to its location; it is built from the pointers of that file
+//! An in-memory table maps the number of each inode page to its location. It is built from the pointers of that file
 //! when the file system is opened.
 
 use super::Store;
@@ -8,7 +9,7 @@ use super::change_notes::Unit;
 use super::pages::{self, State};
 use super::region::{Changes, Region};
 use crate::api::{BLOCK_BYTES, Error, Ino, Result};
-use crate::layout::{BlockLocation, INODES, INODES_PER_PAGE, Inode, PageId, SIZE_OF_INODE};
+use crate::layout::{BlockLocation, INODE_BYTES, INODES, INODES_PER_PAGE, Inode, PageId};
 use crate::nvram::Nvram;
 use crate::ssd::Ssd;
 use std::ops::Range;
@@ -19,7 +20,7 @@ impl<N: Nvram> Region<N> {
         self.areas.inodes + self.inode_pages.end() * INODES_PER_PAGE
     }
 
-    /// Returns the numbers of all inodes, in use or not.
+    /// Returns the numbers of all inodes, used or free.
     pub fn inos(&self) -> impl Iterator<Item = Ino> + use<N> {
         let numbers: Vec<u32> = self.inode_pages.numbers().collect();
         let first = self.areas.first_of_page(0).0;
@@ -30,15 +31,15 @@ impl<N: Nvram> Region<N> {
         (1..first).chain(numbers.into_iter().flat_map(of_page)).map(Ino)
     }
 
-    /// Returns the number of the page that contains an inode, and the inodes of this page; `None` for an
-    /// inode of the table.
+    /// Returns the number of the inode page that contains an inode, and the range of inodes on this page; `None` for
+    /// an inode of the table.
     pub fn page_of_inode(&self, ino: Ino) -> Option<(u32, Range<u32>)> {
         let (number, _) = self.areas.paged_inode(ino)?;
         let first = self.areas.first_of_page(number).0;
         self.inode_pages.page(number).map(|_| (number, first..first + INODES_PER_PAGE))
     }
 
-    /// Returns the numbers of the pages of inodes.
+    /// Returns the numbers of all inode pages.
     pub fn inode_page_numbers(&self) -> Vec<u32> {
         self.inode_pages.numbers().collect()
     }
@@ -48,19 +49,19 @@ impl<N: Nvram> Region<N> {
         if let Some(at) = self.areas.inode(ino) {
             return Ok(at);
         }
-        if let Some(at) = self.areas.kept_at(ino) {
+        if let Some(at) = self.areas.kept_offset(ino) {
             return Ok(at);
         }
         let (number, index) = self.areas.paged_inode(ino).ok_or(Error::NotFound)?;
         let page = self.inode_pages.page(number).ok_or(Error::NotFound)?;
-        Ok(self.areas.page(page) + index * SIZE_OF_INODE)
+        Ok(self.areas.page(page) + index * INODE_BYTES)
     }
 
-    /// Returns the checksummed unit that contains the byte at `at`.
+    /// Returns the unit whose checksum covers the byte at `at`.
     pub fn unit_of(&self, at: usize) -> Option<Unit> {
         let areas = &self.areas;
         let Some(offset) = at.checked_sub(areas.data) else {
-            let ino = at.checked_sub(areas.inode_table)? / SIZE_OF_INODE;
+            let ino = at.checked_sub(areas.inode_table)? / INODE_BYTES;
             return (ino < areas.inodes as usize).then_some(Unit::Inode(Ino(ino as u32)));
         };
         let page = PageId(u32::try_from(offset / BLOCK_BYTES).ok().filter(|page| *page < areas.pages)?);
@@ -68,7 +69,7 @@ impl<N: Nvram> Region<N> {
             return Some(Unit::Page(page));
         }
         let (_, number) = pages::owner_of(self, page);
-        let index = (offset % BLOCK_BYTES / SIZE_OF_INODE) as u32;
+        let index = (offset % BLOCK_BYTES / INODE_BYTES) as u32;
         Some(Unit::Inode(Ino(areas.first_of_page(number).0 + index)))
     }
 
@@ -76,19 +77,19 @@ impl<N: Nvram> Region<N> {
     pub(super) fn save_inode_pages(&mut self) {
         for number in self.inode_page_numbers() {
             let page = self.inode_pages.page(number).expect("it has this number");
-            self.save(self.areas.page(page), BLOCK_BYTES);
+            self.write_back(self.areas.page(page), BLOCK_BYTES);
         }
     }
 
     /// True if the unit exists.
-    pub(super) fn is_there(&self, unit: Unit) -> bool {
+    pub(super) fn exists(&self, unit: Unit) -> bool {
         match unit {
             Unit::Inode(ino) => self.inode_at(ino).is_ok(),
             Unit::Page(page) => page.0 < self.areas.pages,
         }
     }
 
-    /// Finds the page of an inode through the pointers; used before the pages of inodes are known.
+    /// Finds the page of an inode through the pointers; used before the map of inode pages is known.
     pub(super) fn find_inode_page(&mut self, ino: Ino) {
         let Some((number, _)) = self.areas.paged_inode(ino) else { return };
         if let Some(page) = self.page_by_pointers(INODES, number.into()) {
@@ -98,37 +99,37 @@ impl<N: Nvram> Region<N> {
 }
 
 impl<N: Nvram, S: Ssd> Store<N, S> {
-    /// Returns the number of inodes, in use or not.
+    /// Returns the number of inodes, used or free.
     pub fn inodes(&self) -> u64 {
         let paged = u64::from(self.pages.count(State::Inodes)) * u64::from(INODES_PER_PAGE);
         u64::from(self.region.areas.inodes) - 1 + paged
     }
 
-    /// Adds a durable page of free inodes; returns their numbers.
+    /// Adds a page of free inodes, durable on return; returns their numbers.
     ///
     /// # Errors
     /// [`Error::NoSpace`].
     pub fn add_inode_page(&mut self) -> Result<Range<u32>> {
         let number = self.region.inode_pages.first_missing();
-        if number >= self.region.areas.most_inode_pages() {
+        if number >= self.region.areas.max_inode_pages() {
             return Err(Error::NoSpace("there are as many inodes as there can be"));
         }
-        let made = self.pointer_for(INODES, number.into());
-        let made = made.and_then(|pointer_at| Ok((pointer_at, self.take_inode_page(number)?)));
-        let (pointer_at, page) = match made {
+        let added = self.pointer_for(INODES, number.into());
+        let added = added.and_then(|pointer_at| Ok((pointer_at, self.take_inode_page(number)?)));
+        let (pointer_at, page) = match added {
             Ok(made) => made,
             Err(error) => {
                 self.prune(INODES, number.into())?;
                 return Err(error);
             }
         };
-        // Inherits the highest generation of removed inodes, so that a number and generation are never
-        // used twice.
-        let generation = self.region.sound_inode(INODES)?.generation;
+        // The new inodes inherit the highest generation of removed inodes, so that a number never occurs twice with
+        // the same generation.
+        let generation = self.region.verified_inode(INODES)?.generation;
         let free = Inode { generation, ..Inode::default() }.encode();
         self.region.store(self.region.areas.page(page), &free.repeat(INODES_PER_PAGE as usize));
         self.region.fence();
-        self.region.store_word(pointer_at, BlockLocation::Nvram(page).pointer(&self.region.areas));
+        self.region.store_word(pointer_at, BlockLocation::Nvram(page).encode(&self.region.areas));
         self.region.fence();
         self.region.inode_pages.put(number, page);
         let first = self.region.areas.first_of_page(number).0;
@@ -145,24 +146,24 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Ok(page)
     }
 
-    /// Frees a page of inodes, all of which are free. Returns false, and keeps the page, if one of its
-    /// inodes is damaged or snapshots exist.
+    /// Frees an inode page, all of whose inodes are free. If an inode is damaged or snapshots exist, keeps the page
+    /// and returns false.
     ///
     /// # Errors
     /// [`Error::Damaged`].
     pub fn drop_inode_page(&mut self, number: u32) -> Result<bool> {
         if !self.snapshots.is_empty() {
-            // A snapshot may refer to one of these inodes.
+            // A snapshot may refer to an inode of this page.
             return Ok(false);
         }
         let first = self.region.areas.first_of_page(number).0;
         let inodes = (first..first + INODES_PER_PAGE).map(Ino);
-        if !inodes.clone().all(|ino| self.region.is_sound(Unit::Inode(ino))) {
+        if !inodes.clone().all(|ino| self.region.has_valid_checksum(Unit::Inode(ino))) {
             return Ok(false);
         }
-        // No note may refer to one of these inodes after they are gone.
+        // No note may refer to an inode of this page after the page is freed.
         self.region.update_all_checksums();
-        let mut file = self.region.sound_inode(INODES)?;
+        let mut file = self.region.verified_inode(INODES)?;
         for ino in inodes {
             file.generation = file.generation.max(self.region.raw_inode(ino)?.generation);
         }
@@ -179,12 +180,12 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Ok(true)
     }
 
-    /// Frees blocks of pointers that were allocated for a page of inodes which was not created.
+    /// Frees pointer blocks that were allocated for an inode page which was not created.
     ///
     /// # Errors
     /// [`Error::Damaged`].
     pub fn prune_inode_pages(&mut self) -> Result<()> {
         let next = self.region.inode_pages.first_missing();
-        if next < self.region.areas.most_inode_pages() { self.prune(INODES, next.into()) } else { Ok(()) }
+        if next < self.region.areas.max_inode_pages() { self.prune(INODES, next.into()) } else { Ok(()) }
     }
 }

@@ -11,8 +11,8 @@ use crate::layout::{
 use crate::nvram::Nvram;
 use crate::ssd::Ssd;
 
-/// Maximum number of locations freed between two fences: bounds the memory for removing a large file.
-const FREED_AT_ONCE: usize = 4096;
+/// Maximum number of locations freed between two fences, which limits the memory for removing a large file.
+const MAX_FREED_PER_FENCE: usize = 4096;
 
 /// Path to the pointer of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,7 +22,7 @@ struct PointerPath {
     /// Levels of pointer blocks below that pointer.
     levels: u32,
     /// Number of the block within the tree below that pointer.
-    rest: u64,
+    block_in_tree: u64,
 }
 
 /// Returns the number of blocks that a tree of this many levels addresses.
@@ -32,13 +32,13 @@ pub(super) fn blocks_per_tree(levels: u32) -> u64 {
 
 fn path_to(block: u64) -> Option<PointerPath> {
     if block < DIRECT as u64 {
-        return Some(PointerPath { slot: block as usize, levels: 0, rest: 0 });
+        return Some(PointerPath { slot: block as usize, levels: 0, block_in_tree: 0 });
     }
     let mut rest = block - DIRECT as u64;
     for slot in DIRECT..POINTERS {
         let levels = (slot - DIRECT + 1) as u32;
         if rest < blocks_per_tree(levels) {
-            return Some(PointerPath { slot, levels, rest });
+            return Some(PointerPath { slot, levels, block_in_tree: rest });
         }
         rest -= blocks_per_tree(levels);
     }
@@ -66,7 +66,7 @@ pub(crate) struct UnlinkedBlocks {
 }
 
 impl<N: Nvram> Region<N> {
-    /// Returns the page of pointers that a non-leaf pointer leads to.
+    /// Returns the pointer page to which a non-leaf pointer leads.
     pub(crate) fn pointer_page(&self, at: usize) -> Result<Option<PageId>> {
         match self.location(self.word(at))? {
             BlockLocation::Hole => Ok(None),
@@ -83,13 +83,13 @@ impl<N: Nvram> Region<N> {
         for level in (0..path.levels).rev() {
             let Some(page) = self.pointer_page(at)? else { return Ok(None) };
             at = self.areas.page(page)
-                + 8 * (path.rest / blocks_per_tree(level) % POINTERS_PER_BLOCK) as usize;
+                + 8 * (path.block_in_tree / blocks_per_tree(level) % POINTERS_PER_BLOCK) as usize;
         }
         Ok(Some(at))
     }
 
-    /// Returns the page of a block by its pointers alone, without checking the states of the pages on the
-    /// path, which are not known yet.
+    /// Returns the page of a block by following pointers. The states of the pages on the path are not known yet, so
+    /// they are not checked.
     pub(super) fn page_by_pointers(&self, ino: Ino, block: u64) -> Option<PageId> {
         let page_at = |at| match self.location(self.word(at)) {
             Ok(BlockLocation::Nvram(page)) => Some(page),
@@ -99,7 +99,7 @@ impl<N: Nvram> Region<N> {
         let mut at = self.field(ino, Field::Pointers).ok()? + 8 * path.slot;
         for level in (0..path.levels).rev() {
             let table = self.areas.page(page_at(at)?);
-            at = table + 8 * (path.rest / blocks_per_tree(level) % POINTERS_PER_BLOCK) as usize;
+            at = table + 8 * (path.block_in_tree / blocks_per_tree(level) % POINTERS_PER_BLOCK) as usize;
         }
         page_at(at)
     }
@@ -112,15 +112,16 @@ impl<N: Nvram> Region<N> {
         }
     }
 
-    /// Returns the first block in `block..end` that exists, or, if `wanted` is false, that does not exist.
-    pub fn next_block(&self, ino: Ino, block: u64, end: u64, wanted: bool) -> Result<Option<u64>> {
+    /// Returns the first block in `block..end` that exists. If `exists` is false, returns the first block that does
+    /// not exist.
+    pub fn next_block(&self, ino: Ino, block: u64, end: u64, exists: bool) -> Result<Option<u64>> {
         let mut block = block;
         while block < end {
             let (found, ahead) = match self.missing(ino, block)? {
                 Some(blocks) => (false, blocks),
                 None => (self.location_of(ino, block)? != BlockLocation::Hole, 1),
             };
-            if found == wanted {
+            if found == exists {
                 return Ok(Some(block));
             }
             block = block.saturating_add(ahead);
@@ -140,7 +141,7 @@ impl<N: Nvram> Region<N> {
         Ok(None)
     }
 
-    /// Like [`Region::last_block`], within the tree below the pointer at `at`, whose first block is
+    /// Does what [`Region::last_block`] does, within the tree below the pointer at `at`, whose first block is
     /// `start`.
     fn last_below(&self, at: usize, start: u64, levels: u32, end: u64) -> Result<Option<u64>> {
         if start >= end || self.word(at) == 0 {
@@ -160,8 +161,8 @@ impl<N: Nvram> Region<N> {
         Ok(None)
     }
 
-    /// Finds the pages that are freed together with a metadata block. A pointer at `used` counts as
-    /// non-zero; its value is ignored.
+    /// Finds the pages that are freed together with a metadata block. A pointer at offset `used` counts as non-zero,
+    /// regardless of its value.
     pub(crate) fn find_unlinked(&self, ino: Ino, block: u64, used: Option<usize>) -> Result<UnlinkedBlocks> {
         let path = path_to(block).ok_or(Error::TooLarge)?;
         let base = self.field(ino, Field::Pointers)? + 8 * path.slot;
@@ -169,9 +170,9 @@ impl<N: Nvram> Region<N> {
         for level in (0..path.levels).rev() {
             let Some(page) = self.pointer_page(at)? else { break };
             let table = self.areas.page(page);
-            at = table + 8 * (path.rest / blocks_per_tree(level) % POINTERS_PER_BLOCK) as usize;
-            let mut others = (table..table + BLOCK_BYTES).step_by(8).filter(|other| *other != at);
-            if others.any(|other| self.word(other) != 0 || used == Some(other)) {
+            at = table + 8 * (path.block_in_tree / blocks_per_tree(level) % POINTERS_PER_BLOCK) as usize;
+            let mut siblings = (table..table + BLOCK_BYTES).step_by(8).filter(|other| *other != at);
+            if siblings.any(|other| self.word(other) != 0 || used == Some(other)) {
                 top = at;
                 pages.clear();
             } else {
@@ -187,24 +188,29 @@ impl<N: Nvram> Region<N> {
         Ok(UnlinkedBlocks { at: top, slot: (top == base).then_some(path.slot), pages })
     }
 
-    /// Returns all locations that a file's pointers lead to, including pointer blocks.
+    /// Returns all locations to which a file's pointers lead, including pointer blocks.
     pub(crate) fn locations(&self, ino: Ino) -> Result<Vec<BlockLocation>> {
         let base = self.field(ino, Field::Pointers)?;
         let mut locations = Vec::new();
         for slot in (0..POINTERS).filter(|slot| self.word(base + 8 * slot) != 0) {
-            self.gather(base + 8 * slot, slot_start(slot).1, &mut locations)?;
+            self.collect_locations(base + 8 * slot, slot_start(slot).1, &mut locations)?;
         }
         Ok(locations)
     }
 
-    /// Appends all locations reached through the pointer at `at`, including its target.
-    pub(super) fn gather(&self, at: usize, levels: u32, locations: &mut Vec<BlockLocation>) -> Result<()> {
+    /// Appends all locations that are reached through the pointer at `at`, including the location in this pointer.
+    pub(super) fn collect_locations(
+        &self,
+        at: usize,
+        levels: u32,
+        locations: &mut Vec<BlockLocation>,
+    ) -> Result<()> {
         if levels > 0 {
             if let Some(page) = self.pointer_page(at)? {
                 let table = self.areas.page(page);
                 for slot in 0..POINTERS_PER_BLOCK as usize {
                     if self.word(table + 8 * slot) != 0 {
-                        self.gather(table + 8 * slot, levels - 1, locations)?;
+                        self.collect_locations(table + 8 * slot, levels - 1, locations)?;
                     }
                 }
                 locations.push(BlockLocation::Nvram(page));
@@ -215,32 +221,32 @@ impl<N: Nvram> Region<N> {
         Ok(())
     }
 
-    /// If pointer blocks are missing on the path to `block`, returns the number of blocks from `block` on
-    /// that are holes for this reason.
+    /// If pointer blocks are missing on the path to `block`, returns the number of consecutive holes that this
+    /// causes, counted from `block`.
     fn missing(&self, ino: Ino, block: u64) -> Result<Option<u64>> {
         let Some(path) = path_to(block) else { return Ok(Some(u64::MAX)) };
         let mut at = self.field(ino, Field::Pointers)? + 8 * path.slot;
         for level in (0..path.levels).rev() {
             let Some(page) = self.pointer_page(at)? else {
                 let span = blocks_per_tree(level + 1);
-                return Ok(Some(span - path.rest % span));
+                return Ok(Some(span - path.block_in_tree % span));
             };
             at = self.areas.page(page)
-                + 8 * (path.rest / blocks_per_tree(level) % POINTERS_PER_BLOCK) as usize;
+                + 8 * (path.block_in_tree / blocks_per_tree(level) % POINTERS_PER_BLOCK) as usize;
         }
         Ok(None)
     }
 }
 
 impl<N: Nvram, S: Ssd> Store<N, S> {
-    /// Returns the offset of the pointer to a file's block. Allocates missing pointer blocks, at most
-    /// three; the caller must have made room for them.
+    /// Returns the offset of the pointer to a file's block. Allocates missing pointer blocks, at most three; the
+    /// caller must have made free pages for them.
     pub(super) fn make_pointer(&mut self, ino: Ino, block: u64) -> Result<usize> {
         self.make_path(ino, block, 0)
     }
 
-    /// Like [`Store::make_pointer`], for the pointer `above` levels above the block's, at most up to the
-    /// inode.
+    /// Does what [`Store::make_pointer`] does, for the pointer `above` levels above the pointer to the block, up to
+    /// the inode.
     pub(super) fn make_path(&mut self, ino: Ino, block: u64, above: u32) -> Result<usize> {
         let path = path_to(block).ok_or(Error::TooLarge)?;
         let mut at = self.region.field(ino, Field::Pointers)? + 8 * path.slot;
@@ -252,19 +258,19 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
                     // The zeros of the new page must be durable before a pointer leads to
                     // it.
                     self.region.fence();
-                    let pointer = BlockLocation::Nvram(page).pointer(&self.region.areas);
+                    let pointer = BlockLocation::Nvram(page).encode(&self.region.areas);
                     self.region.store_word(at, pointer);
                     page
                 }
             };
-            let slot = path.rest / blocks_per_tree(level) % POINTERS_PER_BLOCK;
+            let slot = path.block_in_tree / blocks_per_tree(level) % POINTERS_PER_BLOCK;
             at = self.region.areas.page(page) + 8 * slot as usize;
         }
         Ok(at)
     }
 
-    /// Returns the offset for the pointer to a block of a directory; allocates missing pointer blocks and
-    /// makes them durable.
+    /// Returns the offset of the pointer to a block of a directory; allocates missing pointer blocks and makes them
+    /// durable.
     pub(crate) fn pointer_for(&mut self, ino: Ino, block: u64) -> Result<usize> {
         self.make_room((POINTERS - DIRECT) as u32)?;
         let at = self.make_pointer(ino, block)?;
@@ -272,8 +278,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Ok(at)
     }
 
-    /// Frees the pointer blocks above a block that was not written in the end, if they lead to nothing
-    /// else.
+    /// Frees the pointer blocks above a block that was not written after all, if they lead to no other block.
     pub(crate) fn prune(&mut self, ino: Ino, block: u64) -> Result<()> {
         if self.region.location_of(ino, block)? != BlockLocation::Hole {
             return Ok(());
@@ -286,24 +291,24 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         unlinked.pages.into_iter().try_for_each(|page| self.free_metadata_page(ino, page))
     }
 
-    /// Turns a file's blocks in `first..end` into holes, and frees pointer blocks if the range covers all
-    /// their blocks.
+    /// Turns a file's blocks in `first..end` into holes, and frees each pointer block whose blocks are all in the
+    /// range.
     ///
     /// # Errors
-    /// [`Error::NoSpace`] if the blocks must be passed to a snapshot and there is no space for its pointer
-    /// blocks: see `Store::prepare_to_cut`.
-    pub fn cut(&mut self, ino: Ino, first: u64, end: u64) -> Result<()> {
+    /// [`Error::NoSpace`] if a snapshot must take over the blocks and there is no free space for its pointer blocks:
+    /// see `Store::prepare_removal`.
+    pub fn remove_blocks(&mut self, ino: Ino, first: u64, end: u64) -> Result<()> {
         if (first, end) != (0, u64::MAX) {
-            self.prepare_to_cut(ino, first, end)?;
+            self.prepare_removal(ino, first, end)?;
         }
         if let Some(kept) = self.keeper_with_room(ino)? {
-            return self.cut_and_keep(ino, kept, first..end);
+            return self.remove_and_keep(ino, kept, first..end);
         }
         let mut freed = Vec::new();
         let base = self.region.field(ino, Field::Pointers)?;
         for slot in 0..POINTERS {
             let (start, levels) = slot_start(slot);
-            self.cut_tree(
+            self.remove_blocks_in_tree(
                 ino,
                 base + 8 * slot,
                 start,
@@ -315,8 +320,9 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         self.free_locations(ino, &mut freed)
     }
 
-    /// Like [`Store::cut`], within the tree below the pointer at `at`, whose first block is `start`.
-    fn cut_tree(
+    /// Does what [`Store::remove_blocks`] does, within the tree below the pointer at `at`, whose first block is
+    /// `start`.
+    fn remove_blocks_in_tree(
         &mut self,
         ino: Ino,
         at: usize,
@@ -336,21 +342,21 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             let (table, span) = (self.region.areas.page(page), blocks_per_tree(levels - 1));
             for slot in 0..POINTERS_PER_BLOCK {
                 let below = (table + 8 * slot as usize, start + slot * span);
-                self.cut_tree(ino, below.0, below.1, levels - 1, (first, end), freed)?;
+                self.remove_blocks_in_tree(ino, below.0, below.1, levels - 1, (first, end), freed)?;
             }
         }
         if is_whole {
-            self.region.gather(at, levels, freed)?;
+            self.region.collect_locations(at, levels, freed)?;
             // Clearing one pointer removes the whole tree below it.
             self.region.store_word(at, 0);
-            if freed.len() >= FREED_AT_ONCE {
+            if freed.len() >= MAX_FREED_PER_FENCE {
                 self.free_locations(ino, freed)?;
             }
         }
         Ok(())
     }
 
-    /// Frees locations of a file that no pointer leads to any more.
+    /// Frees locations of a file to which no pointer leads.
     pub(super) fn free_locations(&mut self, ino: Ino, locations: &mut Vec<BlockLocation>) -> Result<()> {
         self.region.fence();
         for location in locations.drain(..) {
@@ -359,15 +365,16 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Ok(())
     }
 
-    /// Frees a location of a file, and its copy on the SSD. That no pointer leads to it must be durable.
+    /// Frees a location of a file, and its copy on the SSD. Before the call, the removal of the pointer to it must be
+    /// durable.
     pub(super) fn free_location(&mut self, ino: Ino, location: BlockLocation) -> Result<()> {
         match location {
             BlockLocation::Hole | BlockLocation::Absent => Ok(()),
             BlockLocation::Reserved if is_kept(ino) => Ok(()),
             BlockLocation::Reserved => {
-                let left = self.reserved_blocks.checked_sub(1);
-                self.reserved_blocks =
-                    left.ok_or_else(|| Error::Damaged(format!("inode {} has blocks reserved", ino.0)))?;
+                let remaining = self.reserved_blocks.checked_sub(1);
+                self.reserved_blocks = remaining
+                    .ok_or_else(|| Error::Damaged(format!("inode {} has blocks reserved", ino.0)))?;
                 self.count_blocks(ino, -1, 0)
             }
             BlockLocation::Ssd(block) => {
@@ -398,7 +405,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         }
     }
 
-    /// Releases the copy of a page on the SSD.
+    /// Frees the copy of a page on the SSD.
     pub(super) fn drop_copy(&mut self, page: PageId) {
         let copy = pages::copy_of(&self.region, page);
         self.pages.set_copy(&mut self.region, page, 0);
@@ -416,8 +423,8 @@ mod tests {
         for block in edges {
             let path = path_to(block).unwrap();
             let (start, levels) = slot_start(path.slot);
-            assert_eq!((start + path.rest, levels), (block, path.levels));
-            assert!(path.rest < blocks_per_tree(levels));
+            assert_eq!((start + path.block_in_tree, levels), (block, path.levels));
+            assert!(path.block_in_tree < blocks_per_tree(levels));
         }
         assert_eq!(path_to(MAX_FILE_BLOCKS), None);
     }

@@ -1,34 +1,34 @@
-//! Block store on NVRAM and SSD: location, reading, writing and migration of file blocks.
+//! Block store on NVRAM and SSD: locates, reads, writes and migrates file blocks.
 //!
 //! One rule ensures crash consistency of data without a log. A pointer is a word of 8 bytes, which is written
-//! atomically, and it is changed only after the content of its new target is durable. The old target is reused
-//! only after the change is durable.
+//! atomically. It is changed only after the content of its new target is durable, and the old target is reused only
+//! after the change is durable.
 
 mod adaptive_lists;
 mod block_map;
 mod change_notes;
+mod close_checksums;
 mod concurrent_reads;
 mod data;
 mod epoch;
 mod extents;
-mod fixed_places;
+mod fixed_locations;
 mod flush;
 mod ghosts;
+mod inode_page_map;
 mod inode_pages;
 mod map;
-mod numbered;
 mod open;
 mod pages;
 mod problems;
 mod recycle;
 mod region;
 mod reserve;
-mod room;
 mod scan;
 mod scan_snapshots;
 mod scrub;
-mod seals;
 mod snapshots;
+mod space;
 mod sums;
 mod trims;
 mod verify;
@@ -42,10 +42,10 @@ pub use flush::Batch;
 pub use open::{OpenError, OpenReport};
 pub use pages::State;
 pub use region::{Changes, Region};
-pub(crate) use room::FULL_OF_DATA;
-pub use scan::{DamagedArea, Part, Problem, ProblemKind, Scan};
+pub use scan::{ChecksummedPart, DamagedArea, Problem, ProblemKind, Scan};
 pub use scrub::Scrub;
 pub use snapshots::{Snapshot, SnapshotFile};
+pub(crate) use space::FULL_OF_DATA;
 pub use trims::Trims;
 
 use crate::api::{BLOCK_BYTES, Error, Ino, Result};
@@ -60,7 +60,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use write_out::WriteOut;
 
-/// Checksum mismatches found so far.
+/// Mismatches of checksums found so far.
 #[derive(Clone, Debug, Default)]
 struct ChecksumErrors {
     /// Number of mismatches.
@@ -82,49 +82,49 @@ pub struct Store<N, S> {
     /// The NVRAM.
     pub region: Region<N>,
     pages: Pages,
-    /// Target length of the dirty list, if it adapts to the load.
+    /// State of the adaptive lists; `None` if the lists have fixed lengths.
     adaptive_lists: Option<adaptive_lists::AdaptiveLists>,
     extents: Extents,
-    /// Blocks of files that are reserved and not yet written.
+    /// Number of file blocks that are reserved and not written yet.
     reserved_blocks: u64,
-    /// Snapshots, oldest first, and the number of blocks that they hold.
+    /// Snapshots, oldest first, and the total number of blocks that they hold.
     snapshots: Vec<Snapshot>,
     snapshot_blocks: u64,
-    /// Number of the last snapshot view that was opened.
+    /// Number of the snapshot view that was opened last.
     last_view: u32,
     /// True if the store is a view of a snapshot: it only reads the SSD.
     is_view: bool,
     ssd: Arc<S>,
     superblock: Superblock,
-    /// Epoch of the mount.
+    /// Epoch of the current mount.
     epoch: Epoch,
     options: Options,
     /// Counts of operations.
     pub counts: Counts,
-    /// With fixed places: the extent in which blocks get places, and the block after the last one
-    /// allocated.
+    /// Used with fixed locations: the extent from which locations are allocated, and the block after the last
+    /// allocated one.
     open_extent: Option<(u32, u64)>,
-    /// Fixed places that are being written. Until that completes, no other write may go to these places, or
-    /// the older content could be written last.
+    /// Fixed locations that are being written. Until a write completes, no other write may go to the same location,
+    /// or the older content could be written last.
     in_flight: BTreeSet<u64>,
     /// Numbers of the batches in flight.
     batches: BTreeSet<u8>,
     /// True if extents are trimmed concurrently with requests.
     trims_concurrently: bool,
-    /// State of write-outs, which write dirty pages even if there is space.
+    /// State of write-outs, which write dirty pages even if NVRAM has free space.
     write_out: WriteOut,
     /// Checksum mismatches found since the store was opened.
     checksum_errors: ChecksumErrors,
     /// Progress of the scrub.
-    pass: scrub::ScrubPass,
+    scrub_pass: scrub::ScrubPass,
     /// Reads of the SSD that run concurrently with requests.
     reads: concurrent_reads::ConcurrentReads,
-    /// Buffer for blocks on their way to and from the SSD.
+    /// Buffer for blocks that are read from or written to the SSD.
     scratch: Vec<u8>,
 }
 
 impl<N: Nvram, S: Ssd> Store<N, S> {
-    /// Creates an empty store; page table, owners and bitmap must be all zeros.
+    /// Creates an empty store; the page table, the owners and the bitmap must be all zeros.
     fn empty(region: Region<N>, ssd: Arc<S>, superblock: Superblock, options: Options) -> Self {
         let extents = Extents::empty(region.areas.extents());
         let adaptive_lists = adaptive_lists::AdaptiveLists::new(options.lists, region.areas.pages);
@@ -149,7 +149,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             trims_concurrently: false,
             write_out: WriteOut::default(),
             checksum_errors: ChecksumErrors::default(),
-            pass: scrub::ScrubPass::default(),
+            scrub_pass: scrub::ScrubPass::default(),
             reads: concurrent_reads::ConcurrentReads::default(),
             scratch: Vec::new(),
         }
@@ -160,7 +160,8 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         &self.superblock
     }
 
-    /// Returns the epoch: the current mount's, or the last one's if the file system is open for inspection.
+    /// Returns the epoch of the current mount; if the file system is open only for inspection, the epoch of the last
+    /// mount.
     pub fn epoch(&self) -> Epoch {
         self.epoch
     }
@@ -175,10 +176,10 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         &self.options
     }
 
-    /// Allocates a durable metadata page of zeros for `ino`; no pointer refers to it yet.
+    /// Allocates a metadata page of zeros for `ino`, durable on return; no pointer leads to it yet.
     ///
     /// # Errors
-    /// [`Error::NoSpace`] if too little space would remain for data.
+    /// [`Error::NoSpace`] if too little free space would remain for data.
     pub fn new_metadata_page(&mut self, ino: Ino) -> Result<PageId> {
         self.make_room(1)?;
         let page = self.take_metadata_page(ino)?;
@@ -186,7 +187,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Ok(page)
     }
 
-    /// Like [`Store::new_metadata_page`], if the caller has made room; the caller must fence.
+    /// Does what [`Store::new_metadata_page`] does, after the caller has made a free page; the caller must fence.
     fn take_metadata_page(&mut self, ino: Ino) -> Result<PageId> {
         self.check_room_for_metadata(ino, 1)?;
         let page = self.pages.take_free(&mut self.region);
@@ -199,34 +200,34 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Ok(page)
     }
 
-    /// Frees a metadata page. That no pointer leads to it must be durable.
+    /// Frees a metadata page. Before the call, the removal of the pointer to it must be durable.
     pub fn free_metadata_page(&mut self, ino: Ino, page: PageId) -> Result<()> {
         self.free_page(page);
         self.count_blocks(ino, -1, 0)
     }
 
-    /// Frees a page that no pointer leads to.
+    /// Frees a page to which no pointer leads.
     fn free_page(&mut self, page: PageId) {
-        pages::set_flushing(&mut self.region, page, 0);
+        pages::set_flushing_batch(&mut self.region, page, 0);
         self.pages.set_copy(&mut self.region, page, 0);
         self.pages.change(&mut self.region, page, State::Free, false);
     }
 
-    /// Adds to the block count of a file; `nvram` and `ssd` may be negative.
+    /// Adds `nvram` and `ssd` to the block count of a file; both may be negative.
     fn count_blocks(&mut self, ino: Ino, nvram: i32, ssd: i32) -> Result<()> {
         if snapshots::is_kept(ino) {
-            // The block count of an inode kept by a snapshot is that of the file at the time of the
-            // snapshot.
+            // The block count of an inode that a snapshot keeps stays the count at the time of the snapshot.
             self.snapshot_blocks = self.snapshot_blocks.wrapping_add_signed((nvram + ssd).into());
         } else if nvram + ssd != 0 {
             let at = self.region.field(ino, Field::Blocks)?;
             let count = self.region.half(at).wrapping_add_signed(nvram + ssd);
-            self.region.note_half(at, count);
+            self.region.store_half_volatile(at, count);
         }
         Ok(())
     }
 
-    /// Releases a block of the SSD, durably unused; an extent is trimmed with its last block.
+    /// Releases a block of the SSD, whose removal is durable. When the last block of an extent is released, the
+    /// extent is trimmed.
     fn release_block(&mut self, block: u64) {
         if let Some(extent) = self.extents.release(&mut self.region, block) {
             self.free_extent(extent);
@@ -236,7 +237,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     fn free_extent(&mut self, extent: u32) {
         self.open_extent.take_if(|(open, _)| *open == extent);
         if self.is_view {
-            return self.extents.give_back(extent);
+            return self.extents.return_free(extent);
         }
         if self.trims_concurrently {
             return self.extents.trim_first(extent);
@@ -244,10 +245,10 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         if self.options.trim {
             self.trim(extents::first_block(extent), crate::layout::EXTENT_BLOCKS);
         }
-        self.extents.give_back(extent);
+        self.extents.return_free(extent);
     }
 
-    /// Trims blocks; if the drive refuses, it retains data that is never read.
+    /// Trims blocks. If the drive refuses, it retains data that is never read.
     fn trim(&mut self, first: u64, blocks: u64) {
         match self.ssd.trim(first, blocks) {
             Ok(()) => self.counts.trimmed_blocks += blocks,

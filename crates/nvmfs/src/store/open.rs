@@ -1,14 +1,14 @@
 //! Creating, opening and closing a store.
 
+use super::close_checksums::{check_close_checksums, closed_word};
 use super::epoch::{PairMismatch, PairRule, read_label, write_label};
 use super::pages::{self, Segment, State};
 use super::region::Region;
 use super::scan::{DamagedArea, Scan};
-use super::seals::{check_seals, closed_word};
 use super::{Store, extents};
 use crate::api::{BLOCK_BYTES, Kind, ROOT};
 use crate::layout::{
-    ChangeNoteWords, Checksums, EXTENT_BLOCKS, Epoch, Inode, LayoutError, ListEnds, PageId, SIZE_OF_INODE,
+    ChangeNoteWords, Checksums, EXTENT_BLOCKS, Epoch, INODE_BYTES, Inode, LayoutError, ListEnds, PageId,
     SUPERBLOCK_BYTES, SnapshotPages, Superblock, Version, kind_bits,
 };
 use crate::nvram::Nvram;
@@ -19,16 +19,16 @@ use std::sync::Arc;
 /// Reason why a file system cannot be created or opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// Invalid sizes.
+    /// The sizes are invalid.
     #[error(transparent)]
     Layout(#[from] LayoutError),
-    /// Invalid setting.
+    /// A setting is invalid.
     #[error(transparent)]
     Option(#[from] OptionError),
-    /// No superblock, or a damaged one.
+    /// The superblock is missing or damaged.
     #[error("the NVRAM holds no file system, or its superblock is damaged")]
     NoFileSystem,
-    /// The size of the region differs from the superblock.
+    /// The size of the NVRAM region differs from the size in the superblock.
     #[error("the file system was made for {expected} bytes of NVRAM, and here are {found}")]
     NvramSize {
         /// Size in the superblock.
@@ -36,7 +36,7 @@ pub enum OpenError {
         /// Size of the region.
         found: u64,
     },
-    /// The drive is smaller than the superblock says.
+    /// The drive is smaller than the size in the superblock.
     #[error("the file system was made for an SSD of {expected} blocks, and this one has {found}")]
     SsdSize {
         /// Size in the superblock.
@@ -44,21 +44,21 @@ pub enum OpenError {
         /// Size of the drive.
         found: u64,
     },
-    /// The label is missing, or belongs to another file system.
+    /// The label of the SSD is missing, or belongs to another file system.
     #[error("the SSD does not belong to this NVRAM: {0}")]
     WrongSsd(&'static str),
     /// One of the devices is a copy from another time.
     #[error(transparent)]
     Unpaired(#[from] PairMismatch),
-    /// Damage beyond the effects of a power cut.
+    /// There is damage beyond the effects of a power cut.
     #[error("the file system is damaged ({first}, and {others} more problems); run fsck")]
     Damaged {
         /// The first problem.
         first: String,
-        /// Number of further problems.
+        /// Number of the other problems.
         others: u64,
     },
-    /// No snapshot of that name.
+    /// There is no snapshot with the requested name.
     #[error("there is no snapshot {name}; there are: {there}")]
     NoSnapshot {
         /// Requested name.
@@ -69,7 +69,7 @@ pub enum OpenError {
     /// The SSD failed.
     #[error("the SSD: {0}")]
     Ssd(#[from] std::io::Error),
-    /// An operation during opening failed.
+    /// An operation failed while the file system was opened.
     #[error(transparent)]
     Operation(#[from] crate::api::Error),
 }
@@ -77,9 +77,9 @@ pub enum OpenError {
 /// State in which an opened file system was found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OpenReport {
-    /// True if the file system had been closed.
+    /// True if the file system was closed cleanly.
     pub was_closed: bool,
-    /// Result of walking the inodes.
+    /// Result of the walk over all inodes.
     pub scan: Scan,
 }
 
@@ -104,7 +104,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             version: Version::default(),
         };
         let areas = superblock.areas()?;
-        // Errors are ignored: a drive without trim is simply overwritten.
+        // Errors are ignored: on a drive without trim, the blocks are overwritten later.
         let _ = ssd.trim(0, superblock.ssd_blocks);
         write_label(&*ssd, superblock.id, Epoch::default())?;
         let mut nvram = nvram;
@@ -121,7 +121,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         let at = region.inode_at(ROOT).expect("there are 16 inodes or more");
         region.store(at, &root.encode());
         region.fence();
-        // The superblock is written last: without it there is no file system.
+        // The superblock is written last: without it, there is no file system.
         region.store(0, &superblock.encode());
         region.fence();
         let mut store = Store::empty(region, ssd, superblock, options);
@@ -130,18 +130,18 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Ok(store)
     }
 
-    /// Opens a file system, after a clean close or a crash. Interrupted operations are undone or finished,
-    /// except for the removal of the [`Scan::orphans`], which is left to the caller.
+    /// Opens a file system, after a clean close or a crash. Interrupted operations are undone or completed, except
+    /// the removal of the [`Scan::orphans`], which is left to the caller.
     ///
     /// # Errors
     /// Devices that do not hold a file system; damage that needs fsck.
     pub fn open(nvram: N, ssd: Arc<S>, options: Options) -> Result<(Self, OpenReport), OpenError> {
         let (mut store, found) =
-            Self::open_with(nvram, ssd, options, PairRule::SameMount, DamagePolicy::Refused)?;
+            Self::open_with(nvram, ssd, options, PairRule::SameMount, DamagePolicy::Refuse)?;
         refuse_damaged(&found.scan)?;
         store.begin_epoch()?;
-        store.bring_up_to_date();
-        store.cut_too_long(&found.scan)?;
+        store.upgrade_format();
+        store.truncate_too_long(&found.scan)?;
         store.drop_empty_record_pages()?;
         if !found.was_closed && store.options.trim {
             store.trim_free();
@@ -149,22 +149,22 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Ok((store, found))
     }
 
-    /// Like [`Store::open`], for fsck: damage is reported and not changed. Call [`Store::begin_epoch`]
-    /// before any change.
+    /// Does what [`Store::open`] does, for fsck: damage is reported and not repaired. The caller calls
+    /// [`Store::begin_epoch`] before any change.
     ///
     /// # Errors
     /// Devices that do not hold a file system.
     pub fn open_damaged(nvram: N, ssd: Arc<S>, options: Options) -> Result<(Self, OpenReport), OpenError> {
-        Self::open_with(nvram, ssd, options, PairRule::SameMount, DamagePolicy::Reported)
+        Self::open_with(nvram, ssd, options, PairRule::SameMount, DamagePolicy::Report)
     }
 
-    /// Like [`Store::open_damaged`], for NVRAM and SSD of different mounts: changes made between the mounts
+    /// Does what [`Store::open_damaged`] does, for NVRAM and SSD of different mounts: changes made between the mounts
     /// appear as damage.
     ///
     /// # Errors
     /// Devices that do not hold a file system.
     pub fn open_unpaired(nvram: N, ssd: Arc<S>, options: Options) -> Result<(Self, OpenReport), OpenError> {
-        Self::open_with(nvram, ssd, options, PairRule::AnyMounts, DamagePolicy::Reported)
+        Self::open_with(nvram, ssd, options, PairRule::AnyMounts, DamagePolicy::Report)
     }
 
     pub(super) fn open_with(
@@ -188,28 +188,32 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         let epoch = pair.epoch(nvram.bytes(), on_ssd)?;
         let areas = superblock.areas()?;
         let is_checked = superblock.checksums != Checksums::None;
-        let seen = if is_checked { check_seals(nvram.bytes(), &areas, &superblock) } else { Scan::default() };
-        if damage == DamagePolicy::Refused {
-            // Refused before anything is changed, so that the next attempt finds the same damage.
-            refuse_damaged(&seen)?;
+        let close_scan = if is_checked {
+            check_close_checksums(nvram.bytes(), &areas, &superblock)
+        } else {
+            Scan::default()
+        };
+        if damage == DamagePolicy::Refuse {
+            // Damage is refused before anything is changed, so that the next attempt finds the same damage.
+            refuse_damaged(&close_scan)?;
         }
         let mut region = Region::open(nvram, areas, is_checked);
         let was_closed = closed_word(region.bytes()) == ListEnds::CLEAN;
-        let are_lists_sound = was_closed && !seen.areas.contains(&DamagedArea::Lists);
+        let are_lists_sound = was_closed && !close_scan.areas.contains(&DamagedArea::Lists);
         let lists = if are_lists_sound { saved_lists(&region) } else { Vec::new() };
         region.patch_word(ListEnds::CLEAN_AT, 0);
         region.fence();
         let mut store = Store::empty(region, ssd, superblock, options);
         store.epoch = epoch;
-        let scan = store.scan_as(was_closed).after(seen);
+        let scan = store.scan_as(was_closed).combine_with(close_scan);
         store.restore(&lists);
         Ok((store, OpenReport { was_closed, scan }))
     }
 
-    /// Upgrades the format. A file system without checksums gets checksums of its metadata, which was just
-    /// found valid. One created before reserved blocks, pages of inodes or snapshots existed may use them
+    /// Upgrades the format. A file system without checksums gets checksums of its metadata, which was just found
+    /// valid. A file system that was created before reserved blocks, inode pages or snapshots existed may use them
     /// from now on.
-    fn bring_up_to_date(&mut self) {
+    fn upgrade_format(&mut self) {
         if !self.region.is_checked() {
             self.region.begin_checksums();
             self.superblock.checksums = Checksums::Metadata;
@@ -227,13 +231,13 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         self.region.fence();
     }
 
-    /// Closes the file system, and saves the order of its lists and the copies on the SSD.
+    /// Closes the file system, after saving the order of its lists and the locations of copies on the SSD.
     pub fn close(mut self) -> N {
-        self.trim_rest();
-        self.seal();
+        self.finish_trims();
+        self.write_close_checksums();
         let [clean, dirty] = self.pages.ends(&mut self.region);
         let areas = self.region.areas.clone();
-        self.region.save(areas.inode_table, areas.data - areas.inode_table);
+        self.region.write_back(areas.inode_table, areas.data - areas.inode_table);
         self.region.save_inode_pages();
         self.region.store(ListEnds::AT, &ListEnds { clean, dirty }.encode());
         self.region.store(ListEnds::SUM_AT, &self.table_sum().to_le_bytes());
@@ -243,8 +247,8 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         self.region.into_nvram()
     }
 
-    /// Restores the lists in their saved order, from the least recently used page, and the copies of pages
-    /// on the SSD. A saved entry that contradicts the inodes is ignored.
+    /// Restores the lists in their saved order, beginning with the least recently used page, and the locations of
+    /// copies on the SSD. A saved entry that contradicts the inodes is ignored.
     fn restore(&mut self, lists: &[SavedPage]) {
         for saved in lists {
             if pages::state_of(&self.region, saved.page) != State::Dirty {
@@ -268,45 +272,45 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
 
     fn is_free_block(&self, block: u64) -> bool {
         let end = u64::from(self.region.areas.extents()) * EXTENT_BLOCKS;
-        (EXTENT_BLOCKS..end).contains(&block) && !extents::bit(&self.region, block)
+        (EXTENT_BLOCKS..end).contains(&block) && !extents::is_used(&self.region, block)
     }
 
-    /// Trims free extents, which may have been in use before the power cut.
+    /// Trims free extents: some may have been in use before the power cut without having been trimmed since.
     fn trim_free(&mut self) {
-        let mut free: Vec<u32> = self.extents.free_ones().collect();
+        let mut free: Vec<u32> = self.extents.free_extents().collect();
         free.sort_unstable();
         for run in free.chunk_by(|one, next| one + 1 == *next) {
             self.trim(extents::first_block(run[0]), run.len() as u64 * EXTENT_BLOCKS);
         }
     }
 
-    /// Repairs the problems of `scan`, and problems that only appear then, until none is left; then
+    /// Repairs the problems of `scan`, and further problems that a repair makes visible, until none is left. Then
     /// completes interrupted truncations. Returns the last scan and the number of problems.
     ///
     /// # Errors
     /// Errors of the SSD.
     pub fn repair_all(&mut self, scan: Scan) -> crate::api::Result<(Scan, u64)> {
         let (mut scan, mut repaired) = (scan, 0);
-        // Each round clears words that hide the following problems.
+        // Each round clears words that hide further problems.
         while scan.problem_count > 0 {
             repaired += (scan.areas.len() + scan.problems.len()) as u64;
             self.repair(&scan);
             scan = self.rescan();
         }
-        self.cut_too_long(&scan)?;
+        self.truncate_too_long(&scan)?;
         Ok((scan, repaired))
     }
 
-    /// Recomputes everything that follows from the inodes.
+    /// Recomputes everything that depends on the inodes.
     pub(crate) fn rescan(&mut self) -> Scan {
         let scan = self.scan();
         self.extents.find_free();
         scan
     }
 
-    /// Frees blocks beyond the ends of files, left by interrupted truncations or extensions.
-    pub(super) fn cut_too_long(&mut self, scan: &Scan) -> crate::api::Result<()> {
-        scan.too_long.iter().try_for_each(|&(ino, block)| self.cut_unfinished(ino, block))
+    /// Frees blocks beyond the ends of files that interrupted truncations or extensions left.
+    pub(super) fn truncate_too_long(&mut self, scan: &Scan) -> crate::api::Result<()> {
+        scan.too_long.iter().try_for_each(|&(ino, block)| self.remove_unfinished(ino, block))
     }
 
     /// Repairs the problems of a scan. All metadata gets new checksums.
@@ -314,7 +318,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         self.patch(scan.problems.iter().filter_map(|problem| problem.word));
     }
 
-    /// Sets words of damaged metadata, and accepts the result as valid.
+    /// Sets words of damaged metadata, and computes new checksums, so that the result counts as valid.
     pub(crate) fn patch(&mut self, words: impl IntoIterator<Item = (usize, u64)>) {
         for (at, word) in words {
             self.region.patch_word(at, word);
@@ -326,18 +330,18 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     }
 }
 
-/// Treatment of damage found before anything is changed.
+/// Treatment of damage that is found before anything is changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum DamagePolicy {
-    /// Opening fails.
-    Refused,
+    /// Opening fails on damage.
+    Refuse,
     /// Damage is reported together with the scan.
-    Reported,
+    Report,
 }
 
 /// Fails if the scan found problems.
 pub(super) fn refuse_damaged(scan: &Scan) -> Result<(), OpenError> {
-    // The epoch is stored twice, and both copies are about to be rewritten.
+    // The epoch is stored twice, and both copies are about to be rewritten, so a damaged copy is no reason to refuse.
     if scan.problem_count == 1 && scan.areas == [DamagedArea::Epoch] {
         return Ok(());
     }
@@ -347,25 +351,25 @@ pub(super) fn refuse_damaged(scan: &Scan) -> Result<(), OpenError> {
     }
 }
 
-/// Saved list entry of a page.
+/// Page with its state in the saved lists.
 struct SavedPage {
     page: PageId,
     copy: u64,
     writes: u8,
-    /// Segment of a clean page.
+    /// Segment of the page, if it is clean.
     segment: Segment,
 }
 
-/// Returns both saved lists of a closed file system, from the least recently used page. A list ends at its
-/// first invalid link.
+/// Returns both saved lists of a closed file system, each beginning with the least recently used page. A list ends at
+/// its first invalid link.
 fn saved_lists<N: Nvram>(region: &Region<N>) -> Vec<SavedPage> {
     let bytes = region.bytes()[ListEnds::AT..ListEnds::AT + 16].try_into().expect("16 bytes");
     let ends = ListEnds::decode(bytes);
-    let mut seen = vec![false; region.areas.pages as usize];
+    let mut is_listed = vec![false; region.areas.pages as usize];
     let mut saved = Vec::new();
     for (_, tail) in [ends.clean, ends.dirty] {
         let mut next = tail;
-        while let Some(seen) = seen.get_mut(next as usize).filter(|seen| !**seen) {
+        while let Some(seen) = is_listed.get_mut(next as usize).filter(|seen| !**seen) {
             *seen = true;
             let page = PageId(next);
             let copy = match pages::state_of(region, page) {
@@ -380,7 +384,7 @@ fn saved_lists<N: Nvram>(region: &Region<N>) -> Vec<SavedPage> {
     saved
 }
 
-/// Zeros the NVRAM from the superblock up to `end`.
+/// Zeroes the NVRAM from the superblock up to `end`.
 fn erase<N: Nvram>(nvram: &mut N, end: usize) {
     let zeros = vec![0; 1 << 20];
     let mut at = 0;
@@ -399,4 +403,4 @@ const _: () = assert!(
         && Epoch::NEXT_AT + Epoch::BYTES <= SnapshotPages::AT
         && SnapshotPages::AT + 8 * SnapshotPages::COUNT <= ChangeNoteWords::AT
 );
-const _: () = assert!(SIZE_OF_INODE.is_multiple_of(64));
+const _: () = assert!(INODE_BYTES.is_multiple_of(64));

@@ -1,12 +1,12 @@
-//! Pages of the NVRAM: their states (free, clean, dirty, metadata), and the order of their use (section III-B).
+//! Pages of the NVRAM: their states, such as free, clean, dirty and metadata, and the order of their last use
+//! (section III-B).
 //!
-//! Clean pages have two lists, as in a segmented LRU (Karedla, Love and Wherry, IEEE Computer 1994). Pages on
-//! probation were read once, as by a scan, or only flushed; protected pages were read again. With fixed lists,
-//! all clean pages are protected.
+//! Clean pages are in two lists, as in a segmented LRU (Karedla, Love and Wherry, IEEE Computer 1994). Pages on
+//! probation were read once, for example by a scan, or were only flushed; protected pages were read again. With fixed
+//! lists, all clean pages are protected.
 //!
-//! The page table is in NVRAM, but need not survive a power cut: it is recomputed after it. For a page in use,
-//! it records the owner of the block, and the location of the copy on the SSD, if there is one (`page_info` in
-//! the paper).
+//! The page table is in NVRAM but need not survive a power cut, because it is recomputed. For a page in use, it
+//! records the owner (`page_info` in the paper) and the location of the copy on the SSD, if there is one.
 
 use super::region::Region;
 use crate::api::Ino;
@@ -34,11 +34,11 @@ pub enum State {
     Free = 0,
     /// Holds a block that is also on the SSD.
     Clean = 1,
-    /// Holds a block that is nowhere else.
+    /// Holds the only copy of a block.
     Dirty = 2,
-    /// Holds pointers, directory entries, attributes or the target of a link; always stays on NVRAM.
+    /// Holds pointers, directory entries, attributes or the target of a link; stays on NVRAM until it is freed.
     Metadata = 3,
-    /// Holds a block of a file that always stays on NVRAM.
+    /// Holds a block of a file whose data stays on NVRAM.
     Kept = 4,
     /// Holds inodes, each with its own checksum.
     Inodes = 5,
@@ -59,28 +59,29 @@ impl State {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Segment {
-    /// Used repeatedly, or use unknown.
+    /// The page was used repeatedly, or its use is unknown.
     Protected = 0,
-    /// Flushed and not read since: evicted first (section III-B: "inserted to the LRU position").
+    /// The page was flushed and not read since then. It is evicted first (section III-B: "inserted to the LRU
+    /// position").
     Unread = 1,
-    /// Read once.
+    /// The page was read once.
     Probation = 2,
 }
 
-/// Number of states with a list.
+/// Number of states whose pages are in a list.
 const LISTS: usize = 3;
 /// Index of the list of clean pages on probation, after the lists of the states.
 const PROBATION: usize = LISTS;
-/// Pages on probation are evicted first while they are more than this fraction (1 / n) of the clean pages; a
-/// quarter, as in 2Q (Johnson and Shasha, VLDB 1994).
-const PROBATION_ONE_OF: u32 = 4;
+/// Pages on probation are evicted first as long as they are more than this fraction (1 / n) of the clean pages. The
+/// value is a quarter, as in 2Q (Johnson and Shasha, VLDB 1994).
+const PROBATION_DIVISOR: u32 = 4;
 
-/// Returns the list of a page in this state and segment.
+/// Returns the number of the list for pages in this state and segment.
 fn list_of(state: State, segment: Segment) -> usize {
     if state == State::Clean && segment != Segment::Protected { PROBATION } else { state as usize }
 }
 
-/// Doubly linked list through the page table.
+/// Doubly linked list, whose links are in the page table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct List {
     head: u32,
@@ -92,7 +93,7 @@ impl List {
     const EMPTY: List = List { head: NONE, tail: NONE, length: 0 };
 }
 
-/// Lists of pages.
+/// Lists and counts of the pages.
 pub struct Pages {
     /// Lists of free, clean (protected) and dirty pages, and of clean pages on probation.
     lists: [List; LISTS + 1],
@@ -103,7 +104,7 @@ pub struct Pages {
 }
 
 impl Pages {
-    /// Creates empty lists over a zeroed page table; pages are then added by [`Pages::put`].
+    /// Creates empty lists over a zeroed page table; the caller then adds pages by [`Pages::put`].
     pub fn empty() -> Self {
         Pages { lists: [List::EMPTY; LISTS + 1], unlisted: [0; State::ALL.len() - LISTS], copies: 0 }
     }
@@ -111,43 +112,43 @@ impl Pages {
     /// Returns the number of pages in a state.
     pub fn count(&self, state: State) -> u32 {
         match state.is_listed() {
-            true if state == State::Clean => self.lists[state as usize].length + self.on_probation(),
+            true if state == State::Clean => self.lists[state as usize].length + self.probation_pages(),
             true => self.lists[state as usize].length,
             false => self.unlisted[state as usize - LISTS],
         }
     }
 
     /// Returns the number of clean pages on probation.
-    pub fn on_probation(&self) -> u32 {
+    pub fn probation_pages(&self) -> u32 {
         self.lists[PROBATION].length
     }
 
-    /// Returns the number of clean, dirty and free pages: the pages available to data.
-    pub fn for_data(&self) -> u32 {
+    /// Returns the number of pages that are available to data: clean, dirty and free ones.
+    pub fn data_pages(&self) -> u32 {
         self.lists.iter().map(|list| list.length).sum()
     }
 
-    /// Returns the least recently used page in a state; for clean pages, among the protected ones.
+    /// Returns the least recently used page in a state; for [`State::Clean`], among the protected pages.
     pub fn last(&self, state: State) -> Option<PageId> {
         let tail = self.lists[state as usize].tail;
         (tail != NONE).then_some(PageId(tail))
     }
 
-    /// Returns the most recently used page in a state; for clean pages, among the protected ones.
+    /// Returns the most recently used page in a state; for [`State::Clean`], among the protected pages.
     pub fn first(&self, state: State) -> Option<PageId> {
         let head = self.lists[state as usize].head;
         (head != NONE).then_some(PageId(head))
     }
 
-    /// Returns the next more recently used page in the list of `page`.
+    /// Returns the next more recently used page in the same list as `page`.
     pub fn more_recent<N: Nvram>(&self, region: &Region<N>, page: PageId) -> Option<PageId> {
         let next = towards_head(region, page);
         (next != NONE).then_some(PageId(next))
     }
 
-    /// Puts a page into a state: at the MRU end of its list, or at the LRU end if `last` is set.
+    /// Puts a page into a state: at the MRU end of the list, or at the LRU end if `last` is set.
     pub fn put<N: Nvram>(&mut self, region: &mut Region<N>, page: PageId, state: State, last: bool) {
-        region.note(region.areas.page_info(page) + STATE, &[state as u8]);
+        region.store_volatile(region.areas.page_info(page) + STATE, &[state as u8]);
         set_bit(region, page, state != State::Free);
         if !state.is_listed() {
             self.unlisted[state as usize - LISTS] += 1;
@@ -156,7 +157,7 @@ impl Pages {
         self.link_in(region, page, state as usize, last);
     }
 
-    /// Like [`Pages::put`], for a clean page with a known segment.
+    /// Does what [`Pages::put`] does, for a clean page with a known segment.
     pub fn put_clean<N: Nvram>(
         &mut self,
         region: &mut Region<N>,
@@ -165,7 +166,7 @@ impl Pages {
         last: bool,
     ) {
         let at = region.areas.page_info(page);
-        region.note(at + STATE, &[State::Clean as u8]);
+        region.store_volatile(at + STATE, &[State::Clean as u8]);
         set_segment(region, page, segment);
         set_bit(region, page, true);
         self.link_in(region, page, list_of(State::Clean, segment), last);
@@ -175,8 +176,8 @@ impl Pages {
         let list = &mut self.lists[list];
         let (ahead, behind) = if last { (list.tail, NONE) } else { (NONE, list.head) };
         let at = region.areas.page_info(page);
-        region.note_half(at + TOWARDS_HEAD, ahead);
-        region.note_half(at + TOWARDS_TAIL, behind);
+        region.store_half_volatile(at + TOWARDS_HEAD, ahead);
+        region.store_half_volatile(at + TOWARDS_TAIL, behind);
         link(region, ahead, TOWARDS_TAIL, page.0, &mut list.head);
         link(region, behind, TOWARDS_HEAD, page.0, &mut list.tail);
         list.length += 1;
@@ -204,8 +205,8 @@ impl Pages {
         self.put(region, page, state, last);
     }
 
-    /// Records a read of a page. A page on probation counts a read only from its first byte, so that a scan
-    /// that reads a block in pieces uses each block once.
+    /// Records a read of a page. For a page on probation, only reads from its first byte count, so that a scan which
+    /// reads a block in pieces counts as one use of the block.
     pub fn read<N: Nvram>(&mut self, region: &mut Region<N>, page: PageId, from_start: bool) {
         match segment_of(region, page) {
             Segment::Protected => self.touch(region, page),
@@ -219,7 +220,7 @@ impl Pages {
         }
     }
 
-    /// Makes a page the most recently used in its state; for pages that are not on probation.
+    /// Makes a page the most recently used one in its state; not for pages on probation.
     pub fn touch<N: Nvram>(&mut self, region: &mut Region<N>, page: PageId) {
         let state = state_of(region, page);
         if state.is_listed() && self.lists[state as usize].head != page.0 {
@@ -227,7 +228,7 @@ impl Pages {
         }
     }
 
-    /// Removes a free page from its list and returns it; the page then has no state.
+    /// Removes a free page from its list and returns the page, which then has no state.
     pub fn take_free<N: Nvram>(&mut self, region: &mut Region<N>) -> Option<PageId> {
         let page = self.first(State::Free)?;
         self.take(region, page);
@@ -243,19 +244,19 @@ impl Pages {
     pub fn set_copy<N: Nvram>(&mut self, region: &mut Region<N>, page: PageId, block: u64) {
         self.copies -= u32::from(copy_of(region, page) != 0);
         self.copies += u32::from(block != 0);
-        region.note(region.areas.page_info(page) + COPY, &block.to_le_bytes());
+        region.store_volatile(region.areas.page_info(page) + COPY, &block.to_le_bytes());
     }
 
     /// Returns the clean pages in order of eviction.
-    pub fn coldest(&self) -> Coldest {
+    pub fn eviction_order(&self) -> EvictionOrder {
         let lists = [PROBATION, State::Clean as usize].map(|list| self.lists[list]);
-        Coldest { next: lists.map(|list| list.tail), left: lists.map(|list| list.length) }
+        EvictionOrder { next: lists.map(|list| list.tail), remaining: lists.map(|list| list.length) }
     }
 
     /// Verifies all lists and counts.
     ///
     /// # Errors
-    /// An inconsistency, which is a bug.
+    /// A description of the first inconsistency, which is a bug.
     pub fn check<N: Nvram>(&self, region: &Region<N>) -> Result<(), String> {
         for (number, list) in self.lists.iter().enumerate() {
             let (mut next, mut last, mut length) = (list.tail, NONE, 0);
@@ -278,8 +279,8 @@ impl Pages {
         Ok(())
     }
 
-    /// Returns the first and last page of the clean and of the dirty list. Appends the pages on probation
-    /// to the clean list, which is how it is stored while the file system is closed.
+    /// Returns the first and the last page of the clean list and of the dirty list. The pages on probation are first
+    /// appended to the clean list, because a closed file system stores one clean list.
     pub fn ends<N: Nvram>(&mut self, region: &mut Region<N>) -> [(u32, u32); 2] {
         let mut probation = std::mem::replace(&mut self.lists[PROBATION], List::EMPTY);
         if probation.length > 0 {
@@ -295,25 +296,25 @@ impl Pages {
     }
 }
 
-/// Iterator over clean pages in order of eviction: pages that were flushed and never read; other pages on
-/// probation while they exceed their fraction of all; then the least recently used protected pages.
-pub struct Coldest {
+/// Iterator over clean pages in order of eviction. Pages that were flushed and never read come first, then other
+/// pages on probation while they exceed their fraction, then the least recently used protected pages.
+pub struct EvictionOrder {
     /// Next page on probation, and next protected page.
     next: [u32; 2],
-    left: [u32; 2],
+    remaining: [u32; 2],
 }
 
-impl Coldest {
+impl EvictionOrder {
     /// Returns the next page.
     pub fn next<N: Nvram>(&mut self, region: &Region<N>) -> Option<PageId> {
-        let [probation, protected] = self.left;
+        let [probation, protected] = self.remaining;
         let is_first = probation > 0
             && (protected == 0
                 || segment_of(region, PageId(self.next[0])) == Segment::Unread
-                || probation > (probation + protected) / PROBATION_ONE_OF);
+                || probation > (probation + protected) / PROBATION_DIVISOR);
         let from = usize::from(!is_first);
         let page = PageId(self.next[from]);
-        self.left[from] = self.left[from].checked_sub(1)?;
+        self.remaining[from] = self.remaining[from].checked_sub(1)?;
         self.next[from] = towards_head(region, page);
         Some(page)
     }
@@ -324,7 +325,7 @@ fn link<N: Nvram>(region: &mut Region<N>, neighbour: u32, direction: usize, to: 
     if neighbour == NONE {
         *end = to;
     } else {
-        region.note_half(region.areas.page_info(PageId(neighbour)) + direction, to);
+        region.store_half_volatile(region.areas.page_info(PageId(neighbour)) + direction, to);
     }
 }
 
@@ -333,13 +334,13 @@ pub fn state_of<N: Nvram>(region: &Region<N>, page: PageId) -> State {
     state_in(&region.bytes()[region.areas.page_info(page)..])
 }
 
-/// Returns the owner of a page from its page table entry.
+/// Returns the owner that a page table entry records.
 pub fn block_in(info: &[u8]) -> (Ino, u32) {
     let half = |at: usize| u32::from_le_bytes(info[at..at + 4].try_into().expect("4 bytes"));
     (Ino(half(INO)), half(BLOCK))
 }
 
-/// Returns the state of a page from its page table entry.
+/// Returns the state that a page table entry records.
 pub fn state_in(info: &[u8]) -> State {
     match info[STATE] {
         1 => State::Clean,
@@ -362,7 +363,7 @@ pub fn segment_of<N: Nvram>(region: &Region<N>, page: PageId) -> Segment {
 
 fn set_segment<N: Nvram>(region: &mut Region<N>, page: PageId, segment: Segment) {
     if segment_of(region, page) != segment {
-        region.note(region.areas.page_info(page) + SEGMENT, &[segment as u8]);
+        region.store_volatile(region.areas.page_info(page) + SEGMENT, &[segment as u8]);
     }
 }
 
@@ -372,29 +373,29 @@ fn set_bit<N: Nvram>(region: &mut Region<N>, page: PageId, used: bool) {
     let byte = region.bytes()[at];
     let new = if used { byte | mask } else { byte & !mask };
     if new != byte {
-        region.note(at, &[new]);
+        region.store_volatile(at, &[new]);
     }
 }
 
-/// Returns the owner of a page: its file and block.
+/// Returns the owner of a page: the file, and the number of the block within the file.
 pub fn owner_of<N: Nvram>(region: &Region<N>, page: PageId) -> (Ino, u32) {
     let at = region.areas.page_info(page);
     (Ino(region.half(at + INO)), region.half(at + BLOCK))
 }
 
-/// Sets the owner of a page, without a copy and with a write count of 1.
+/// Sets the owner of a page, with no copy on the SSD and a write count of 1.
 pub fn set_owner<N: Nvram>(region: &mut Region<N>, page: PageId, ino: Ino, block: u32) {
     let mut info = [0; COPY + 8];
     info[..4].copy_from_slice(&ino.0.to_le_bytes());
     info[4..8].copy_from_slice(&block.to_le_bytes());
     let at = region.areas.page_info(page);
-    region.note(at, &info);
-    region.note(at + WRITES, &[1, 0]);
+    region.store_volatile(at, &info);
+    region.store_volatile(at + WRITES, &[1, 0]);
 }
 
-/// Changes the inode that owns a page.
+/// Changes the inode of the owner of a page.
 pub fn change_owner<N: Nvram>(region: &mut Region<N>, page: PageId, ino: Ino) {
-    region.note_half(region.areas.page_info(page) + INO, ino.0);
+    region.store_half_volatile(region.areas.page_info(page) + INO, ino.0);
 }
 
 /// Returns the link to the next more recently used page in the same list, or `NONE`.
@@ -407,23 +408,23 @@ pub fn copy_of<N: Nvram>(region: &Region<N>, page: PageId) -> u64 {
     region.word(region.areas.page_info(page) + COPY)
 }
 
-/// Returns the number of writes since the page came to NVRAM, at most 255.
+/// Returns the number of writes to a page since it was filled on NVRAM, at most 255.
 pub fn writes_of<N: Nvram>(region: &Region<N>, page: PageId) -> u8 {
     region.bytes()[region.areas.page_info(page) + WRITES]
 }
 
-/// Sets the number of writes.
+/// Sets the number of writes to a page.
 pub fn set_writes<N: Nvram>(region: &mut Region<N>, page: PageId, writes: u8) {
-    region.note(region.areas.page_info(page) + WRITES, &[writes]);
+    region.store_volatile(region.areas.page_info(page) + WRITES, &[writes]);
 }
 
-/// Returns the number of the batch in which the current content is in flight; 0 for none.
-pub fn flushing<N: Nvram>(region: &Region<N>, page: PageId) -> u8 {
+/// Returns the number of the batch in which the current content of a page is in flight; 0 for none.
+pub fn flushing_batch<N: Nvram>(region: &Region<N>, page: PageId) -> u8 {
     region.bytes()[region.areas.page_info(page) + FLUSHING]
 }
 
-/// Sets the batch in which the current content is in flight; 0 if the content has changed since or is not in
+/// Sets the batch in which the current content of a page is in flight; 0 if the content has changed or is not in
 /// flight.
-pub fn set_flushing<N: Nvram>(region: &mut Region<N>, page: PageId, batch: u8) {
-    region.note(region.areas.page_info(page) + FLUSHING, &[batch]);
+pub fn set_flushing_batch<N: Nvram>(region: &mut Region<N>, page: PageId, batch: u8) {
+    region.store_volatile(region.areas.page_info(page) + FLUSHING, &[batch]);
 }

@@ -1,30 +1,30 @@
-//! Problems found by a walk through all metadata, and their descriptions.
+//! Problems that a walk over all metadata finds, and their descriptions.
 
 use crate::api::Ino;
-use crate::layout::KEPT_INODES;
+use crate::layout::FIRST_KEPT_INODE;
 
-/// Maximum number of problems reported; further ones are only counted.
-const MOST_REPORTED: usize = 1000;
+/// Maximum number of problems that are reported; further problems are only counted.
+const MAX_REPORTED: usize = 1000;
 
 /// Part of a file that has a checksum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Part {
+pub enum ChecksummedPart {
     /// The inode.
     #[error("inode")]
     Inode,
-    /// A pointer block, identified by the first block below it.
+    /// A pointer block, identified by the number of the first file block below it.
     #[error("pointers to block {0} and others")]
     Pointers(u64),
-    /// A block of a directory or of a link's target.
+    /// A block of a directory, or of a link's target, with this number.
     #[error("block {0}, on NVRAM")]
     Block(u64),
     /// The page of extended attributes.
     #[error("extended attributes")]
     Xattrs,
-    /// A block of data, on NVRAM.
+    /// A data block on NVRAM with this number.
     #[error("data of block {0}, on NVRAM")]
     NvramData(u64),
-    /// A block of data, on the SSD.
+    /// A data block on the SSD with this number.
     #[error("data of block {0}, on the SSD")]
     SsdData(u64),
 }
@@ -32,9 +32,9 @@ pub enum Part {
 /// Problem with an inode or a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ProblemKind {
-    /// The checksum does not match; the corrupt part is unknown.
+    /// The checksum does not match; the damaged part is unknown.
     #[error("the checksum of its {0} is wrong")]
-    Checksum(Part),
+    Checksum(ChecksummedPart),
     /// The block count is wrong.
     #[error("it says another number of blocks than it has")]
     Blocks,
@@ -47,13 +47,13 @@ pub enum ProblemKind {
     /// A pointer is invalid, or leads to a location that this type of file cannot use.
     #[error("the pointer to block {block} leads nowhere")]
     Pointer {
-        /// Block of the file.
+        /// Number of the block within the file.
         block: u64,
     },
     /// The location of a block is already used by another pointer.
     #[error("block {block} lies where another block lies")]
     Shared {
-        /// Block of the file.
+        /// Number of the block within the file.
         block: u64,
     },
     /// A word that locates a page of snapshot records is damaged.
@@ -67,27 +67,29 @@ pub enum ProblemKind {
     Xattrs,
 }
 
-/// A problem and its repair: one word is cleared. For a wrong checksum, the content is accepted as it is.
+/// A problem and its repair, which clears one word. If only a checksum is wrong, the repair accepts the current
+/// content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{}: {what}", describe_inode(*.ino))]
+#[error("{}: {kind}", describe_inode(*.ino))]
 pub struct Problem {
     /// Inode number.
     pub ino: Ino,
     /// Kind of problem.
-    pub what: ProblemKind,
-    /// Offset and new value of the 8-byte word that repairs the problem; `None` for a wrong checksum.
+    pub kind: ProblemKind,
+    /// Offset and new value of the 8-byte word whose change repairs the problem; `None` for a wrong checksum.
     pub word: Option<(usize, u64)>,
 }
 
-/// Describes an inode, or an inode kept by a snapshot.
+/// Describes an inode of the live file system, or an inode that a snapshot keeps.
 fn describe_inode(ino: Ino) -> String {
-    match ino.0.checked_sub(KEPT_INODES) {
+    match ino.0.checked_sub(FIRST_KEPT_INODE) {
         None => format!("inode {}", ino.0),
         Some(number) => format!("snapshots, number {number}"),
     }
 }
 
-/// Problem with an area that belongs to no file. These areas are not authoritative: opening recomputes them.
+/// Area that belongs to no file and has a problem. Such areas are not authoritative: opening the file system
+/// recomputes them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DamagedArea {
     /// The number of the current update is damaged.
@@ -107,21 +109,21 @@ pub enum DamagedArea {
     Epoch,
 }
 
-/// Result of a walk.
+/// Result of a walk over all metadata.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Scan {
-    /// Problems with areas of the NVRAM, which opening has repaired.
+    /// Areas of the NVRAM that had problems; opening has repaired these areas.
     pub areas: Vec<DamagedArea>,
     /// Problems with files, at most 1,000.
     pub problems: Vec<Problem>,
     /// Number of all problems.
     pub problem_count: u64,
-    /// Inodes in use.
+    /// Number of inodes in use.
     pub inodes: u32,
-    /// Inodes in use without links: at the power cut, they were being removed or were open.
+    /// Inodes in use without links: they were open, or being removed, at the power cut.
     pub orphans: Vec<Ino>,
-    /// Files with blocks beyond their end, left by an interrupted truncation or extension, and their first
-    /// such block.
+    /// Files with blocks beyond their end, left by an interrupted truncation or extension, each with the number of
+    /// the first such block.
     pub too_long: Vec<(Ino, u64)>,
 }
 
@@ -133,18 +135,18 @@ impl Scan {
     }
 
     /// Adds the results of an earlier walk.
-    pub(super) fn after(mut self, before: Scan) -> Scan {
+    pub(super) fn combine_with(mut self, before: Scan) -> Scan {
         self.problem_count += before.problem_count;
         self.areas = before.areas;
         self.problems.splice(..0, before.problems);
-        self.problems.truncate(MOST_REPORTED);
+        self.problems.truncate(MAX_REPORTED);
         self
     }
 
     /// Adds a problem.
     pub(super) fn report(&mut self, problem: Problem) {
         self.problem_count += 1;
-        if self.problems.len() < MOST_REPORTED {
+        if self.problems.len() < MAX_REPORTED {
             self.problems.push(problem);
         }
     }

@@ -1,4 +1,5 @@
-//! Recycling: empties extents with few valid blocks, so that free extents remain (sections III-C and III-D).
+//! Recycling: moves the valid blocks out of extents that have few of them, so that there are free extents (sections
+//! III-C and III-D).
 
 use super::pages::{self, State};
 use super::region::Changes;
@@ -13,14 +14,14 @@ struct ValidBlock {
     block: u64,
     ino: Ino,
     file_block: u32,
-    /// Offset of the pointer, if it leads to the block rather than to a page whose copy the block is.
+    /// Offset of the pointer that leads to the block; `None` if the block is only the copy of a page.
     at: Option<usize>,
     page: Option<PageId>,
 }
 
 impl<N: Nvram, S: Ssd> Store<N, S> {
-    /// True if both conditions of recycling hold: high fragmentation and few free extents.
-    pub fn wants_recycling(&self) -> bool {
+    /// True if both conditions of recycling are met: high fragmentation and few free extents.
+    pub fn should_recycle(&self) -> bool {
         let usable = f64::from(self.extents.usable());
         !self.superblock.placement.updates_in_place()
             && !self.is_view
@@ -28,11 +29,11 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             && f64::from(self.extents.free()) < self.options.recycle_free * usable
     }
 
-    /// Recycles while the conditions hold, and flushes the pages that this brings to NVRAM.
+    /// Recycles as long as the conditions are met, and flushes the pages that recycling moves to NVRAM.
     pub(super) fn recycle(&mut self) -> Result<()> {
-        let most = self.extents.usable();
-        for _ in 0..most {
-            if !self.wants_recycling() || !self.recycle_step()? {
+        let max_rounds = self.extents.usable();
+        for _ in 0..max_rounds {
+            if !self.should_recycle() || !self.recycle_step()? {
                 break;
             }
         }
@@ -46,14 +47,14 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         if self.superblock.placement.updates_in_place() || self.extents.emptiest().is_none() {
             return Ok(false);
         }
-        if self.wants_flush() && self.can_flush() {
+        if self.should_flush() && self.can_flush() {
             self.flush_round()?;
         }
-        self.clean_one().map(|()| true)
+        self.recycle_emptiest().map(|()| true)
     }
 
-    /// Starts recycling concurrently with requests: returns the extent and the reads that it needs; `None`
-    /// if no extent is worth recycling.
+    /// Starts recycling concurrently with requests: returns an extent and the reads that recycling it needs. Returns
+    /// `None` if no extent is worth recycling.
     ///
     /// # Errors
     /// [`Error::Damaged`].
@@ -68,10 +69,10 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Ok(Some((victim, self.begin_reading(&to_read))))
     }
 
-    /// Recycles an extent after its blocks were read, if it can still be recycled.
+    /// Recycles an extent after its blocks were read, if recycling is still possible.
     ///
     /// # Errors
-    /// Errors of the read; [`Error::NoSpace`] if there is no space for its blocks.
+    /// Errors of the read; [`Error::NoSpace`] if there is no free space for the blocks of the extent.
     pub fn end_recycling(
         &mut self,
         extent: u32,
@@ -89,7 +90,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     ///
     /// # Errors
     /// [`Error::NoSpace`] if every extent is full.
-    pub(super) fn clean_one(&mut self) -> Result<()> {
+    pub(super) fn recycle_emptiest(&mut self) -> Result<()> {
         loop {
             let victim = self.extents.emptiest().ok_or(Error::NoSpace("every extent of the SSD is full"))?;
             if self.clean(victim)? {
@@ -98,10 +99,10 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         }
     }
 
-    /// Empties an extent and frees it. Its valid blocks become the least recently used dirty pages, since
-    /// they are cold. If a block is damaged, sets the extent aside and returns false.
+    /// Empties an extent and frees it. Its valid blocks become the least recently used dirty pages, since they are
+    /// cold. If a block is damaged, excludes the extent from recycling and returns false.
     fn clean(&mut self, victim: u32) -> Result<bool> {
-        // Before the valid blocks are located, because making room changes pointers.
+        // This comes before the valid blocks are located, because making free pages changes pointers.
         if !self.make_room_for_cache(EXTENT_BLOCKS as u32)? {
             return Err(Error::NoSpace("cleaning has no room on the NVRAM"));
         }
@@ -109,7 +110,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         match self.load_blocks(&mut valid) {
             // Moving the block would give its damaged content a valid checksum.
             Err(Error::Damaged(_)) => {
-                self.extents.set_aside(victim);
+                self.extents.exclude_from_recycling(victim);
                 return Ok(false);
             }
             brought => brought?,
@@ -118,14 +119,14 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         let mut changes = Changes::default();
         for one in &valid {
             if let (Some(at), Some(page)) = (one.at, one.page) {
-                changes.put_word(at, BlockLocation::Nvram(page).pointer(&self.region.areas));
+                changes.put_word(at, BlockLocation::Nvram(page).encode(&self.region.areas));
             }
         }
         // All pointers change atomically.
         self.region.apply(changes);
         self.counts.recycled_extents += 1;
         self.counts.moved_blocks += valid.len() as u64;
-        valid.into_iter().try_for_each(|one| self.settle_moved(one))?;
+        valid.into_iter().try_for_each(|one| self.finish_move(one))?;
         Ok(true)
     }
 
@@ -133,7 +134,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     fn valid_blocks_of(&self, extent: u32) -> Result<Vec<ValidBlock>> {
         let first = extents::first_block(extent);
         let mut valid = Vec::new();
-        for block in (first..first + EXTENT_BLOCKS).filter(|block| extents::bit(&self.region, *block)) {
+        for block in (first..first + EXTENT_BLOCKS).filter(|block| extents::is_used(&self.region, *block)) {
             let (ino, file_block) = extents::owner_of(&self.region, block);
             let at = self.region.pointer_at(ino, u64::from(file_block))?;
             let at = at.ok_or_else(|| Error::Damaged(format!("block {block} of the SSD has no pointer")))?;
@@ -183,14 +184,14 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         result
     }
 
-    /// Completes the move of a block: its page becomes dirty, and its place on the SSD becomes free.
-    fn settle_moved(&mut self, one: ValidBlock) -> Result<()> {
-        let page = one.page.expect("it was brought");
-        if one.at.is_some() {
-            pages::set_owner(&mut self.region, page, one.ino, one.file_block);
+    /// Completes the move of a block: its page becomes dirty, and its location on the SSD becomes free.
+    fn finish_move(&mut self, moved: ValidBlock) -> Result<()> {
+        let page = moved.page.expect("it was brought");
+        if moved.at.is_some() {
+            pages::set_owner(&mut self.region, page, moved.ino, moved.file_block);
             self.pages.put(&mut self.region, page, State::Dirty, true);
-            self.count_blocks(one.ino, 1, -1)?;
-            self.release_block(one.block);
+            self.count_blocks(moved.ino, 1, -1)?;
+            self.release_block(moved.block);
         } else {
             self.drop_copy(page);
             self.pages.change(&mut self.region, page, State::Dirty, true);
@@ -200,7 +201,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     }
 }
 
-/// Returns the number of blocks at the start that are contiguous and must be read.
+/// Returns the number of blocks at the start of `valid` that are contiguous and must be read.
 fn run_of(valid: &[ValidBlock]) -> usize {
     let first = valid[0].block;
     valid.iter().zip(first..).take_while(|(one, block)| one.page.is_none() && one.block == *block).count()

@@ -1,20 +1,20 @@
 //! NVRAM with its areas: typed access to inodes and words, and atomic updates.
 
 use super::change_notes::{ChangeNotes, Unit};
-use super::numbered::InodePages;
+use super::inode_page_map::InodePages;
 use crate::api::{BLOCK_BYTES, Error, Ino, Result};
 use crate::layout::{
-    Areas, BlockLocation, Field, INODES, Inode, PageId, SIZE_OF_INODE, checked_number, checked_word,
+    Areas, BlockLocation, Field, INODE_BYTES, INODES, Inode, PageId, checked_number, checked_word,
 };
 use crate::nvram::Nvram;
 
-/// Bytes of a log entry before the old content: update number, offset, length, checksum.
-const ENTRY_HEAD: usize = 24;
+/// Bytes of a log entry in front of the old content: update number, offset, length, checksum.
+const LOG_ENTRY_HEAD_BYTES: usize = 24;
 
 /// Set of metadata changes that become durable atomically.
 ///
-/// An inode is read when it is first requested; later requests return the same copy, so an operation may change
-/// it in several steps. Nothing is stored until [`Region::apply`].
+/// An inode is read when it is first requested; later requests return the same copy, so an operation may change the
+/// inode in several steps. Nothing is stored until [`Region::apply`].
 #[derive(Debug, Default)]
 pub struct Changes {
     inodes: Vec<(Ino, Inode)>,
@@ -26,12 +26,12 @@ pub struct Changes {
 }
 
 impl Changes {
-    /// Adds bytes at offset `at`, outside of inodes.
+    /// Adds new bytes at offset `at`, outside of inodes.
     pub fn put(&mut self, at: usize, bytes: Vec<u8>) {
         self.bytes.push((at, bytes));
     }
 
-    /// Adds a word of 8 bytes, outside of inodes that are also changed as a whole.
+    /// Adds a new word of 8 bytes at offset `at`; the word must not be in an inode that is also changed as a whole.
     pub fn put_word(&mut self, at: usize, word: u64) {
         self.put(at, word.to_le_bytes().to_vec());
     }
@@ -69,7 +69,7 @@ impl Changes {
         }
     }
 
-    /// Returns an inode with its changes so far, for further changes.
+    /// Returns an inode with the changes made so far, for further changes.
     pub fn inode<N: Nvram>(&mut self, region: &Region<N>, ino: Ino) -> Result<&mut Inode> {
         let at = match self.inodes.iter().position(|(one, _)| *one == ino) {
             Some(at) => at,
@@ -87,17 +87,17 @@ pub struct Region<N> {
     nvram: N,
     /// Layout of the areas.
     pub areas: Areas,
-    /// Number of the update that the log is for: log entries with other numbers are invalid.
+    /// Number of the update to which the log belongs: log entries with other numbers are invalid.
     update: u64,
     /// Pages that hold inodes.
     pub(super) inode_pages: InodePages,
-    /// Units without a valid checksum at the moment.
+    /// Units that currently have no valid checksum.
     pub(super) notes: ChangeNotes,
 }
 
 impl<N: Nvram> Region<N> {
-    /// Opens the NVRAM of a file system, whose metadata may have checksums. Undoes an interrupted update,
-    /// and recomputes the checksums of other metadata that was being changed.
+    /// Opens the NVRAM of a file system; `is_checked` is true if metadata has checksums. Undoes an interrupted
+    /// update, and recomputes the checksums of other metadata that was being changed.
     pub fn open(nvram: N, areas: Areas, is_checked: bool) -> Self {
         let notes = ChangeNotes::new(&areas, is_checked);
         let mut region = Region { nvram, areas, update: 0, inode_pages: InodePages::default(), notes };
@@ -106,7 +106,7 @@ impl<N: Nvram> Region<N> {
                 region.update = update;
                 region.undo();
             }
-            // The number of the update that the log belongs to is unknown.
+            // The log is cleared, because the number of the update to which it belongs is unknown.
             None => region.clear_log(),
         }
         if is_checked {
@@ -120,7 +120,7 @@ impl<N: Nvram> Region<N> {
         self.nvram
     }
 
-    /// Returns the whole content.
+    /// Returns the whole content of the NVRAM.
     pub fn bytes(&self) -> &[u8] {
         self.nvram.bytes()
     }
@@ -139,13 +139,13 @@ impl<N: Nvram> Region<N> {
 
     /// Stores bytes that need not survive a power cut.
     #[inline]
-    pub fn note(&mut self, at: usize, bytes: &[u8]) {
+    pub fn store_volatile(&mut self, at: usize, bytes: &[u8]) {
         self.nvram.store(at, bytes);
     }
 
     /// Stores 4 bytes that need not survive a power cut.
     #[inline]
-    pub fn note_half(&mut self, at: usize, value: u32) {
+    pub fn store_half_volatile(&mut self, at: usize, value: u32) {
         self.nvram.store(at, &value.to_le_bytes());
     }
 
@@ -155,14 +155,15 @@ impl<N: Nvram> Region<N> {
         self.nvram.write_back(at, bytes.len());
     }
 
-    /// Stores a word of 8 bytes atomically, durable after the next fence. In metadata, its checksum is
-    /// handled.
+    /// Stores a word of 8 bytes atomically; it is durable after the next fence. If the word is part of metadata, its
+    /// checksum is updated later.
     pub fn store_word(&mut self, at: usize, word: u64) {
         self.before_change(at);
         self.patch_word(at, word);
     }
 
-    /// Like [`Region::store_word`], for words without a checksum, or with one that the caller handles.
+    /// Does what [`Region::store_word`] does, for a word without a checksum, or with a checksum that the caller
+    /// updates.
     pub(crate) fn patch_word(&mut self, at: usize, word: u64) {
         self.nvram.store_word(at, word);
         self.nvram.write_back(at, 8);
@@ -178,11 +179,11 @@ impl<N: Nvram> Region<N> {
     /// Makes all earlier stores durable.
     pub fn fence(&mut self) {
         self.nvram.fence();
-        self.notes.fenced();
+        self.notes.mark_fenced();
     }
 
-    /// Writes back an area that was stored with [`Region::note`].
-    pub fn save(&mut self, at: usize, length: usize) {
+    /// Writes back an area that was stored with [`Region::store_volatile`].
+    pub fn write_back(&mut self, at: usize, length: usize) {
         self.nvram.write_back(at, length);
     }
 
@@ -194,34 +195,34 @@ impl<N: Nvram> Region<N> {
 
     /// Decodes a pointer.
     pub fn location(&self, pointer: u64) -> Result<BlockLocation> {
-        BlockLocation::of(pointer, &self.areas)
+        BlockLocation::decode(pointer, &self.areas)
             .ok_or_else(|| Error::Damaged(format!("pointer {pointer:#x} leads nowhere")))
     }
 
-    /// Returns an inode, in use or not.
+    /// Returns an inode, used or free, without verifying its checksum.
     pub fn raw_inode(&self, ino: Ino) -> Result<Inode> {
         let at = self.inode_at(ino)?;
-        Ok(Inode::decode(self.nvram.bytes()[at..at + SIZE_OF_INODE].try_into().expect("an inode")))
+        Ok(Inode::decode(self.nvram.bytes()[at..at + INODE_BYTES].try_into().expect("an inode")))
     }
 
     /// Returns an inode that is in use.
     pub fn inode(&self, ino: Ino) -> Result<Inode> {
-        let inode = self.sound_inode(ino)?;
+        let inode = self.verified_inode(ino)?;
         if inode.kind().is_none() || ino == INODES { Err(Error::NotFound) } else { Ok(inode) }
     }
 
-    /// Returns an inode, in use or not, after verifying its checksum.
-    pub fn sound_inode(&self, ino: Ino) -> Result<Inode> {
+    /// Returns an inode, used or free, after verifying its checksum.
+    pub fn verified_inode(&self, ino: Ino) -> Result<Inode> {
         let inode = self.raw_inode(ino)?;
-        match self.is_sound(Unit::Inode(ino)) {
+        match self.has_valid_checksum(Unit::Inode(ino)) {
             true => Ok(inode),
             false => Err(Error::Damaged(format!("the checksum of inode {} is wrong", ino.0))),
         }
     }
 
     /// Returns the content of a metadata page after verifying its checksum.
-    pub fn sound_page(&self, page: PageId) -> Result<&[u8; BLOCK_BYTES]> {
-        match self.is_sound(Unit::Page(page)) {
+    pub fn verified_page(&self, page: PageId) -> Result<&[u8; BLOCK_BYTES]> {
+        match self.has_valid_checksum(Unit::Page(page)) {
             true => Ok(self.page(page)),
             false => Err(Error::Damaged(format!("the checksum of page {} of metadata is wrong", page.0))),
         }
@@ -234,9 +235,9 @@ impl<N: Nvram> Region<N> {
 
     /// Applies all `changes` atomically with respect to power cuts (section III-D).
     ///
-    /// The old content is made durable in the log before anything is replaced. When the new content is
-    /// durable, incrementing the update number invalidates the log. This takes three fences. Inodes are
-    /// stored with their checksums. Notes of other changing metadata become durable with the first fence.
+    /// The old content is made durable in the log before anything is overwritten. When the new content is durable,
+    /// incrementing the update number invalidates the log. This takes three fences. Inodes are stored with their
+    /// checksums. Notes of other changing metadata become durable with the first fence.
     pub fn apply(&mut self, changes: Changes) {
         self.make_room_for_notes(changes.bytes.len());
         for (at, _) in &changes.bytes {
@@ -259,13 +260,13 @@ impl<N: Nvram> Region<N> {
         self.end_update();
     }
 
-    /// Returns the number of separate words of 8 bytes that one [`Region::apply`] can change.
+    /// Returns the maximum number of separate 8-byte words that one [`Region::apply`] can change.
     pub fn longest_update_words(&self) -> usize {
-        (self.areas.log_end() - self.areas.log - 8) / (ENTRY_HEAD + 8)
+        (self.areas.log_end() - self.areas.log - 8) / (LOG_ENTRY_HEAD_BYTES + 8)
     }
 
     fn write_entry(&mut self, to: usize, at: usize, length: usize) -> usize {
-        let end = to + ENTRY_HEAD + length.next_multiple_of(8);
+        let end = to + LOG_ENTRY_HEAD_BYTES + length.next_multiple_of(8);
         assert!(end <= self.areas.log_end(), "an update is larger than the log");
         let mut entry = Vec::with_capacity(end - to);
         entry.extend(self.update.to_le_bytes());
@@ -290,14 +291,14 @@ impl<N: Nvram> Region<N> {
         self.nvram.fence();
     }
 
-    /// Starts checksums of metadata and of the update number.
+    /// Enables checksums of metadata and of the update number.
     pub(super) fn begin_checksums(&mut self) {
         self.enable_checksums();
         self.update = checked_number(checked_word(self.update)).expect("it was made one");
         self.write_update();
     }
 
-    /// Invalidates all log entries, of every update.
+    /// Invalidates the log entries of all updates.
     fn clear_log(&mut self) {
         self.store(self.areas.log, &vec![0; self.areas.log_end() - self.areas.log]);
         self.nvram.fence();
@@ -305,10 +306,10 @@ impl<N: Nvram> Region<N> {
         self.end_update();
     }
 
-    /// Returns the log entry at `from`, if it belongs to the unfinished update: offset, old content, end of
-    /// the entry.
+    /// Returns the log entry at `from`, if it belongs to the unfinished update: its offset, its old content, and the
+    /// end of the entry.
     fn entry(&self, from: usize) -> Option<(usize, Vec<u8>, usize)> {
-        let start = from + ENTRY_HEAD;
+        let start = from + LOG_ENTRY_HEAD_BYTES;
         let end_of_log = self.areas.log_end();
         if start > end_of_log || self.word(from) != self.update {
             return None;
@@ -316,13 +317,14 @@ impl<N: Nvram> Region<N> {
         let (at, length) = (usize::try_from(self.word(from + 8)).ok()?, self.half(from + 16) as usize);
         let end = start.checked_add(length.next_multiple_of(8)).filter(|end| *end <= end_of_log)?;
         let fits = at.checked_add(length).is_some_and(|end| end <= self.nvram.bytes().len());
-        // The log never contains changes of itself or of the superblock.
+        // The log never contains changes of the log or of the superblock.
         if !fits || at < end_of_log {
             return None;
         }
         let mut entry = self.nvram.bytes()[from..start + length].to_vec();
         entry[20..24].fill(0);
-        (crc32fast::hash(&entry) == self.half(from + 20)).then(|| (at, entry.split_off(ENTRY_HEAD), end))
+        (crc32fast::hash(&entry) == self.half(from + 20))
+            .then(|| (at, entry.split_off(LOG_ENTRY_HEAD_BYTES), end))
     }
 
     fn undo(&mut self) {
@@ -332,19 +334,18 @@ impl<N: Nvram> Region<N> {
             entries.push((at, old));
             from = end;
         }
-        // In reverse order, so that the first of two entries for the same offset takes effect last.
+        // The order is reversed, so that the first of two entries for the same offset takes effect last.
         for (at, old) in entries.iter().rev() {
             self.store(*at, old);
         }
         self.nvram.fence();
-        // The number is incremented even if nothing was undone. If the log was interrupted while being
-        // written, its first entry may be lost and a later one present; that entry must not be taken
-        // for one of the next update.
+        // The number is incremented even if nothing was undone. If writing the log was interrupted, its first entry
+        // may be lost while a later one is present. That entry must not be taken for an entry of the next update.
         self.end_update();
     }
 }
 
-/// Returns the number of the update that the log is for; `None` if it is damaged.
+/// Returns the number of the update to which the log belongs; `None` if the number is damaged.
 pub(super) fn update_of(bytes: &[u8], areas: &Areas, is_checked: bool) -> Option<u64> {
     let word = u64::from_le_bytes(bytes[areas.log..areas.log + 8].try_into().expect("8 bytes"));
     if is_checked { checked_number(word) } else { Some(word) }
@@ -363,7 +364,7 @@ mod tests {
         let log = areas.log + 8;
         let after_first = region.write_entry(log, first, 8);
         region.write_entry(after_first, second, 8);
-        region.store(log, &[0; ENTRY_HEAD]);
+        region.store(log, &[0; LOG_ENTRY_HEAD_BYTES]);
         let mut region = Region::open(region.into_nvram(), areas.clone(), true);
         region.patch_word(second, 7);
         region.write_entry(log, first, 8);

@@ -1,9 +1,9 @@
 //! Reserved blocks: pointers without a location that still count as data blocks in use.
 //!
-//! The location of a data block is not known in advance: it is written to any free page of NVRAM, and later to
-//! any free extent of the SSD. So a reservation reserves space rather than a location. The pointer itself marks
-//! the block as reserved: its pointer blocks exist, a write replaces the pointer like that of a block on the
-//! SSD, and the number of blocks in use does not change.
+//! The location of a data block is not known in advance: the block is written to any free page of NVRAM, and later to
+//! any free extent of the SSD. So a reservation reserves an amount of space and no location. The pointer marks the
+//! block as reserved: its pointer blocks exist, a write replaces the pointer like that of a block on the SSD, and the
+//! number of blocks in use does not change.
 
 use super::Store;
 use crate::api::{Error, Ino, Result};
@@ -12,8 +12,8 @@ use crate::nvram::Nvram;
 use crate::ssd::Ssd;
 use std::ops::Range;
 
-/// Pages of pointers that a run of reserved blocks (as many as one such page addresses) may need: two paths of
-/// up to three levels.
+/// Maximum number of pointer pages that a run of reserved blocks needs: two paths of up to three levels. A run has as
+/// many blocks as a pointer page addresses.
 const POINTER_PAGES: u32 = 6;
 
 impl<N: Nvram, S: Ssd> Store<N, S> {
@@ -22,15 +22,15 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         self.reserved_blocks
     }
 
-    /// Reserves holes of a file, given in ascending order; durable on return. If there is not enough space,
-    /// they become holes again.
+    /// Reserves holes of a file, given in ascending order; durable on return. If there is not enough free space, the
+    /// reserved blocks become holes again.
     ///
     /// # Errors
     /// [`Error::NoSpace`].
     pub fn reserve(&mut self, ino: Ino, holes: &[Range<u64>]) -> Result<()> {
         let reserved = holes.iter().try_for_each(|hole| self.reserve_run(ino, hole.clone()));
         if reserved.is_err() {
-            holes.iter().try_for_each(|hole| self.cut(ino, hole.start, hole.end))?;
+            holes.iter().try_for_each(|hole| self.remove_blocks(ino, hole.start, hole.end))?;
         }
         self.region.fence();
         reserved
@@ -51,7 +51,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             for block in block..end {
                 let at = self.make_pointer(ino, block)?;
                 debug_assert_eq!(self.region.word(at), 0, "block {block} is a hole");
-                self.region.store_word(at, BlockLocation::Reserved.pointer(&self.region.areas));
+                self.region.store_word(at, BlockLocation::Reserved.encode(&self.region.areas));
                 self.reserved_blocks += 1;
                 self.count_blocks(ino, 1, 0)?;
             }
@@ -60,12 +60,11 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Ok(())
     }
 
-    /// Removes the remains of an interrupted or refused operation from `block` on, beyond the end of a
-    /// file. If the file has reserved blocks beyond its end, blocks that were being written become reserved
-    /// again.
-    pub fn cut_unfinished(&mut self, ino: Ino, block: u64) -> Result<()> {
+    /// Removes the blocks from `block` on that an interrupted or refused operation left beyond the end of a file. If
+    /// the file has reserved blocks beyond its end, blocks that were being written become reserved again.
+    pub fn remove_unfinished(&mut self, ino: Ino, block: u64) -> Result<()> {
         if !self.region.inode(ino)?.reserves_beyond_end() {
-            return self.cut(ino, block, u64::MAX);
+            return self.remove_blocks(ino, block, u64::MAX);
         }
         let mut next = block;
         while let Some(block) = self.region.next_block(ino, next, MAX_FILE_BLOCKS, true)? {
@@ -79,7 +78,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     fn make_reserved(&mut self, ino: Ino, block: u64) -> Result<()> {
         let location = self.region.location_of(ino, block)?;
         if let (true, Some(at)) = (location.has_content(), self.region.pointer_at(ino, block)?) {
-            self.region.store_word(at, BlockLocation::Reserved.pointer(&self.region.areas));
+            self.region.store_word(at, BlockLocation::Reserved.encode(&self.region.areas));
             self.reserved_blocks += 1;
             self.count_blocks(ino, 1, 0)?;
             self.region.fence();

@@ -1,40 +1,40 @@
-//! Walk over all inodes and their pointers: rebuilds the page table, the owners and the bitmap when a file
-//! system is opened, and is the part of fsck that checks blocks (section III-D).
+//! Walk over all inodes and their pointers. It rebuilds the page table, the owners and the bitmap when a file system
+//! is opened, and is the part of fsck that checks blocks (section III-D).
 
-pub use super::problems::{DamagedArea, Part, Problem, ProblemKind, Scan};
+pub use super::problems::{ChecksummedPart, DamagedArea, Problem, ProblemKind, Scan};
 
 use super::change_notes::Unit;
-use super::numbered::InodePages;
+use super::inode_page_map::InodePages;
 use super::pages::{self, State};
 use super::{Store, extents, map};
 use crate::api::{BLOCK_BYTES, Ino, Kind, MAX_FILE_BYTES, ROOT};
 use crate::layout::{
-    BlockLocation, Field, INODES, Inode, MAX_DIRECTORY_BLOCKS, PAGE_INFO_BYTES, PAGE_SUM_AT, POINTERS,
-    POINTERS_PER_BLOCK, PageId, SIZE_OF_INODE,
+    BlockLocation, Field, INODE_BYTES, INODES, Inode, MAX_DIRECTORY_BLOCKS, PAGE_INFO_BYTES, PAGE_SUM_AT,
+    POINTERS, POINTERS_PER_BLOCK, PageId,
 };
 use crate::nvram::Nvram;
 use crate::ssd::Ssd;
 use std::ops::Range;
 
-/// Bytes of the tables that are cleared at once; at least a page.
+/// Bytes of the tables that are cleared at a time; at least a page.
 const PIECE_BYTES: usize = 1 << 20;
 
-/// Number of invalid pointers that a page of pointers may always have. With more, and more than valid ones, the
-/// page is not accepted as a page of pointers.
-const MOST_BAD_POINTERS: usize = 8;
+/// Number of invalid pointers that a pointer page may always have. A page with more invalid pointers than this, and
+/// more than it has valid ones, is not accepted as a pointer page.
+const MAX_BAD_POINTERS: usize = 8;
 
-/// Targets that a pointer may have.
+/// Locations to which a pointer may lead.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum AllowedTarget {
     /// A data block on either device.
     Data,
     /// A metadata page.
     Metadata,
-    /// A directory page; its block number is limited by the range of positions.
+    /// A directory page, whose block number is limited by the range of positions.
     Entries,
-    /// A page of inodes.
+    /// An inode page.
     Inodes,
-    /// A page of inodes kept by a snapshot.
+    /// An inode page of a snapshot.
     Kept,
 }
 
@@ -48,33 +48,33 @@ pub(super) struct Walk<'a, N, S> {
     pub scan: Scan,
     pub ino: Ino,
     pub blocks: u32,
-    /// True if inodes have valid block counts: the file system was closed.
+    /// True if the block counts of inodes are valid, because the file system was closed.
     is_counted: bool,
-    /// First block beyond the end that is not reserved, if there is one.
+    /// Number of the first block beyond the end of the file that is not reserved, if there is one.
     beyond: Option<u64>,
     /// True if blocks beyond the end may be reserved.
     pub reserves: bool,
     pub end: u64,
-    /// End of the last block, in blocks.
+    /// Highest number of a block that was found in the file, plus 1.
     after_last: u64,
     /// State of the file's data pages.
     state: State,
     /// True if the inode is kept by a snapshot.
     pub is_kept: bool,
-    /// Pages of inodes kept by snapshots, with their numbers.
+    /// Inode pages of snapshots, with their numbers.
     pub kept_pages: Vec<(u32, PageId)>,
 }
 
 impl<N: Nvram, S: Ssd> Store<N, S> {
-    /// Walks all inodes, and records the owners of pages and blocks. Free extents are determined
-    /// afterwards, when all blocks are known.
+    /// Walks all inodes, and records the owners of pages and blocks. Free extents are determined after all blocks are
+    /// known.
     pub(super) fn scan(&mut self) -> Scan {
         self.scan_as(false)
     }
 
-    /// Like [`Store::scan`]; if the file system was closed, the block counts of inodes are verified.
+    /// Does what [`Store::scan`] does; if the file system was closed, also verifies the block counts of inodes.
     pub(super) fn scan_as(&mut self, was_closed: bool) -> Scan {
-        self.forget();
+        self.clear_owners();
         let is_counted = was_closed && self.region.is_checked();
         let mut walk = Walk {
             store: self,
@@ -90,8 +90,8 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             is_kept: false,
             kept_pages: Vec::new(),
         };
-        // This file comes first, because it lists the inodes beyond the table.
-        walk.file_of_inodes();
+        // The inode file comes first, because its pages contain the inodes beyond the table.
+        walk.inode_file();
         for ino in walk.store.region.inos() {
             walk.inode(ino);
         }
@@ -101,18 +101,18 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         scan
     }
 
-    /// Clears all owners; keeps the checksums of metadata pages, which are in the same table.
-    fn forget(&mut self) {
+    /// Clears all owners, but not the checksums of metadata pages, which are in the same table.
+    fn clear_owners(&mut self) {
         let zeros = vec![0; PIECE_BYTES];
         let areas = &self.region.areas;
         let (table, owners, sums) = (areas.page_table, areas.owners, areas.sums);
         for piece in pieces(areas.bitmap..table).chain(pieces(owners..sums)) {
-            self.region.note(piece.start, &zeros[..piece.len()]);
+            self.region.store_volatile(piece.start, &zeros[..piece.len()]);
         }
         for piece in pieces(table..owners) {
             let mut infos = self.region.bytes()[piece.clone()].to_vec();
             infos.chunks_mut(PAGE_INFO_BYTES).for_each(|info| info[..PAGE_SUM_AT].fill(0));
-            self.region.note(piece.start, &infos);
+            self.region.store_volatile(piece.start, &infos);
         }
         self.reserved_blocks = 0;
         self.snapshot_blocks = 0;
@@ -122,7 +122,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         self.extents = extents::Extents::empty(self.region.areas.extents());
     }
 
-    /// Marks pages without an owner as free, to be used in ascending order.
+    /// Marks pages without an owner as free, in ascending order of use.
     fn free_pages(&mut self) {
         for page in (0..self.region.areas.pages).rev().map(PageId) {
             if pages::state_of(&self.region, page) == State::Free {
@@ -133,21 +133,21 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
 }
 
 impl<N: Nvram, S: Ssd> Walk<'_, N, S> {
-    pub(super) fn report(&mut self, what: ProblemKind, at: usize, repaired: u64) {
-        self.scan.report(Problem { ino: self.ino, what, word: Some((at, repaired)) });
+    pub(super) fn report(&mut self, kind: ProblemKind, at: usize, repaired: u64) {
+        self.scan.report(Problem { ino: self.ino, kind, word: Some((at, repaired)) });
     }
 
     /// Reports a wrong checksum.
-    pub(super) fn check_sum(&mut self, unit: Unit, part: Part) {
-        if !self.store.region.is_sound(unit) {
-            self.scan.report(Problem { ino: self.ino, what: ProblemKind::Checksum(part), word: None });
+    pub(super) fn check_sum(&mut self, unit: Unit, part: ChecksummedPart) {
+        if !self.store.region.has_valid_checksum(unit) {
+            self.scan.report(Problem { ino: self.ino, kind: ProblemKind::Checksum(part), word: None });
         }
     }
 
     fn inode(&mut self, ino: Ino) {
         let at = self.store.region.inode_at(ino).expect("it is there");
         (self.ino, self.blocks) = (ino, 0);
-        self.check_sum(Unit::Inode(ino), Part::Inode);
+        self.check_sum(Unit::Inode(ino), ChecksummedPart::Inode);
         if self.store.region.half(at) == 0 {
             return;
         }
@@ -170,9 +170,9 @@ impl<N: Nvram, S: Ssd> Walk<'_, N, S> {
         self.finish(&inode, at);
     }
 
-    /// Checks the size, after the pointers. A directory never has blocks beyond its end, so in this case
-    /// its size is wrong, not the blocks. It may have pointer blocks beyond its end, made for a block that
-    /// was then not written.
+    /// Checks the size of a file after its pointers. A directory never has data blocks beyond its end, so if such
+    /// blocks exist, the size is wrong. It may have pointer blocks beyond its end, allocated for a block that was
+    /// then not written.
     fn size(&mut self, inode: &Inode, kind: Kind, at: usize) {
         let is_short = kind == Kind::Directory && self.after_last > self.end;
         if is_short {
@@ -189,17 +189,17 @@ impl<N: Nvram, S: Ssd> Walk<'_, N, S> {
             return;
         }
         match self.metadata_page(inode.xattrs) {
-            Some(page) => self.check_sum(Unit::Page(page), Part::Xattrs),
+            Some(page) => self.check_sum(Unit::Page(page), ChecksummedPart::Xattrs),
             None => self.report(ProblemKind::Xattrs, field, 0),
         }
     }
 
-    /// Walks the file whose blocks are pages of inodes. It has only pointers, and no size.
-    fn file_of_inodes(&mut self) {
+    /// Walks the file whose blocks are inode pages. It has pointers and no size.
+    fn inode_file(&mut self) {
         let (at, inode) = (self.store.region.areas.inode_table, self.store.region.raw_inode(INODES));
         let inode = inode.expect("it is in the table");
         (self.ino, self.end) = (INODES, u64::MAX);
-        self.check_sum(Unit::Inode(INODES), Part::Inode);
+        self.check_sum(Unit::Inode(INODES), ChecksummedPart::Inode);
         if inode.mode != 0 {
             self.report(ProblemKind::Mode, at, 0);
         }
@@ -210,11 +210,11 @@ impl<N: Nvram, S: Ssd> Walk<'_, N, S> {
         self.finish(&inode, at);
     }
 
-    /// Claims a page of inodes; refuses it if at most half of the inodes have a valid checksum.
+    /// Claims an inode page; refuses it if at most half of its inodes have a valid checksum.
     fn inode_page(&mut self, page: PageId, number: u32) -> bool {
         let store = &mut *self.store;
-        let (inodes, _) = store.region.page(page).as_chunks::<SIZE_OF_INODE>();
-        let has_sum = |inode: &&[u8; SIZE_OF_INODE]| Inode::sum(inode) == Inode::sum_in(inode);
+        let (inodes, _) = store.region.page(page).as_chunks::<INODE_BYTES>();
+        let has_sum = |inode: &&[u8; INODE_BYTES]| Inode::sum(inode) == Inode::sum_in(inode);
         let is_likely =
             !store.region.is_checked() || inodes.iter().filter(has_sum).count() > inodes.len() / 2;
         let is_free = pages::state_of(&store.region, page) == State::Free;
@@ -264,7 +264,7 @@ impl<N: Nvram, S: Ssd> Walk<'_, N, S> {
             self.report(ProblemKind::Pointer { block: start }, at, 0);
             return;
         };
-        self.check_sum(Unit::Page(page), Part::Pointers(start));
+        self.check_sum(Unit::Page(page), ChecksummedPart::Pointers(start));
         if start >= self.end && self.beyond.is_none() && !self.reserves {
             // The pointer block was allocated for a block that was never written.
             self.beyond = Some(start);
@@ -275,30 +275,30 @@ impl<N: Nvram, S: Ssd> Walk<'_, N, S> {
         }
     }
 
-    /// Claims the page of pointers that a pointer leads to. A page with other content is refused: otherwise
-    /// each of its words would be a problem, and the repair would erase the page.
+    /// Claims the pointer page to which a pointer leads. A page with other content is refused: otherwise each of its
+    /// words would be a problem, and the repair would erase the page.
     fn table(&mut self, pointer: u64) -> Option<PageId> {
         let areas = &self.store.region.areas;
-        if let Some(BlockLocation::Nvram(page)) = BlockLocation::of(pointer, areas) {
+        if let Some(BlockLocation::Nvram(page)) = BlockLocation::decode(pointer, areas) {
             let (words, _) = self.store.region.page(page).as_chunks::<8>();
-            let leads = |word: &[u8; 8]| BlockLocation::of(u64::from_le_bytes(*word), areas);
+            let leads = |word: &[u8; 8]| BlockLocation::decode(u64::from_le_bytes(*word), areas);
             let bad = words.iter().filter(|word| leads(word).is_none()).count();
             let good = words
                 .iter()
                 .filter(|word| leads(word).is_some_and(|location| location != BlockLocation::Hole))
                 .count();
-            if bad > MOST_BAD_POINTERS.max(good) {
+            if bad > MAX_BAD_POINTERS.max(good) {
                 return None;
             }
         }
         self.metadata_page(pointer)
     }
 
-    /// Claims the metadata page that a pointer leads to; `None` if the pointer is invalid or the page is
+    /// Claims the metadata page to which a pointer leads; returns `None` if the pointer is invalid or the page is
     /// already claimed.
     pub(super) fn metadata_page(&mut self, pointer: u64) -> Option<PageId> {
         let store = &mut *self.store;
-        let Some(BlockLocation::Nvram(page)) = BlockLocation::of(pointer, &store.region.areas) else {
+        let Some(BlockLocation::Nvram(page)) = BlockLocation::decode(pointer, &store.region.areas) else {
             return None;
         };
         if pages::state_of(&store.region, page) != State::Free {
@@ -314,13 +314,13 @@ impl<N: Nvram, S: Ssd> Walk<'_, N, S> {
         let areas = &self.store.region.areas;
         let is_reached = match allowed {
             AllowedTarget::Entries => block < MAX_DIRECTORY_BLOCKS.into(),
-            AllowedTarget::Inodes => block < areas.most_inode_pages().into(),
+            AllowedTarget::Inodes => block < areas.max_inode_pages().into(),
             _ => true,
         };
-        // In a snapshot a lost block becomes an explicit hole; otherwise the snapshot would show the
-        // current block.
-        let lost = if self.is_kept { BlockLocation::Absent.pointer(areas) } else { 0 };
-        let location = BlockLocation::of(pointer, areas).filter(|_| is_reached);
+        // In a snapshot, a lost block becomes an explicit hole; otherwise the snapshot would show the current content
+        // of the block.
+        let lost = if self.is_kept { BlockLocation::Absent.encode(areas) } else { 0 };
+        let location = BlockLocation::decode(pointer, areas).filter(|_| is_reached);
         let taken = match location {
             Some(BlockLocation::Nvram(_)) if allowed == AllowedTarget::Kept => {
                 self.kept_page(pointer, block as u32)
@@ -332,7 +332,7 @@ impl<N: Nvram, S: Ssd> Walk<'_, N, S> {
                 self.inode_page(page, block as u32)
             }
             Some(BlockLocation::Nvram(_)) => self.metadata_page(pointer).is_some_and(|page| {
-                self.check_sum(Unit::Page(page), Part::Block(block));
+                self.check_sum(Unit::Page(page), ChecksummedPart::Block(block));
                 true
             }),
             Some(BlockLocation::Ssd(number)) if allowed == AllowedTarget::Data => {
@@ -364,7 +364,7 @@ impl<N: Nvram, S: Ssd> Walk<'_, N, S> {
         let is_free = pages::state_of(&store.region, page) == State::Free;
         if is_free {
             pages::set_owner(&mut store.region, page, self.ino, block as u32);
-            // Without the page table, a copy on the SSD is unknown, so the page counts as dirty.
+            // Without the page table, the location of a copy on the SSD is unknown, so the page counts as dirty.
             store.pages.put(&mut store.region, page, self.state, false);
             self.blocks += 1;
         }
@@ -373,7 +373,7 @@ impl<N: Nvram, S: Ssd> Walk<'_, N, S> {
 
     fn ssd_block(&mut self, number: u64, block: u64) -> bool {
         let store = &mut *self.store;
-        let is_free = !extents::bit(&store.region, number);
+        let is_free = !extents::is_used(&store.region, number);
         if is_free {
             store.extents.claim(&mut store.region, number, self.ino, block as u32);
             self.blocks += 1;
@@ -385,9 +385,9 @@ impl<N: Nvram, S: Ssd> Walk<'_, N, S> {
     fn finish(&mut self, inode: &Inode, at: usize) {
         if inode.blocks != self.blocks {
             if self.is_counted {
-                self.scan.report(Problem { ino: self.ino, what: ProblemKind::Blocks, word: None });
+                self.scan.report(Problem { ino: self.ino, kind: ProblemKind::Blocks, word: None });
             }
-            self.store.region.note_half(at + Field::Blocks as usize, self.blocks);
+            self.store.region.store_half_volatile(at + Field::Blocks as usize, self.blocks);
         }
         if let Some(block) = self.beyond {
             self.scan.too_long.push((self.ino, block));

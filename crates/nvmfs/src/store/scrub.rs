@@ -1,8 +1,8 @@
-//! Scrub: verifies everything that has a checksum, a piece at a time, while the file system is in use.
+//! Scrub: verifies everything that has a checksum, in small steps, while the file system is in use.
 
 use super::change_notes::Unit;
 use super::pages::{self, State};
-use super::verify::{ChecksummedBlock, wrong_blocks};
+use super::verify::{ChecksummedBlock, mismatched_blocks};
 use super::{Store, extents};
 use crate::api::{Ino, Result};
 use crate::layout::PageId;
@@ -12,14 +12,14 @@ use crate::stats::ChecksumStats;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-/// Inodes and NVRAM pages verified in one piece.
-const INODES_AT_ONCE: u32 = 2048;
-const PAGES_AT_ONCE: u32 = 1024;
+/// Numbers of inodes and of NVRAM pages verified in one step.
+const INODES_PER_STEP: u32 = 2048;
+const PAGES_PER_STEP: u32 = 1024;
 
 /// Progress of the current pass, and results of all passes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ScrubPass {
-    /// Next inode, page and extent to be verified.
+    /// Next inode, page and extent to verify.
     inode: u32,
     page: u32,
     extent: u32,
@@ -29,10 +29,10 @@ pub(super) struct ScrubPass {
     blocks: u64,
 }
 
-/// Blocks of the SSD to be read and verified. The file system may be used meanwhile.
+/// Blocks of the SSD to read and verify. The file system may be used meanwhile.
 pub struct Scrub<S> {
     blocks: Vec<ChecksummedBlock>,
-    wrong: OnceLock<Vec<ChecksummedBlock>>,
+    mismatches: OnceLock<Vec<ChecksummedBlock>>,
     ssd: Arc<S>,
 }
 
@@ -42,63 +42,65 @@ impl<S: Ssd> Scrub<S> {
     /// # Errors
     /// Errors of the SSD.
     pub fn read(&self) -> std::io::Result<()> {
-        let wrong = wrong_blocks(&*self.ssd, &self.blocks)?;
-        self.wrong.get_or_init(|| wrong);
+        let mismatched = mismatched_blocks(&*self.ssd, &self.blocks)?;
+        self.mismatches.get_or_init(|| mismatched);
         Ok(())
     }
 }
 
-/// Returns the next `count` numbers from `from`, limited by `end`, and advances `from`.
-fn next(from: &mut u32, count: u32, end: u32) -> Range<u32> {
+/// Returns the range of the next `count` numbers from `from`, limited by `end`, and advances `from`.
+fn next_range(from: &mut u32, count: u32, end: u32) -> Range<u32> {
     let range = *from..from.saturating_add(count).min(end);
     *from = range.end;
     range
 }
 
 impl<N: Nvram, S: Ssd> Store<N, S> {
-    /// Verifies the next piece of metadata, and returns blocks of an extent to be read and verified.
-    /// Returns `None` at the end of a pass; the next call begins a new pass.
+    /// Verifies metadata in one step, and returns blocks of an extent for the caller to read and verify. Returns
+    /// `None` at the end of a pass; the next call begins a new pass.
     pub fn begin_scrub(&mut self) -> Option<Scrub<S>> {
         let (inodes, pages, extents) =
             (self.region.inode_limit(), self.region.areas.pages, self.region.areas.extents());
-        if self.pass.inode >= inodes && (self.pass.page, self.pass.extent) == (pages, extents) {
-            (self.pass.inode, self.pass.page, self.pass.extent) = (0, 0, 0);
-            self.pass.passes += 1;
+        if self.scrub_pass.inode >= inodes
+            && (self.scrub_pass.page, self.scrub_pass.extent) == (pages, extents)
+        {
+            (self.scrub_pass.inode, self.scrub_pass.page, self.scrub_pass.extent) = (0, 0, 0);
+            self.scrub_pass.passes += 1;
             return None;
         }
-        for ino in next(&mut self.pass.inode, INODES_AT_ONCE, inodes) {
+        for ino in next_range(&mut self.scrub_pass.inode, INODES_PER_STEP, inodes) {
             self.check_unit(Unit::Inode(Ino(ino)));
         }
-        for page in next(&mut self.pass.page, PAGES_AT_ONCE, pages).map(PageId) {
+        for page in next_range(&mut self.scrub_pass.page, PAGES_PER_STEP, pages).map(PageId) {
             if pages::state_of(&self.region, page) == State::Metadata {
                 self.check_unit(Unit::Page(page));
             }
         }
-        let extent = next(&mut self.pass.extent, 1, extents).next();
+        let extent = next_range(&mut self.scrub_pass.extent, 1, extents).next();
         let blocks = extent.map_or(Vec::new(), |extent| self.summed_blocks(extent));
-        Some(Scrub { blocks, wrong: OnceLock::new(), ssd: Arc::clone(&self.ssd) })
+        Some(Scrub { blocks, mismatches: OnceLock::new(), ssd: Arc::clone(&self.ssd) })
     }
 
     fn check_unit(&mut self, unit: Unit) {
-        if !self.region.is_there(unit) {
+        if !self.region.exists(unit) {
             return;
         }
-        self.pass.metadata += 1;
-        if !self.region.is_sound(unit) && self.region.set_damaged(unit) {
+        self.scrub_pass.metadata += 1;
+        if !self.region.has_valid_checksum(unit) && self.region.set_damaged(unit) {
             self.checksum_errors.note(format!("{unit} has a wrong checksum"));
         }
     }
 
-    /// Evaluates the blocks that were read. Blocks rewritten meanwhile are ignored.
+    /// Evaluates the blocks that were read. Blocks that were rewritten meanwhile are ignored.
     ///
     /// # Errors
     /// Errors of the read.
     pub fn end_scrub(&mut self, scrub: Scrub<S>, outcome: std::io::Result<()>) -> Result<()> {
         outcome?;
-        self.pass.blocks += scrub.blocks.len() as u64;
-        for wrong in scrub.wrong.get().into_iter().flatten() {
-            if self.summed_blocks(extents::extent_of(wrong.location)).contains(wrong) {
-                self.checksum_errors.note(wrong.to_string());
+        self.scrub_pass.blocks += scrub.blocks.len() as u64;
+        for mismatched in scrub.mismatches.get().into_iter().flatten() {
+            if self.summed_blocks(extents::extent_of(mismatched.location)).contains(mismatched) {
+                self.checksum_errors.note(mismatched.to_string());
             }
         }
         Ok(())
@@ -107,12 +109,12 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     /// Returns the results of checksum verification since the store was opened, if there are checksums.
     pub fn checksum_stats(&self) -> Option<ChecksumStats> {
         self.region.is_checked().then(|| ChecksumStats {
-            of_data: self.region.areas.has_sums(),
-            wrong: self.checksum_errors.count,
-            last_wrong: self.checksum_errors.last.clone(),
-            passes: self.pass.passes,
-            checked_metadata: self.pass.metadata,
-            checked_blocks: self.pass.blocks,
+            covers_data: self.region.areas.has_sums(),
+            mismatches: self.checksum_errors.count,
+            last_mismatch: self.checksum_errors.last.clone(),
+            passes: self.scrub_pass.passes,
+            checked_metadata: self.scrub_pass.metadata,
+            checked_blocks: self.scrub_pass.blocks,
         })
     }
 }

@@ -7,10 +7,10 @@ use crate::ssd::Ssd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Extents trimmed in one piece.
-const TRIMMED_AT_ONCE: usize = 8;
+/// Number of extents trimmed in one step.
+const EXTENTS_PER_TRIM: usize = 8;
 
-/// Extents to be trimmed; they are not in use.
+/// Extents to trim; they are not in use.
 pub struct Trims<S> {
     extents: Vec<u32>,
     refused: AtomicU64,
@@ -28,14 +28,14 @@ impl<S: Ssd> Trims<S> {
 }
 
 impl<N: Nvram, S: Ssd> Store<N, S> {
-    /// Enables concurrent trimming; the caller must then call [`Store::begin_trims`] repeatedly.
-    pub fn leave_trims(&mut self) {
+    /// Enables concurrent trimming. From then on, the caller must call [`Store::begin_trims`] repeatedly.
+    pub fn enable_concurrent_trims(&mut self) {
         self.trims_concurrently = self.options.trim;
     }
 
-    /// Returns the next extents to be trimmed, concurrently with other operations.
+    /// Returns the next extents to trim concurrently with other operations.
     pub fn begin_trims(&mut self) -> Option<Trims<S>> {
-        let extents = self.extents.take_to_trim(TRIMMED_AT_ONCE);
+        let extents = self.extents.take_to_trim(EXTENTS_PER_TRIM);
         let trims = Trims { extents, refused: AtomicU64::new(0), ssd: Arc::clone(&self.ssd) };
         (!trims.extents.is_empty()).then_some(trims)
     }
@@ -45,11 +45,11 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         let refused = trims.refused.load(Relaxed);
         self.counts.trimmed_blocks += (trims.extents.len() as u64 - refused) * EXTENT_BLOCKS;
         self.counts.refused_trims += refused;
-        trims.extents.into_iter().for_each(|extent| self.extents.trimmed(extent));
+        trims.extents.into_iter().for_each(|extent| self.extents.mark_trimmed(extent));
     }
 
     /// Performs all remaining trims.
-    pub(super) fn trim_rest(&mut self) {
+    pub(super) fn finish_trims(&mut self) {
         while let Some(trims) = self.begin_trims() {
             trims.trim();
             self.end_trims(trims);

@@ -1,8 +1,8 @@
-//! Verification of data on the SSD against its checksums: on reads, on moves, and for all data at once.
+//! Verification of data on the SSD against its checksums: when it is read, when it is moved, or all data in one pass.
 
 use super::Store;
 use super::extents;
-use super::scan::{Part, Problem, ProblemKind};
+use super::scan::{ChecksummedPart, Problem, ProblemKind};
 use super::sums::data_sum;
 use crate::api::{BLOCK_BYTES, Error, Ino, Result};
 use crate::layout::EXTENT_BLOCKS;
@@ -21,14 +21,14 @@ pub(super) struct ChecksummedBlock {
 
 impl ChecksummedBlock {
     /// True if the content matches the checksum.
-    pub fn is(&self, content: &[u8]) -> bool {
+    pub fn matches(&self, content: &[u8]) -> bool {
         data_sum(self.ino, self.block, content) == self.sum
     }
 }
 
 impl<N: Nvram, S: Ssd> Store<N, S> {
-    /// Verifies the checksum of a block of a file that was read from the SSD; `sum_of` computes it for an
-    /// owner.
+    /// Verifies the checksum of a file block that was read from the SSD; `sum_of` computes the checksum that the
+    /// block has for a given owner.
     ///
     /// # Errors
     /// [`Error::Damaged`] if the checksum does not match.
@@ -52,13 +52,14 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Err(Error::Damaged(summed.to_string()))
     }
 
-    /// Returns the valid blocks of an extent, if they have checksums.
+    /// Returns the valid blocks of an extent with their checksums; empty if blocks have no checksums.
     pub(super) fn summed_blocks(&self, extent: u32) -> Vec<ChecksummedBlock> {
         if !self.region.areas.has_sums() {
             return Vec::new();
         }
         let first = extents::first_block(extent);
-        let valid = (first..first + EXTENT_BLOCKS).filter(|location| extents::bit(&self.region, *location));
+        let valid =
+            (first..first + EXTENT_BLOCKS).filter(|location| extents::is_used(&self.region, *location));
         let summed = |location| {
             let (ino, block) = extents::owner_of(&self.region, location);
             let ino = self.region.file_of(ino);
@@ -79,10 +80,10 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     pub fn check_all_data(&self) -> std::io::Result<Vec<Problem>> {
         let mut problems = Vec::new();
         for extent in 1..self.region.areas.extents() {
-            let wrong = wrong_blocks(&*self.ssd, &self.summed_blocks(extent))?;
-            problems.extend(wrong.into_iter().map(|one| Problem {
+            let mismatched = mismatched_blocks(&*self.ssd, &self.summed_blocks(extent))?;
+            problems.extend(mismatched.into_iter().map(|one| Problem {
                 ino: one.ino,
-                what: ProblemKind::Checksum(Part::SsdData(one.block.into())),
+                kind: ProblemKind::Checksum(ChecksummedPart::SsdData(one.block.into())),
                 word: None,
             }));
         }
@@ -90,18 +91,18 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     }
 }
 
-/// Reads blocks; returns those whose checksum does not match.
-pub(super) fn wrong_blocks<S: Ssd>(
+/// Reads blocks; returns those with a wrong checksum.
+pub(super) fn mismatched_blocks<S: Ssd>(
     ssd: &S,
     blocks: &[ChecksummedBlock],
 ) -> std::io::Result<Vec<ChecksummedBlock>> {
-    let mut wrong = Vec::new();
+    let mut mismatched = Vec::new();
     let mut content = Vec::new();
     for run in blocks.chunk_by(|one, next| one.location + 1 == next.location) {
         content.resize(run.len() * BLOCK_BYTES, 0);
         ssd.read(run[0].location, &mut content)?;
         let of_run = run.iter().zip(content.chunks(BLOCK_BYTES));
-        wrong.extend(of_run.filter(|(one, content)| !one.is(content)).map(|(one, _)| *one));
+        mismatched.extend(of_run.filter(|(one, content)| !one.matches(content)).map(|(one, _)| *one));
     }
-    Ok(wrong)
+    Ok(mismatched)
 }

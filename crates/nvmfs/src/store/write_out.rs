@@ -1,7 +1,7 @@
-//! Write-through and periodic write-out: caching modes for comparison, which write dirty pages to the SSD
-//! immediately or periodically even if there is space.
+//! Write-through and periodic write-out. These caching modes serve for comparison: they write dirty pages to the SSD
+//! immediately or periodically, even if NVRAM has free space.
 //!
-//! The period is measured in blocks that users write, not in time, so that equal runs have equal results on any
+//! The period is a number of blocks that users write and not a time, so that equal runs have equal results on any
 //! machine.
 
 use super::Store;
@@ -13,49 +13,50 @@ use crate::ssd::Ssd;
 /// Progress of a write-out.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct WriteOut {
-    /// Number of blocks written by users at the start of the last write-out.
-    begun_at: u64,
-    /// Dirty pages still to be written in this write-out. Without threads, all are written before any other
-    /// operation.
-    left: u32,
+    /// Number of blocks that users had written at the start of the last write-out.
+    started_at: u64,
+    /// Number of dirty pages that this write-out still has to write. Without threads, all are written before any
+    /// other operation.
+    remaining: u32,
 }
 
 impl<N: Nvram, S: Ssd> Store<N, S> {
-    /// True if dirty pages are to be written even if there is space.
+    /// True if dirty pages must be written even if NVRAM has free space.
     pub(super) fn is_write_out_due(&self) -> bool {
         let due = match self.options.caching {
             Caching::WriteBack => false,
             Caching::WriteThrough => true,
-            Caching::Periodic => self.write_out.left > 0 || self.is_period_over(),
+            Caching::Periodic => self.write_out.remaining > 0 || self.is_period_over(),
         };
         due && self.pages.count(State::Dirty) > 0
     }
 
     fn is_period_over(&self) -> bool {
         let share = self.options.write_out_share().unwrap_or(f64::INFINITY);
-        let period = (f64::from(self.pages.for_data()) * share).max(1.0);
-        (self.counts.written_blocks - self.write_out.begun_at) as f64 >= period
+        let period = (f64::from(self.pages.data_pages()) * share).max(1.0);
+        (self.counts.written_blocks - self.write_out.started_at) as f64 >= period
     }
 
     /// Starts a write-out of all dirty pages if a period is over; called before dirty pages are selected.
     pub(super) fn begin_write_out(&mut self) {
-        if self.options.caching == Caching::Periodic && self.write_out.left == 0 && self.is_period_over() {
-            let left = self.pages.count(State::Dirty);
-            self.write_out = WriteOut { begun_at: self.counts.written_blocks, left };
+        if self.options.caching == Caching::Periodic && self.write_out.remaining == 0 && self.is_period_over()
+        {
+            let dirty = self.pages.count(State::Dirty);
+            self.write_out = WriteOut { started_at: self.counts.written_blocks, remaining: dirty };
         }
     }
 
-    /// Records that `pages` pages of the write-out are in flight; with 0, the write-out ends, because all
-    /// its pages are in flight.
+    /// Records that `pages` further pages of the write-out are in flight. With 0, the write-out ends, because all its
+    /// pages are in flight.
     pub(super) fn continue_write_out(&mut self, pages: usize) {
-        let left = if pages == 0 { 0 } else { self.write_out.left.saturating_sub(pages as u32) };
-        self.write_out.left = left;
+        let remaining = if pages == 0 { 0 } else { self.write_out.remaining.saturating_sub(pages as u32) };
+        self.write_out.remaining = remaining;
     }
 
-    /// Returns the number of pages that may stay dirty, so that their content needs no space on the SSD.
-    pub(super) fn resting_pages(&self) -> u32 {
+    /// Returns the number of pages that may stay dirty, and whose content therefore needs no space on the SSD.
+    pub(super) fn allowed_dirty_pages(&self) -> u32 {
         match self.options.caching {
-            Caching::WriteBack => self.low_mark(self.pages.for_data()),
+            Caching::WriteBack => self.low_watermark(self.pages.data_pages()),
             Caching::Periodic | Caching::WriteThrough => 0,
         }
     }

@@ -1,7 +1,7 @@
 //! The `[top]` table of a scenario: a file system on top of the stack.
 
 use super::machine::{Machine, MachineError, MachineSettings};
-use super::workload::{CountFrom, Course, TopWorkload};
+use super::workload::{CountFrom, MeasurementPlan, TopWorkload};
 use crate::options::{Format, Options};
 use crate::placement::PlacementKind;
 use crate::workload::FileWorkloadConfig;
@@ -12,7 +12,7 @@ use wearwell_base::config::ConfigError;
 use wearwell_base::memory::available_bytes;
 use wearwell_base::seed::Seed;
 use wearwell_stack::scenario::Measure;
-use wearwell_stack::{ByteSize, MakeWorkload, Observer, Parts, RunError, RunResult, Scenario};
+use wearwell_stack::{ByteSize, CustomParts, Observer, RunError, RunResult, Scenario, WorkloadFactory};
 
 const BLOCK_BYTES: u64 = crate::api::BLOCK_BYTES as u64;
 
@@ -92,14 +92,14 @@ impl TopConfig {
             },
             options: self.options.clone(),
             workload: self.workload.clone(),
-            seed: Seed(root_seed).of("top"),
+            seed: Seed(root_seed).derive("top"),
         })
     }
 
     /// Returns the size of the NVRAM for an SSD of `ssd_blocks` blocks, bytes.
     ///
     /// # Errors
-    /// An invalid size, no size, or two sizes.
+    /// The size is invalid, missing, or given twice.
     pub fn nvram_bytes(&self, ssd_blocks: u64) -> Result<u64, ConfigError> {
         let refuse = |key, problem: &str| Err(ConfigError::new(key, problem));
         let bytes = match (self.nvram, self.nvram_share) {
@@ -127,7 +127,7 @@ impl TopConfig {
     ///
     /// # Errors
     /// An invalid key or value.
-    pub fn of(scenario: &Scenario) -> Result<Option<TopConfig>, ConfigError> {
+    pub fn from_scenario(scenario: &Scenario) -> Result<Option<TopConfig>, ConfigError> {
         let Some(top) = &scenario.top else { return Ok(None) };
         let config = serde_path_to_error::deserialize(Value::Object(top.clone()));
         config.map(Some).map_err(|error| {
@@ -153,8 +153,8 @@ impl TopConfig {
         }
     }
 
-    /// Returns start and length of the measurement over an SSD of `ssd_blocks` blocks.
-    fn course(&self, ssd_blocks: u64, measure: &Measure) -> Result<Course, ConfigError> {
+    /// Returns the start and the length of the measurement over an SSD of `ssd_blocks` blocks.
+    fn measurement(&self, ssd_blocks: u64, measure: &Measure) -> Result<MeasurementPlan, ConfigError> {
         let refuse = |key, problem: &str| Err(ConfigError::new(key, problem));
         if self.count_from != CountFrom::Steady && measure.warm_up.is_some_and(|writes| writes > 0.0) {
             return refuse(
@@ -163,7 +163,7 @@ impl TopConfig {
             );
         }
         let Some(disks) = self.written else {
-            return Ok(Course { from: self.count_from, written_bytes: None });
+            return Ok(MeasurementPlan { from: self.count_from, written_bytes: None });
         };
         if !(disks > 0.0 && disks.is_finite()) {
             return Err(ConfigError::new("top.written", format!("is {disks}; it must be a number above 0")));
@@ -175,17 +175,17 @@ impl TopConfig {
             );
         }
         let written_bytes = Some((disks * ssd_blocks as f64 * BLOCK_BYTES as f64) as u64);
-        Ok(Course { from: self.count_from, written_bytes })
+        Ok(MeasurementPlan { from: self.count_from, written_bytes })
     }
 
     /// Creates the file system as a workload for the stack of `scenario`.
     ///
     /// # Errors
     /// Invalid sizes or settings.
-    fn workload(&self, scenario: &Scenario) -> Result<MakeWorkload, ConfigError> {
+    fn workload(&self, scenario: &Scenario) -> Result<WorkloadFactory, ConfigError> {
         let (blocks, pages_per_block) = drive(scenario)?;
         self.check_nvram(blocks)?;
-        let course = self.course(blocks, &scenario.measure)?;
+        let course = self.measurement(blocks, &scenario.measure)?;
         let machine = self.machine(blocks, scenario.seed);
         let machine = machine.map_err(|error| ConfigError::new("top", error.to_string()))?;
         let workload = TopWorkload::new(machine, pages_per_block, course);
@@ -193,24 +193,24 @@ impl TopConfig {
     }
 }
 
-/// Runs a scenario like [`wearwell_stack::run`], with support for `top`.
+/// Runs a scenario as [`wearwell_stack::run`] does, with support for `top`.
 ///
 /// # Errors
-/// Those of [`wearwell_stack::run`]; an invalid `top`; an operation that the file system refuses.
+/// The errors of [`wearwell_stack::run`]; an invalid `top`; an operation that the file system refuses.
 pub fn run(scenario: &Scenario, observer: &mut dyn Observer) -> Result<RunResult, RunError> {
-    run_with(scenario, Parts::default(), observer)
+    run_with(scenario, CustomParts::default(), observer)
 }
 
-/// Like [`run`], with some parts supplied by the caller.
+/// Runs a scenario as [`run`] does, with some parts supplied by the caller.
 ///
 /// # Errors
-/// Those of [`run`]; a workload of the caller in addition to `top`.
+/// The errors of [`run`]; a workload supplied by the caller in addition to `top`.
 pub fn run_with(
     scenario: &Scenario,
-    mut parts: Parts,
+    mut parts: CustomParts,
     observer: &mut dyn Observer,
 ) -> Result<RunResult, RunError> {
-    if let Some(config) = TopConfig::of(scenario)? {
+    if let Some(config) = TopConfig::from_scenario(scenario)? {
         if parts.workload.is_some() {
             let problem = "stands beside the program's own workload, which would have to be the only one";
             return Err(ConfigError::new("top", problem).into());
@@ -220,13 +220,13 @@ pub fn run_with(
     wearwell_stack::run_with(scenario, parts, observer)
 }
 
-/// Checks a scenario like [`wearwell_stack::resolve`], with support for `top`, and fills in all defaults.
+/// Checks a scenario as [`wearwell_stack::resolve`] does, with support for `top`, and fills in all defaults.
 ///
 /// # Errors
-/// Those of [`run`], except errors at run time.
+/// The errors of [`run`], except those at run time.
 pub fn resolve(scenario: &Scenario) -> Result<Scenario, RunError> {
     let mut resolved = wearwell_stack::resolve(scenario)?;
-    if let Some(config) = TopConfig::of(scenario)? {
+    if let Some(config) = TopConfig::from_scenario(scenario)? {
         drop(config.workload(scenario)?);
         resolved.top = match serde_json::to_value(&config).expect("settings are plain data") {
             Value::Object(top) => Some(top),
@@ -255,7 +255,7 @@ pub fn schema() -> Value {
     schema
 }
 
-/// Returns the number of file system blocks on the drive, and the stack's pages per block.
+/// Returns the number of file system blocks on the drive, and the number of the stack's pages per block.
 fn drive(scenario: &Scenario) -> Result<(u64, u32), ConfigError> {
     let stack = wearwell_stack::build::<()>(&mut scenario.clone())?;
     let block_bytes = crate::api::BLOCK_BYTES as u32;

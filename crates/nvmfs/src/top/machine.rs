@@ -5,24 +5,24 @@ use crate::fs::Nvmfs;
 use crate::layout::Checksums;
 use crate::nvram::PlainNvram;
 use crate::options::{Format, Options};
-use crate::ssd::{BlockRequest, CountingSsd, Recorded};
+use crate::ssd::{BlockRequest, CountingSsd, RecordingSsd};
 use crate::stats::Stats;
 use crate::store::OpenError;
-use crate::workload::play::{OnFileSystem, PlayCounts, PlayError, PlayOptions, Player};
+use crate::workload::play::{FileSystemTarget, PlayCounts, PlayError, PlayOptions, Player};
 use crate::workload::{FileWorkload, FileWorkloadConfig};
 use std::sync::{Arc, Mutex, PoisonError};
 use wearwell_base::config::ConfigError;
 use wearwell_base::seed::Seed;
 
-/// Advance of the file system's clock per request of the workload, ns.
+/// Time in ns by which each request of the workload advances the file system's clock.
 const STEP_NS: i64 = 1000;
 
 /// Configuration of a machine.
 #[derive(Clone, Debug)]
 pub struct MachineSettings {
-    /// Bytes of NVRAM, a multiple of 4096.
+    /// Size of the NVRAM in bytes, a multiple of 4096.
     pub nvram_bytes: u64,
-    /// Blocks of the SSD.
+    /// Number of blocks of the SSD.
     pub ssd_blocks: u64,
     /// Settings for creating the file system.
     pub format: Format,
@@ -48,12 +48,12 @@ pub enum MachineError {
     Refused(#[from] PlayError<Error>),
 }
 
-type Ssd = Recorded<CountingSsd>;
+type Ssd = RecordingSsd<CountingSsd>;
 
-/// File system without a mount, driven by a workload. Blocks on the SSD have no content; metadata and data on
-/// NVRAM do.
+/// File system without a mount, on which a workload runs. Metadata and data on NVRAM have content; blocks on the SSD
+/// do not.
 pub struct Machine {
-    player: Player<OnFileSystem<Nvmfs<PlainNvram, Ssd>>>,
+    player: Player<FileSystemTarget<Nvmfs<PlainNvram, Ssd>>>,
     workload: Box<dyn FileWorkload>,
     requests: Arc<Mutex<Vec<BlockRequest>>>,
 }
@@ -66,26 +66,25 @@ impl Machine {
     pub fn new(settings: &MachineSettings) -> Result<Self, MachineError> {
         let requests = Arc::new(Mutex::new(Vec::new()));
         let sink = Arc::clone(&requests);
-        let ssd = Recorded::new(CountingSsd::new(settings.ssd_blocks), move |request| {
+        let ssd = RecordingSsd::new(CountingSsd::new(settings.ssd_blocks), move |request| {
             sink.lock().unwrap_or_else(PoisonError::into_inner).push(request);
         });
         let nvram = PlainNvram::new(settings.nvram_bytes as usize);
-        // The file system is never opened again, and the drive holds no content that checksums could
-        // verify.
+        // The file system is never opened again, and the drive holds no content that checksums could verify.
         let format = Format { checksums: Checksums::None, ..settings.format.clone() };
         let fs = Nvmfs::format(nvram, Arc::new(ssd), &format, settings.options.clone())?;
         let capacity_bytes = fs.store().capacity_blocks() * crate::api::BLOCK_BYTES as u64;
         let workload = settings.workload.build(capacity_bytes, settings.seed)?;
         let options = PlayOptions { step_ns: STEP_NS, ..PlayOptions::default() };
-        let player = Player::new(OnFileSystem::new(fs, ROOT), options);
+        let player = Player::new(FileSystemTarget::new(fs, ROOT), options);
         Ok(Machine { player, workload, requests })
     }
 
-    /// Executes one operation, and appends the resulting requests to the SSD. Returns false at the end of a
+    /// Executes one operation, and appends the requests to the SSD that it causes. Returns false at the end of a
     /// limited workload.
     ///
     /// # Errors
-    /// An operation that the file system refused, for example because it is full.
+    /// An operation was refused by the file system, for example because it is full.
     pub fn step(&mut self, requests: &mut Vec<BlockRequest>) -> Result<bool, MachineError> {
         let played = self.player.play(&mut *self.workload, 1)?;
         requests.append(&mut self.requests.lock().unwrap_or_else(PoisonError::into_inner));
@@ -115,7 +114,7 @@ impl Machine {
     /// Recounts everything in the file system.
     ///
     /// # Errors
-    /// An inconsistency, which is a bug.
+    /// A description of the first inconsistency, which is a bug.
     pub fn check(&self) -> Result<(), String> {
         self.player.target.file_system.store().check()
     }

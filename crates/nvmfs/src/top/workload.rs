@@ -1,4 +1,4 @@
-//! File system as a workload of the stack below.
+//! File system as a workload of the stack below it.
 
 use super::machine::Machine;
 use crate::api::BLOCK_BYTES;
@@ -20,7 +20,7 @@ pub struct TopReport {
     /// Counts of operations after the set-up.
     pub played: PlayCounts,
     /// Counts during the measurement.
-    pub measured: Measured,
+    pub measured: MeasuredCounts,
     /// State of the file system, and its counts since its creation.
     pub stats: Stats,
 }
@@ -40,7 +40,7 @@ pub enum CountFrom {
 
 /// Counts of a file system on top of a stack during the measurement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Measured {
+pub struct MeasuredCounts {
     /// Counts of operations.
     pub played: PlayCounts,
     /// Counts of the file system.
@@ -52,10 +52,11 @@ pub struct Measured {
 
 /// Start and length of the measurement.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Course {
-    /// Start of the measurement.
+pub(super) struct MeasurementPlan {
+    /// Event at which the measurement starts.
     pub from: CountFrom,
-    /// Bytes that the workload writes during the measurement, without its set-up; `None` for the whole run.
+    /// Number of bytes that the workload writes during the measurement, without its set-up; `None` if the measurement
+    /// lasts for the whole run.
     pub written_bytes: Option<u64>,
 }
 
@@ -63,24 +64,24 @@ pub(super) struct Course {
 pub(super) struct TopWorkload {
     machine: Machine,
     pages_per_block: u32,
-    course: Course,
+    plan: MeasurementPlan,
     requests: Vec<BlockRequest>,
     was_set_up: bool,
-    /// Counts of operations of the set-up.
+    /// Counts of the operations of the set-up.
     set_up: PlayCounts,
-    /// Counts of operations and of the file system at the start of the measurement.
+    /// Counts of operations, and of the file system, at the start of the measurement.
     before: Option<(PlayCounts, Counts)>,
-    /// Stage of the requests returned last.
+    /// Stage of the requests that were returned last.
     stage: Option<Stage>,
     failure: Option<String>,
 }
 
 impl TopWorkload {
-    pub(super) fn new(machine: Machine, pages_per_block: u32, course: Course) -> Self {
+    pub(super) fn new(machine: Machine, pages_per_block: u32, plan: MeasurementPlan) -> Self {
         let mut new = TopWorkload {
             machine,
             pages_per_block,
-            course,
+            plan,
             requests: Vec::new(),
             was_set_up: false,
             set_up: PlayCounts::default(),
@@ -99,12 +100,16 @@ impl TopWorkload {
 
     /// Returns the stage of the next operation.
     fn next_stage(&self) -> Option<Stage> {
-        let stage = match (self.before, self.course.from) {
+        let stage = match (self.before, self.plan.from) {
             (Some(_), _) => {
-                let wanted = self.course.written_bytes?;
-                if self.was_set_up && self.written_since() >= wanted { Stage::Over } else { Stage::Measured }
+                let written_bytes = self.plan.written_bytes?;
+                if self.was_set_up && self.written_since() >= written_bytes {
+                    Stage::Over
+                } else {
+                    Stage::Measured
+                }
             }
-            // The run decides about the warm-up.
+            // The driver of the run decides when the warm-up ends.
             (None, CountFrom::Steady) => return None,
             (None, CountFrom::SetUp) if !self.was_set_up => Stage::WarmUp,
             (None, CountFrom::SetUp | CountFrom::Mkfs) => Stage::Measured,
@@ -112,15 +117,15 @@ impl TopWorkload {
         Some(stage)
     }
 
-    /// Returns the bytes written since the start of the measurement, without the set-up.
+    /// Returns the number of bytes written since the start of the measurement, without the set-up.
     fn written_since(&self) -> u64 {
         let before = self.before.map_or(0, |(played, _)| played.written_bytes);
         self.played().written_bytes - before.max(self.set_up.written_bytes)
     }
 
-    /// Executes operations until there is a request; returns false if the workload ended or the next
-    /// request belongs to another stage.
-    fn play_on(&mut self) -> bool {
+    /// Executes operations until there is a request. Returns false if the workload has ended, or if the next request
+    /// belongs to another stage.
+    fn play_until_request(&mut self) -> bool {
         while self.requests.is_empty() {
             let stage = self.next_stage();
             if stage != self.stage {
@@ -150,12 +155,12 @@ impl TopWorkload {
     }
 
     /// Returns the counts since the start of the measurement.
-    fn measured(&self) -> Measured {
+    fn measured(&self) -> MeasuredCounts {
         let (played, counts) = self.before.unwrap_or((self.played(), self.machine.stats().counts));
         let (played, counts) = (self.played() - played, self.machine.stats().counts - counts);
         let sent_bytes = (counts.ssd_written_blocks * BLOCK_BYTES as u64) as f64;
         let traffic = (played.written_bytes > 0).then(|| sent_bytes / played.written_bytes as f64);
-        Measured { played, counts, traffic }
+        MeasuredCounts { played, counts, traffic }
     }
 
     fn push(&self, batch: &mut PageBatch, request: BlockRequest) {
@@ -179,7 +184,7 @@ impl Workload for TopWorkload {
     fn fill(&mut self, batch: &mut PageBatch, pages: usize) {
         let until = batch.pages.len() + pages;
         while batch.pages.len() < until {
-            if !self.play_on() {
+            if !self.play_until_request() {
                 return;
             }
             let taken = if pages == 1 { 1 } else { self.requests.len() };
@@ -191,7 +196,7 @@ impl Workload for TopWorkload {
         }
     }
 
-    fn failure(&self) -> Option<String> {
+    fn failure_reason(&self) -> Option<String> {
         self.failure.clone()
     }
 
@@ -211,7 +216,7 @@ impl Workload for TopWorkload {
     }
 
     fn final_draw(&mut self) -> u64 {
-        // The file system draws no random numbers, and those of its workload show in its counts.
+        // The file system draws no random numbers, and its counts reflect the random numbers of its workload.
         let counts = self.machine.stats().counts;
         counts.ssd_written_blocks.rotate_left(32) ^ counts.written_blocks ^ counts.read_hits.rotate_left(48)
     }

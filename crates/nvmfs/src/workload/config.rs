@@ -10,7 +10,7 @@ use wearwell_base::seed::Seed;
 /// Defines the table, and the configuration as an enum over its entries.
 macro_rules! file_workloads {
     ($($name:literal $kind:ident $help:literal $source:literal;)*) => {
-        /// All file workloads, by the name that selects them in `kind`.
+        /// All file workloads; the setting `kind` selects one by its name.
         pub static FILE_WORKLOADS: &[Entry] =
             &[$(Entry { name: $name, help: $help, source: $source },)*];
 
@@ -34,7 +34,7 @@ macro_rules! file_workloads {
     };
 }
 
-// A new workload needs one file, its `mod` line, and one line here: name, type, help, source.
+// A new workload needs a file, its `mod` line, and a line here with its name, type, help and source.
 file_workloads! {
     "iozone" Iozone "random writes to one large file" "IOzone, section IV-A; iozone.c, random_perf_test";
     "postmark" Postmark "small files that come, grow and go" "Katcher, NetApp TR3022, 1997; section IV-A";

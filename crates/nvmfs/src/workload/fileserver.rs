@@ -1,10 +1,10 @@
 //! File server workload of Filebench.
 
 use super::kind::Kind;
-use super::order::{Order, law};
+use super::order::{Order, order_and_skew};
 use super::population::Population;
 use super::size::{number_of_files, request_bytes, require, require_request};
-use super::stream::{Law, Queue, Stream};
+use super::stream::{Queue, StepGenerator, Stream};
 use super::{DirectoryId, FileId, FileOp, FileWorkload};
 use rand::Rng;
 use rand_distr::{Distribution, Gamma};
@@ -29,7 +29,7 @@ pub struct Fileserver {
     /// files are smaller initially. Default 0.6.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub utilisation: Option<f64>,
-    /// Order in which files are drawn. `permuted`: each once per pass, and the oldest is deleted;
+    /// Order in which files are drawn. `shuffled_pages`: each once per pass, and the oldest is deleted;
     /// `uniform`; or `zipf`: by age, the youngest most often. Default `uniform`, or `zipf` if `skew` is
     /// given.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -80,22 +80,22 @@ impl Kind for Fileserver {
         let is_shape = self.shape > 0.0 && self.shape.is_finite();
         require(is_shape, "shape", self.shape, "must be a finite number above 0")?;
         require(self.directory_width >= 2, "directory_width", self.directory_width, "must be at least 2")?;
-        // In the steady state, each file has been appended to once on average, because each round has
-        // one append and one deletion.
+        // In the steady state, there was one append per file on average, because each round has one append and one
+        // deletion.
         let mean_bytes = self.mean_bytes as f64 + append as f64;
         let files = number_of_files(self.files, self.utilisation, capacity_bytes, mean_bytes)?;
         let sizes = Gamma::new(self.shape, self.mean_bytes as f64 / self.shape).expect("checked above");
-        let law = FileserverLaw {
+        let generator = FileserverGenerator {
             files,
             sizes,
-            longest_append: 2 * append - 1,
+            max_append_bytes: 2 * append - 1,
             width: self.directory_width,
             parents: tree(files.div_ceil(self.directory_width), self.directory_width),
             directories: 0,
             leaves: files.div_ceil(self.directory_width),
-            population: Population::new(law(self.order, self.skew)?),
+            population: Population::new(order_and_skew(self.order, self.skew)?),
         };
-        Ok(Stream::boxed(law, self.operations, self.request_bytes, seed))
+        Ok(Stream::boxed(generator, self.operations, self.request_bytes, seed))
     }
 }
 
@@ -116,23 +116,23 @@ fn tree(leaves: u32, width: u32) -> Vec<Option<DirectoryId>> {
     parents
 }
 
-struct FileserverLaw {
-    /// Number of files initially and after each round.
+struct FileserverGenerator {
+    /// Number of files at the start and after each round.
     files: u32,
     sizes: Gamma<f64>,
-    longest_append: u64,
+    max_append_bytes: u64,
     width: u32,
     /// Parent of each directory.
     parents: Vec<Option<DirectoryId>>,
     /// Number of directories created so far.
     directories: usize,
-    /// Number of directories with files, the last ones.
+    /// Number of directories with files, which are the last directories.
     leaves: u32,
     population: Population,
 }
 
-impl FileserverLaw {
-    /// Creates a file and writes all of it. Its directory follows from its number, so that directories keep
+impl FileserverGenerator {
+    /// Creates a file and writes all of it. Its directory is calculated from its number, so that directories keep
     /// their width.
     fn create(&mut self, random: &mut Random, queue: &mut Queue) {
         let bytes = (self.sizes.sample(random) as u64).max(1);
@@ -148,7 +148,7 @@ impl FileserverLaw {
     }
 }
 
-impl Law for FileserverLaw {
+impl StepGenerator for FileserverGenerator {
     fn set_up(&mut self, random: &mut Random, queue: &mut Queue) {
         if let Some(&parent) = self.parents.get(self.directories) {
             queue
@@ -162,7 +162,7 @@ impl Law for FileserverLaw {
     fn step(&mut self, random: &mut Random, queue: &mut Queue) {
         self.create(random, queue);
         let file = self.draw(random);
-        queue.push_back(FileOp::Append { file, bytes: random.random_range(1..=self.longest_append) });
+        queue.push_back(FileOp::Append { file, bytes: random.random_range(1..=self.max_append_bytes) });
         queue.push_back(FileOp::ReadWhole { file: self.draw(random) });
         queue.push_back(FileOp::Delete { file: self.population.remove(random) });
         queue.push_back(FileOp::Stat { file: self.draw(random) });

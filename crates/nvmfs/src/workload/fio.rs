@@ -1,9 +1,9 @@
 //! fio with many files: random updates in randomly chosen files.
 
 use super::kind::Kind;
-use super::order::{Draws, Order, law};
+use super::order::{NumberSource, Order, order_and_skew};
 use super::size::{number_of_files, request_bytes, require, require_ratio, require_request};
-use super::stream::{Law, Queue, Stream};
+use super::stream::{Queue, StepGenerator, Stream};
 use super::{FileId, FileOp, FileWorkload};
 use rand::Rng;
 use rand::seq::SliceRandom;
@@ -32,7 +32,7 @@ pub struct Fio {
     pub min_bytes: u64,
     /// Maximum size of a file, bytes; default 256 KiB.
     pub max_bytes: u64,
-    /// Order of the updates: by block (`permuted`), or by file (`uniform` or `zipf`). Default `uniform`, or
+    /// Order of the updates: by block (`shuffled_pages`), or by file (`uniform` or `zipf`). Default `uniform`, or
     /// `zipf` if `skew` is given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub order: Option<Order>,
@@ -69,48 +69,53 @@ impl Kind for Fio {
     fn build(&self, capacity_bytes: u64, seed: Seed) -> Result<Box<dyn FileWorkload>, ConfigError> {
         require_request(self.request_bytes)?;
         require_ratio("read_share", self.read_share)?;
-        let least = u64::from(self.request_bytes);
+        let min_bytes = u64::from(self.request_bytes);
         let allowed = "must lie from request_bytes to max_bytes";
-        require((least..=self.max_bytes).contains(&self.min_bytes), "min_bytes", self.min_bytes, allowed)?;
-        let most = least << 31;
-        require(self.max_bytes <= most, "max_bytes", self.max_bytes, "must be at most 2^31 requests")?;
-        let law = law(self.order, self.skew)?;
+        require(
+            (min_bytes..=self.max_bytes).contains(&self.min_bytes),
+            "min_bytes",
+            self.min_bytes,
+            allowed,
+        )?;
+        let max_bytes = min_bytes << 31;
+        require(self.max_bytes <= max_bytes, "max_bytes", self.max_bytes, "must be at most 2^31 requests")?;
+        let order = order_and_skew(self.order, self.skew)?;
         let mean_bytes = (self.min_bytes as f64 + self.max_bytes as f64) / 2.0;
         let files = number_of_files(self.files, self.utilisation, capacity_bytes, mean_bytes)?;
-        let law = FioLaw {
+        let generator = FioGenerator {
             blocks: Vec::with_capacity(files as usize),
-            sizes: (self.min_bytes / least) as u32..=(self.max_bytes / least) as u32,
+            sizes: (self.min_bytes / min_bytes) as u32..=(self.max_bytes / min_bytes) as u32,
             files,
-            draws: Draws::new(
+            draws: NumberSource::new(
                 files,
-                if law.0 == Order::Permuted { (Order::Uniform, 0.0) } else { law },
+                if order.0 == Order::Permuted { (Order::Uniform, 0.0) } else { order },
                 seed,
             ),
-            pass: (law.0 == Order::Permuted).then(Vec::new),
+            pass: (order.0 == Order::Permuted).then(Vec::new),
             read_share: self.read_share,
-            bytes: least,
+            bytes: min_bytes,
         };
-        Ok(Stream::boxed(law, self.operations, self.request_bytes, seed))
+        Ok(Stream::boxed(generator, self.operations, self.request_bytes, seed))
     }
 }
 
-struct FioLaw {
-    /// Number of requests in each created file.
+struct FioGenerator {
+    /// Number of requests in each of the created files.
     blocks: Vec<u32>,
-    /// Range from which `blocks` are drawn.
+    /// Range from which the number of requests in a file is drawn.
     sizes: std::ops::RangeInclusive<u32>,
     files: u32,
     /// Source of file numbers.
-    draws: Draws,
-    /// In permuted order: remaining files and blocks of the current pass.
+    draws: NumberSource,
+    /// Used in permuted order: files and blocks that remain in the current pass.
     pass: Option<Vec<(u32, u32)>>,
     read_share: f64,
     /// Bytes of a request.
     bytes: u64,
 }
 
-impl FioLaw {
-    /// Draws a file and a block of it.
+impl FioGenerator {
+    /// Draws a file and one of its blocks.
     fn block(&mut self, random: &mut Random) -> (u32, u32) {
         let Some(pass) = &mut self.pass else {
             let file = self.draws.next(random);
@@ -125,7 +130,7 @@ impl FioLaw {
     }
 }
 
-impl Law for FioLaw {
+impl StepGenerator for FioGenerator {
     fn set_up(&mut self, random: &mut Random, queue: &mut Queue) {
         let number = self.blocks.len() as u32;
         if number < self.files {

@@ -1,9 +1,9 @@
 //! Random write test of IOzone on one large file.
 
 use super::kind::Kind;
-use super::order::{Draws, Order, law};
-use super::size::{both, request_bytes, require, require_ratio, require_request, share_of};
-use super::stream::{Law, Queue, Stream};
+use super::order::{NumberSource, Order, order_and_skew};
+use super::size::{given_twice, request_bytes, require, require_ratio, require_request, share_of};
+use super::stream::{Queue, StepGenerator, Stream};
 use super::{FileId, FileOp, FileWorkload};
 use rand::Rng;
 use schemars::JsonSchema;
@@ -44,33 +44,33 @@ impl Kind for Iozone {
         require_request(self.request_bytes)?;
         require_ratio("read_share", self.read_share)?;
         let bytes = match (self.file_bytes, self.utilisation) {
-            (Some(_), Some(_)) => return Err(both("file_bytes")),
+            (Some(_), Some(_)) => return Err(given_twice("file_bytes")),
             (Some(bytes), None) => bytes,
             (None, utilisation) => share_of(capacity_bytes, utilisation)? as u64,
         };
         let records = bytes / u64::from(self.request_bytes);
         let allowed = "must hold from 1 to 2^31 records";
         require((1..=1 << 31).contains(&records), "file_bytes", bytes, allowed)?;
-        let law = IozoneLaw {
+        let generator = IozoneGenerator {
             record_bytes: u64::from(self.request_bytes),
             records: records as u32,
-            draws: Draws::new(records as u32, law(Some(self.order), self.skew)?, seed),
+            draws: NumberSource::new(records as u32, order_and_skew(Some(self.order), self.skew)?, seed),
             read_share: self.read_share,
             set_up: false,
         };
-        Ok(Stream::boxed(law, self.operations, self.request_bytes, seed))
+        Ok(Stream::boxed(generator, self.operations, self.request_bytes, seed))
     }
 }
 
-struct IozoneLaw {
+struct IozoneGenerator {
     record_bytes: u64,
     records: u32,
-    draws: Draws,
+    draws: NumberSource,
     read_share: f64,
     set_up: bool,
 }
 
-impl Law for IozoneLaw {
+impl StepGenerator for IozoneGenerator {
     fn set_up(&mut self, _random: &mut Random, queue: &mut Queue) {
         if !std::mem::replace(&mut self.set_up, true) {
             let file = FileId(0);

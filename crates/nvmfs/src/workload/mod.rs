@@ -1,9 +1,9 @@
 //! Workloads of file operations, and players that execute them.
 //!
-//! [`FileWorkloadConfig`] describes a workload, [`FileWorkloadConfig::build`] creates it, and
-//! [`FILE_WORKLOADS`] lists the available ones: the four of the paper's evaluation (section IV-A). Workloads
-//! identify files and directories by number rather than by path, so the same operations can run on any file
-//! system. [`play`] has a player for file systems of this crate and one for a mounted directory.
+//! [`FileWorkloadConfig`] describes a workload, [`FileWorkloadConfig::build`] creates it, and [`FILE_WORKLOADS`]
+//! lists the available ones: the four of the paper's evaluation (section IV-A). Workloads identify files and
+//! directories by number and not by path, so the same operations can run on any file system. [`play`] has a player
+//! for file systems of this crate and one for a mounted directory.
 
 mod config;
 mod fileserver;
@@ -26,7 +26,7 @@ pub use iozone::Iozone;
 pub use order::Order;
 pub use postmark::Postmark;
 
-/// Directory of a workload, numbered from 0 in the order of creation.
+/// Directory of a workload; numbered from 0 in the order of creation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DirectoryId(pub u32);
 
@@ -42,14 +42,14 @@ pub struct FileId(pub u32);
 pub enum FileOp {
     /// Creates a directory.
     MakeDirectory {
-        /// Number of the new directory.
+        /// Number assigned to the new directory.
         directory: DirectoryId,
         /// Parent directory; `None` is the root of the workload, which exists.
         parent: Option<DirectoryId>,
     },
     /// Creates an empty file.
     Create {
-        /// Number of the new file.
+        /// Number assigned to the new file.
         file: FileId,
         /// Parent directory; `None` is the root of the workload.
         directory: Option<DirectoryId>,

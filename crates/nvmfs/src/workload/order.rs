@@ -1,4 +1,4 @@
-//! Orders in which items are drawn: each once per pass, uniformly, or by Zipf's law.
+//! Orders in which items are drawn: each item once per pass, uniformly, or by Zipf's law.
 
 use super::size::require;
 use rand::Rng;
@@ -26,7 +26,7 @@ pub enum Order {
 /// Combines an order and a `skew`; without an order, the default is uniform, or Zipf's law if a skew is given.
 ///
 /// Errors: a skew without Zipf's law, Zipf's law without a skew, or an invalid skew.
-pub(super) fn law(order: Option<Order>, skew: Option<f64>) -> Result<(Order, f64), ConfigError> {
+pub(super) fn order_and_skew(order: Option<Order>, skew: Option<f64>) -> Result<(Order, f64), ConfigError> {
     let unsaid = if skew.is_some() { Order::Zipf } else { Order::Uniform };
     match (order.unwrap_or(unsaid), skew) {
         (Order::Zipf, Some(skew)) => {
@@ -40,25 +40,25 @@ pub(super) fn law(order: Option<Order>, skew: Option<f64>) -> Result<(Order, f64
 }
 
 /// Draws numbers below a fixed count.
-pub(super) struct Draws {
+pub(super) struct NumberSource {
     count: u32,
     order: Order,
     /// Remaining numbers of the current pass.
-    left: Vec<u32>,
+    remaining: Vec<u32>,
     zipf: Option<(Zipf<f64>, Vec<u32>)>,
 }
 
-impl Draws {
-    /// Creates a source of numbers below `count`, which must be at least 1; `seed` decides which numbers
-    /// are drawn often.
+impl NumberSource {
+    /// Creates a source of numbers below `count`, which must be at least 1. With Zipf's law, `seed` decides which
+    /// numbers are drawn often.
     pub fn new(count: u32, (order, skew): (Order, f64), seed: Seed) -> Self {
         let zipf = (order == Order::Zipf).then(|| {
             let mut ranks: Vec<u32> = (0..count).collect();
-            // Without the shuffle, neighbours would be equally hot.
-            ranks.shuffle(&mut seed.of("ranks").random());
+            // Without the shuffle, neighbouring numbers would have similar update frequencies.
+            ranks.shuffle(&mut seed.derive("ranks").random());
             (Zipf::new(f64::from(count), skew).expect("checked by `law`"), ranks)
         });
-        Draws { count, order, left: Vec::new(), zipf }
+        NumberSource { count, order, remaining: Vec::new(), zipf }
     }
 
     /// Draws the next number.
@@ -66,11 +66,11 @@ impl Draws {
         match (&self.zipf, self.order) {
             (Some((zipf, ranks)), _) => ranks[zipf.sample(random) as usize - 1],
             (None, Order::Permuted) => {
-                if self.left.is_empty() {
-                    self.left.extend(0..self.count);
-                    self.left.shuffle(random);
+                if self.remaining.is_empty() {
+                    self.remaining.extend(0..self.count);
+                    self.remaining.shuffle(random);
                 }
-                self.left.pop().expect("a pass has at least one")
+                self.remaining.pop().expect("a pass has at least one")
             }
             (None, _) => random.random_range(0..self.count),
         }

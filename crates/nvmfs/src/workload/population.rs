@@ -9,82 +9,89 @@ use wearwell_base::seed::Random;
 
 /// Existing files with their sizes, from which files are drawn.
 ///
-/// *Uniform*: all files are equally likely. *Permuted*: each file is drawn once per pass, and new files join
-/// the next pass; the oldest file is removed first. *Zipf*: by age, the youngest first: the file of rank `k` is
-/// drawn or removed in proportion to `k^-skew`.
+/// *Uniform*: all files are equally likely. *Permuted*: each file is drawn once per pass, and new files join the next
+/// pass; the oldest file is removed first. *Zipf*: files are ranked by age, the youngest first, and the file of rank
+/// `k` is drawn or removed in proportion to `k^-skew`.
 #[derive(Clone, Debug)]
 pub(super) struct Population {
     order: Order,
     skew: f64,
     /// Existing files, oldest first (in any order for `uniform`).
-    live: Vec<FileId>,
+    files: Vec<FileId>,
     /// Size of each file in bytes; 0 for unused numbers.
     sizes: Vec<u64>,
-    /// Unused numbers of deleted files.
+    /// Numbers of deleted files that are not used again yet.
     free: Vec<FileId>,
-    /// Remaining files of the current pass; some may have been deleted.
-    left: Vec<FileId>,
+    /// Files that remain in the current pass; some may have been deleted.
+    remaining: Vec<FileId>,
 }
 
 impl Population {
     /// Creates an empty population.
     pub fn new((order, skew): (Order, f64)) -> Self {
-        Population { order, skew, live: Vec::new(), sizes: Vec::new(), free: Vec::new(), left: Vec::new() }
+        Population {
+            order,
+            skew,
+            files: Vec::new(),
+            sizes: Vec::new(),
+            free: Vec::new(),
+            remaining: Vec::new(),
+        }
     }
 
     /// Returns the number of files.
     pub fn len(&self) -> usize {
-        self.live.len()
+        self.files.len()
     }
 
-    /// Adds a file of this size, at least 1.
+    /// Adds a file of this size, at least 1 byte.
     pub fn add(&mut self, bytes: u64) -> FileId {
         let file = self.free.pop().unwrap_or_else(|| {
             self.sizes.push(0);
             FileId(self.sizes.len() as u32 - 1)
         });
         self.sizes[file.0 as usize] = bytes;
-        self.live.push(file);
+        self.files.push(file);
         file
     }
 
-    /// Draws a file. Panics if there is none.
+    /// Draws a file. Panics if there are no files.
     pub fn draw(&mut self, random: &mut Random) -> FileId {
         match self.order {
-            Order::Uniform => self.live[random.random_range(0..self.live.len())],
-            Order::Zipf => self.live[self.by_age(random)],
+            Order::Uniform => self.files[random.random_range(0..self.files.len())],
+            Order::Zipf => self.files[self.draw_by_age(random)],
             Order::Permuted => loop {
-                match self.left.pop() {
+                match self.remaining.pop() {
                     Some(file) if self.sizes[file.0 as usize] > 0 => return file,
                     Some(_) => {}
                     None => {
-                        self.left.clone_from(&self.live);
-                        self.left.shuffle(random);
+                        self.remaining.clone_from(&self.files);
+                        self.remaining.shuffle(random);
                     }
                 }
             },
         }
     }
 
-    /// Draws an index into `live` by age.
-    fn by_age(&self, random: &mut Random) -> usize {
+    /// Draws an index into `files`, ranked by age.
+    fn draw_by_age(&self, random: &mut Random) -> usize {
         let zipf =
-            Zipf::new(self.live.len() as f64, self.skew).expect("there are files, and the skew is one");
-        self.live.len() - zipf.sample(random) as usize
+            Zipf::new(self.files.len() as f64, self.skew).expect("there are files, and the skew is one");
+        self.files.len() - zipf.sample(random) as usize
     }
 
-    /// Draws and removes a file. Panics if there is none.
+    /// Draws a file and removes it. Panics if there are no files.
     pub fn remove(&mut self, random: &mut Random) -> FileId {
         let file = match self.order {
             Order::Uniform => {
-                let at = random.random_range(0..self.live.len());
-                self.live.swap_remove(at)
+                let at = random.random_range(0..self.files.len());
+                self.files.swap_remove(at)
             }
             Order::Zipf => {
-                let at = self.by_age(random);
-                self.live.remove(at)
+                let at = self.draw_by_age(random);
+                self.files.remove(at)
             }
-            Order::Permuted => self.live.remove(0),
+            Order::Permuted => self.files.remove(0),
         };
         self.sizes[file.0 as usize] = 0;
         self.free.push(file);
@@ -96,7 +103,7 @@ impl Population {
         self.sizes[file.0 as usize]
     }
 
-    /// Adds to the size of a file.
+    /// Adds `bytes` to the size of a file.
     pub fn grow(&mut self, file: FileId, bytes: u64) {
         self.sizes[file.0 as usize] += bytes;
     }

@@ -1,10 +1,10 @@
 //! PostMark: the small, short-lived files of mail and news servers.
 
 use super::kind::Kind;
-use super::order::{Order, law};
+use super::order::{Order, order_and_skew};
 use super::population::Population;
 use super::size::{number_of_files, request_bytes, require, require_ratio, require_request};
-use super::stream::{Law, Queue, Stream};
+use super::stream::{Queue, StepGenerator, Stream};
 use super::{DirectoryId, FileOp, FileWorkload};
 use rand::Rng;
 use schemars::JsonSchema;
@@ -34,7 +34,7 @@ pub struct Postmark {
     pub min_bytes: u64,
     /// Maximum size of any file, bytes; default 9.77 KB.
     pub max_bytes: u64,
-    /// Order in which files are drawn. `permuted`: each once per pass, and the oldest is deleted;
+    /// Order in which files are drawn. `shuffled_pages`: each once per pass, and the oldest is deleted;
     /// `uniform`; or `zipf`: by age, the youngest most often. Default `uniform`, or `zipf` if `skew` is
     /// given.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -99,22 +99,22 @@ impl Kind for Postmark {
         let allowed = "must lie from 1 to max_bytes";
         require((1..=self.max_bytes).contains(&self.min_bytes), "min_bytes", self.min_bytes, allowed)?;
         let files = number_of_files(self.files, self.utilisation, capacity_bytes, self.mean_bytes())?;
-        let most = (f64::from(files) * self.drift) as usize;
-        let law = PostmarkLaw {
+        let max_drift = (f64::from(files) * self.drift) as usize;
+        let generator = PostmarkGenerator {
             config: self.clone(),
-            first_files: files as usize,
-            // At least one file remains, for the next transaction to read.
-            allowed: (files as usize - most).max(1)..=(files as usize + most).max(2),
+            initial_files: files as usize,
+            // At least one file must remain, for the next transaction to read.
+            allowed: (files as usize - max_drift).max(1)..=(files as usize + max_drift).max(2),
             directories: 0,
-            population: Population::new(law(self.order, self.skew)?),
+            population: Population::new(order_and_skew(self.order, self.skew)?),
         };
-        Ok(Stream::boxed(law, self.operations, self.request_bytes, seed))
+        Ok(Stream::boxed(generator, self.operations, self.request_bytes, seed))
     }
 }
 
-struct PostmarkLaw {
+struct PostmarkGenerator {
     config: Postmark,
-    first_files: usize,
+    initial_files: usize,
     /// Allowed range of the number of files.
     allowed: std::ops::RangeInclusive<usize>,
     /// Number of directories created.
@@ -122,7 +122,7 @@ struct PostmarkLaw {
     population: Population,
 }
 
-impl PostmarkLaw {
+impl PostmarkGenerator {
     fn create(&mut self, random: &mut Random, queue: &mut Queue) {
         let bytes = random.random_range(self.config.min_bytes..=self.config.max_bytes);
         let file = self.population.add(bytes);
@@ -134,28 +134,28 @@ impl PostmarkLaw {
 
     fn append(&mut self, random: &mut Random, queue: &mut Queue) {
         let file = self.population.draw(random);
-        let room = self.config.max_bytes - self.population.size_bytes(file);
-        if room > 0 {
-            let bytes = random.random_range(1..=room);
+        let free_bytes = self.config.max_bytes - self.population.size_bytes(file);
+        if free_bytes > 0 {
+            let bytes = random.random_range(1..=free_bytes);
             self.population.grow(file, bytes);
             queue.push_back(FileOp::Append { file, bytes });
         }
     }
 
-    /// True if the next transaction creates a file: random, unless the number of files is at a limit.
-    fn creates(&self, random: &mut Random) -> bool {
+    /// True if the next transaction creates a file. The choice is random, unless the number of files is at a limit.
+    fn is_next_creation(&self, random: &mut Random) -> bool {
         let creates = random.random_bool(self.config.create_share);
         let files = self.population.len();
         if creates { files < *self.allowed.end() } else { files <= *self.allowed.start() }
     }
 }
 
-impl Law for PostmarkLaw {
+impl StepGenerator for PostmarkGenerator {
     fn set_up(&mut self, random: &mut Random, queue: &mut Queue) {
         if self.directories < self.config.directories {
             queue.push_back(FileOp::MakeDirectory { directory: DirectoryId(self.directories), parent: None });
             self.directories += 1;
-        } else if self.population.len() < self.first_files {
+        } else if self.population.len() < self.initial_files {
             self.create(random, queue);
         }
     }
@@ -166,7 +166,7 @@ impl Law for PostmarkLaw {
         } else {
             self.append(random, queue);
         }
-        if self.creates(random) {
+        if self.is_next_creation(random) {
             self.create(random, queue);
         } else {
             queue.push_back(FileOp::Delete { file: self.population.remove(random) });

@@ -1,4 +1,4 @@
-//! Number of files, and validation of settings.
+//! Calculation of the number of files, and validation of settings.
 
 use crate::api::BLOCK_BYTES;
 use std::fmt::Display;
@@ -14,7 +14,7 @@ pub(super) fn request_bytes() -> u32 {
     REQUEST_BYTES
 }
 
-/// Fails with an error about `key` unless `holds`.
+/// Returns an error about `key` unless `holds` is true.
 pub(super) fn require(holds: bool, key: &str, value: impl Display, allowed: &str) -> Result<(), ConfigError> {
     if holds { Ok(()) } else { Err(ConfigError::new(key, format!("is {value}; it {allowed}"))) }
 }
@@ -24,7 +24,7 @@ pub(super) fn require_ratio(key: &str, value: f64) -> Result<(), ConfigError> {
     require((0.0..=1.0).contains(&value), key, value, "must lie from 0 to 1")
 }
 
-/// Checks the size of requests: at least a byte, at most 1 GiB.
+/// Checks the size of requests: at least 1 byte and at most 1 GiB.
 pub(super) fn require_request(bytes: u32) -> Result<(), ConfigError> {
     require((1..=1 << 30).contains(&bytes), "request_bytes", bytes, "must lie from 1 to 2^30")
 }
@@ -36,11 +36,11 @@ pub(super) fn share_of(capacity_bytes: u64, utilisation: Option<f64>) -> Result<
     Ok(share * capacity_bytes as f64)
 }
 
-/// Returns the number of files of `mean_bytes` each: as given, or as needed to fill the fraction `utilisation`
+/// Returns the number of files of `mean_bytes` each: the given number, or as many as fill the fraction `utilisation`
 /// of the capacity.
 ///
-/// A file of random length wastes half a block on average. Errors: both are given, or the result is less than
-/// one file or too many.
+/// A file of random length leaves half a block unused on average. Errors: both settings are given, or the result is
+/// less than one file or too many files.
 pub(super) fn number_of_files(
     files: Option<u32>,
     utilisation: Option<f64>,
@@ -48,7 +48,7 @@ pub(super) fn number_of_files(
     mean_bytes: f64,
 ) -> Result<u32, ConfigError> {
     let number = match (files, utilisation) {
-        (Some(_), Some(_)) => return Err(both("files")),
+        (Some(_), Some(_)) => return Err(given_twice("files")),
         (Some(files), None) => f64::from(files),
         (None, _) => share_of(capacity_bytes, utilisation)? / (mean_bytes + (BLOCK_BYTES / 2) as f64),
     };
@@ -56,7 +56,7 @@ pub(super) fn number_of_files(
     Ok(number as u32)
 }
 
-/// Returns the error for a size that is given twice.
-pub(super) fn both(key: &str) -> ConfigError {
+/// Returns the error for a size that two settings give.
+pub(super) fn given_twice(key: &str) -> ConfigError {
     ConfigError::new(key, "is given, and `utilisation` too; one of them decides")
 }

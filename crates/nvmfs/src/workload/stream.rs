@@ -1,4 +1,4 @@
-//! Conversion of the steps of a workload to single operations.
+//! Conversion of the steps of a workload to a sequence of operations.
 
 use super::{FileOp, FileWorkload};
 use std::collections::VecDeque;
@@ -7,31 +7,33 @@ use wearwell_base::seed::{Random, Seed};
 /// Operations that were generated but not yet returned.
 pub(super) type Queue = VecDeque<FileOp>;
 
-/// Behaviour of a kind of workload in steps; a step is a few operations that belong together.
-pub(super) trait Law: Send {
-    /// Appends the next step of the set-up; appends nothing once all files are created.
+/// Generator of a workload in steps; a step is a few operations that belong together.
+pub(super) trait StepGenerator: Send {
+    /// Appends the next step of the set-up; appends nothing after all files were created.
     fn set_up(&mut self, random: &mut Random, queue: &mut Queue);
 
     /// Appends one step of the main phase.
     fn step(&mut self, random: &mut Random, queue: &mut Queue);
 }
 
-/// Source of the operations of a workload.
+/// Source of the operations of a workload, one after the other.
 pub(super) struct Stream<L> {
-    law: L,
+    generator: L,
     random: Random,
     request_bytes: u32,
-    /// Remaining steps of the main phase; `None` if unlimited.
+    /// Number of remaining steps of the main phase; `None` if it is unlimited.
     steps: Option<u64>,
     set_up: bool,
-    /// Never empty during the set-up, so that its end is known as soon as its last operation was returned.
+    /// Operations to return next. The queue is never empty during the set-up, so that the end of the set-up is known
+    /// when its last operation was returned.
     queue: Queue,
 }
 
-impl<L: Law + 'static> Stream<L> {
-    pub fn boxed(law: L, steps: Option<u64>, request_bytes: u32, seed: Seed) -> Box<dyn FileWorkload> {
-        let random = seed.of("operations").random();
-        let mut stream = Stream { law, random, request_bytes, steps, set_up: false, queue: Queue::new() };
+impl<L: StepGenerator + 'static> Stream<L> {
+    pub fn boxed(generator: L, steps: Option<u64>, request_bytes: u32, seed: Seed) -> Box<dyn FileWorkload> {
+        let random = seed.derive("operations").random();
+        let mut stream =
+            Stream { generator, random, request_bytes, steps, set_up: false, queue: Queue::new() };
         stream.refill();
         Box::new(stream)
     }
@@ -39,7 +41,7 @@ impl<L: Law + 'static> Stream<L> {
     /// Appends the next step to an empty queue.
     fn refill(&mut self) {
         if !self.set_up {
-            self.law.set_up(&mut self.random, &mut self.queue);
+            self.generator.set_up(&mut self.random, &mut self.queue);
             self.set_up = self.queue.is_empty();
         }
     }
@@ -50,11 +52,11 @@ impl<L: Law + 'static> Stream<L> {
             Some(left) => *left -= 1,
             None => {}
         }
-        self.law.step(&mut self.random, &mut self.queue);
+        self.generator.step(&mut self.random, &mut self.queue);
     }
 }
 
-impl<L: Law + 'static> FileWorkload for Stream<L> {
+impl<L: StepGenerator + 'static> FileWorkload for Stream<L> {
     fn next(&mut self) -> Option<FileOp> {
         if self.queue.is_empty() {
             self.step();

@@ -1,6 +1,6 @@
-//! Tests of the properties of each workload, and of the players.
+//! Tests of each workload's properties, and of the players.
 
-use super::play::{Contents, OnDirectory, PlayError, PlayOptions, Player};
+use super::play::{Contents, DirectoryTarget, PlayError, PlayOptions, Player};
 use super::{FILE_WORKLOADS, FileId, FileOp, FileWorkload, FileWorkloadConfig};
 use std::collections::{BTreeMap, BTreeSet};
 use wearwell_base::seed::Seed;
@@ -12,7 +12,7 @@ fn build(toml: &str, capacity_bytes: u64, seed: u64) -> Box<dyn FileWorkload> {
     config.build(capacity_bytes, Seed(seed)).unwrap()
 }
 
-/// State that a workload expects and produces.
+/// Files and directories that a workload has created so far.
 #[derive(Default)]
 struct Model {
     /// Sizes of existing files, bytes.
@@ -81,7 +81,7 @@ fn set_up(workload: &mut dyn FileWorkload) -> Model {
     model
 }
 
-/// Runs `operations` more operations; returns them.
+/// Runs `operations` further operations; returns them.
 fn play(workload: &mut dyn FileWorkload, model: &mut Model, operations: usize) -> Vec<FileOp> {
     let ops: Vec<FileOp> = (0..operations).map_while(|_| workload.next()).collect();
     ops.iter().for_each(|op| model.apply(*op));
@@ -114,18 +114,18 @@ fn equal_seeds_give_equal_operations_and_other_seeds_differ() {
 
 #[test]
 fn permuted_order_draws_each_once_and_zipf_follows_its_law() {
-    // Each block once per pass.
+    // Each block occurs once per pass.
     let mut workload =
         build("kind = 'fio'\nfiles = 10\nmin_bytes = 8192\nmax_bytes = 40960\norder = 'permuted'", MIB, 3);
     let mut model = set_up(&mut *workload);
     let blocks = (model.bytes() / 4096) as usize;
     for _ in 0..3 {
         let ops = play(&mut *workload, &mut model, blocks);
-        let places = ops.iter().map(|op| match op {
+        let positions = ops.iter().map(|op| match op {
             FileOp::Write { file, offset_bytes, .. } => (file.0, *offset_bytes),
             other => panic!("{other:?}"),
         });
-        assert_eq!(places.collect::<BTreeSet<_>>().len(), blocks);
+        assert_eq!(positions.collect::<BTreeSet<_>>().len(), blocks);
     }
     // Zipf's law: the two most frequent of 100 records have shares 1 and 1/2 of the sum of 1/k, which is
     // 5.187.
@@ -143,19 +143,20 @@ fn permuted_order_draws_each_once_and_zipf_follows_its_law() {
     assert_near(f64::from(times[1]), 20_000.0 / 5.187, 0.04);
 }
 
-/// Returns the ages of files at deletion, in creations since their own, divided by the number of files.
-fn ages_at_death(kind: &str, order: &str) -> Vec<f64> {
+/// Returns the age of each file at its deletion: the number of later creations, divided by the number of files.
+fn deletion_ages(kind: &str, order: &str) -> Vec<f64> {
     let mut workload = build(&format!("kind = '{kind}'\nfiles = 200\n{order}"), 64 * MIB, 7);
     let mut model = set_up(&mut *workload);
-    let mut made: BTreeMap<u32, usize> = model.files.keys().map(|file| (*file, *file as usize)).collect();
-    let (mut count, mut ages) = (made.len(), Vec::new());
+    let mut created_at: BTreeMap<u32, usize> =
+        model.files.keys().map(|file| (*file, *file as usize)).collect();
+    let (mut count, mut ages) = (created_at.len(), Vec::new());
     for op in play(&mut *workload, &mut model, 20_000) {
         match op {
             FileOp::Create { file, .. } => {
-                made.insert(file.0, count);
+                created_at.insert(file.0, count);
                 count += 1;
             }
-            FileOp::Delete { file } => ages.push((count - made[&file.0]) as f64 / 200.0),
+            FileOp::Delete { file } => ages.push((count - created_at[&file.0]) as f64 / 200.0),
             _ => {}
         }
     }
@@ -166,7 +167,7 @@ fn ages_at_death(kind: &str, order: &str) -> Vec<f64> {
 fn order_decides_age_of_deleted_files() {
     for kind in ["postmark", "fileserver"] {
         let [oldest, any, youngest] = ["order = 'permuted'", "", "order = 'zipf'\nskew = 1.0"].map(|order| {
-            let mut ages = ages_at_death(kind, order);
+            let mut ages = deletion_ages(kind, order);
             ages.sort_by(f64::total_cmp);
             ages
         });
@@ -175,8 +176,8 @@ fn order_decides_age_of_deleted_files() {
             "{kind}: one dies after 200 others came"
         );
         let median = |ages: &[f64]| ages[ages.len() / 2];
-        // With equal chances of deletion at any time, half of the files are deleted within ln 2 of the
-        // mean age.
+        // If files are equally likely to be deleted at any time, half of them are deleted within ln 2 times the mean
+        // age.
         assert_near(median(&any), std::f64::consts::LN_2, 0.15);
         assert!(median(&youngest) < 0.2, "{kind}: {}", median(&youngest));
         let text = format!("kind = '{kind}'\norder = 'uniform'");
@@ -245,7 +246,7 @@ fn iozone_can_repeat_records_and_read() {
         });
         offsets.collect::<BTreeSet<_>>().len()
     };
-    // 100 draws of 100 records miss a fraction e^-1 of them.
+    // In 100 draws from 100 records, a fraction e^-1 of the records does not occur.
     let mean = ops.chunks(100).map(|pass| distinct(pass) as f64).sum::<f64>() / 200.0;
     assert_near(mean, 63.4, 0.02);
 }
@@ -275,20 +276,20 @@ fn postmark_matches_configured_ratios_and_sizes() {
     let reads = count(&ops, |op| matches!(op, FileOp::ReadWhole { .. }));
     assert_near(creates, deletes, 0.02);
     assert_near(reads / (creates + deletes), 0.7, 0.02);
-    // c + a (max - s) / 2 with a = 0.6.
+    // The mean is c + a (max - s) / 2, with a = 0.6.
     assert_near(model.mean_bytes(), (5135.0 + 0.3 * 9770.0) / 1.3, 0.02);
 }
 
 #[test]
 fn postmark_file_count_stays_within_drift() {
-    for (share, least, most) in [(1.0, 1050, 1050), (0.0, 950, 950), (0.5, 950, 1050)] {
+    for (share, min, max) in [(1.0, 1050, 1050), (0.0, 950, 950), (0.5, 950, 1050)] {
         let text = format!("kind = 'postmark'\nfiles = 1000\ncreate_share = {share:?}");
         let mut workload = build(&text, MIB, 2);
         let mut model = set_up(&mut *workload);
         play(&mut *workload, &mut model, 50_000);
         let files = model.files.len();
         // At a limit, creations and deletions alternate.
-        assert!((least - 1..=most + 1).contains(&files), "{files} with {share}");
+        assert!((min - 1..=max + 1).contains(&files), "{files} with {share}");
     }
 }
 
@@ -335,7 +336,7 @@ fn fileserver_matches_configured_sizes_directories_and_rounds() {
     assert_near(model.mean_bytes(), mean, 0.03);
     let squares = model.files.values().map(|bytes| (*bytes as f64 - mean).powi(2)).sum::<f64>();
     assert_near((squares / 9000.0).sqrt(), mean / 1.5f64.sqrt(), 0.05);
-    // 450 directories with files, 23 parents of these, and 2 above them.
+    // There are 450 directories with files, 23 parents of these, and 2 above the parents.
     assert_eq!(model.directories.len(), 450 + 23 + 2);
     let mut children: BTreeMap<Option<u32>, u32> = BTreeMap::new();
     model.directories.values().chain(model.directory_of.values()).for_each(|parent| {
@@ -418,7 +419,7 @@ fn played_directory_holds_the_written_files() {
         let folder = tempfile::tempdir().unwrap();
         let options =
             PlayOptions { contents: Contents::Marked, sync_every: Some(5000), ..Default::default() };
-        let mut player = Player::new(OnDirectory::new(folder.path()), options);
+        let mut player = Player::new(DirectoryTarget::new(folder.path()), options);
         let mut workload = build(&text, 8 * MIB, 7);
         player.set_up(&mut *workload).unwrap();
         player.reset_counts();
@@ -433,7 +434,7 @@ fn played_directory_holds_the_written_files() {
         assert_eq!(counts.operations, 600);
         assert_eq!(counts.deleted as f64, count(&ops, |op| matches!(op, FileOp::Delete { .. })));
         assert!(counts.written_bytes >= model.bytes().saturating_sub(before));
-        // All of the content is as written.
+        // All content is equal to the content written.
         for file in model.files.keys() {
             player.execute(FileOp::ReadWhole { file: FileId(*file) }, 4096).unwrap();
         }
@@ -445,7 +446,7 @@ fn played_directory_holds_the_written_files() {
 fn player_detects_wrong_content() {
     let folder = tempfile::tempdir().unwrap();
     let options = PlayOptions { contents: Contents::Marked, ..Default::default() };
-    let mut player = Player::new(OnDirectory::new(folder.path()), options);
+    let mut player = Player::new(DirectoryTarget::new(folder.path()), options);
     let file = FileId(0);
     let missing = player.execute(FileOp::Stat { file }, 4096);
     assert!(matches!(missing, Err(PlayError::Refused { op: FileOp::Stat { .. }, .. })), "{missing:?}");
@@ -461,10 +462,10 @@ fn player_detects_wrong_content() {
 }
 
 #[test]
-fn unlike_contents_differ_in_every_request() {
+fn unique_contents_differ_in_every_request() {
     let folder = tempfile::tempdir().unwrap();
-    let options = PlayOptions { contents: Contents::Unlike, ..Default::default() };
-    let mut player = Player::new(OnDirectory::new(folder.path()), options);
+    let options = PlayOptions { contents: Contents::Unique, ..Default::default() };
+    let mut player = Player::new(DirectoryTarget::new(folder.path()), options);
     let file = FileId(0);
     let mut seen = std::collections::BTreeSet::new();
     for _ in 0..3 {

@@ -1,4 +1,4 @@
-//! Caching modes of Conquest's placement: compared with simple counts, and through power cuts.
+//! Tests of the caching modes of Conquest's placement: comparisons with simple counts, and power cuts.
 
 use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -9,13 +9,13 @@ use wearwell_nvmfs::fs::Nvmfs;
 use wearwell_nvmfs::nvram::{Nvram, PlainNvram, SimulatedNvram};
 use wearwell_nvmfs::options::{Caching, Format, Options};
 use wearwell_nvmfs::placement::PlacementKind;
-use wearwell_nvmfs::power::Power;
+use wearwell_nvmfs::power::PowerSource;
 use wearwell_nvmfs::ssd::{MemorySsd, SimulatedSsd, Ssd};
 use wearwell_nvmfs::store::State;
 
 const NVRAM_BYTES: usize = 8 << 20;
 const SSD_BLOCKS: u64 = 64 * 128;
-/// Blocks of the test file: 16 MiB, so that half of it fits on NVRAM.
+/// Number of blocks of the test file (16 MiB); half of them fit on NVRAM.
 const FILE_BLOCKS: u64 = 4096;
 
 fn format() -> Format {
@@ -41,7 +41,7 @@ fn write<N: Nvram, S: Ssd>(fs: &mut Nvmfs<N, S>, file: Ino, block: u64, byte: u8
     assert_eq!(fs.write(file, offset, &[byte; BLOCK_BYTES], &Caller::default()).unwrap(), BLOCK_BYTES);
 }
 
-/// Draws a block, mostly from a hot tenth.
+/// Draws a block, mostly from a frequently used tenth of the file.
 fn draw(random: &mut impl Rng) -> u64 {
     let blocks = if random.random_bool(0.8) { FILE_BLOCKS / 10 } else { FILE_BLOCKS };
     random.random_range(0..blocks)
@@ -59,8 +59,8 @@ fn write_through_sends_each_write_once_immediately() {
         assert_eq!(fs.store().pages_in(State::Dirty), 0);
     }
     let counts = fs.store().counts;
-    // This includes the beginning of the file: it was small and kept on NVRAM first, and was written once
-    // it was large.
+    // This includes the beginning of the file: while the file was small, it was kept on NVRAM, and it was written to
+    // the SSD when the file became large.
     assert_eq!(counts.ssd_written_blocks, counts.written_blocks);
     assert!(counts.write_hits > 1000, "the NVRAM still caches for reading: {counts:?}");
     fs.store().check().unwrap();
@@ -74,7 +74,7 @@ fn periodic_write_out_matches_simple_count() {
         let (mut fs, file) = fresh(nvram, ssd, options(Caching::Periodic, Some(share)));
         let pages = [State::Free, State::Clean, State::Dirty].map(|state| fs.store().pages_in(state));
         let period = (f64::from(pages.iter().sum::<u32>()) * share).ceil() as u64;
-        // Until the end of the current period.
+        // This continues until the end of the current period.
         while fs.store().pages_in(State::Dirty) > 0 {
             write(&mut fs, file, 0, 3);
         }
@@ -157,7 +157,7 @@ fn full_ssd_accepts_overwrites_with_periodic_and_write_through() {
             let offset = block * BLOCK_BYTES as u64;
             fs.write(file, offset, &[1; BLOCK_BYTES], &Caller::default()).is_ok()
         });
-        // The label's extent and a reserve of four extents hold no data.
+        // The extent of the label and a reserve of four extents hold no data.
         assert_eq!(written.count(), 19 * 128, "{caching:?}");
         for block in 0..19 * 128 {
             write(&mut fs, file, block, 2);
@@ -169,7 +169,7 @@ fn full_ssd_accepts_overwrites_with_periodic_and_write_through() {
 /// Writes until the power is cut at an event, and checks the result. Returns true if the cut happened.
 fn cut_once(caching: Caching, seed: u64, event: u64) -> bool {
     let options = options(caching, (caching == Caching::Periodic).then_some(0.05));
-    let power = Power::new();
+    let power = PowerSource::new();
     let ssd = Arc::new(SimulatedSsd::new(SSD_BLOCKS, power.clone()));
     let nvram = SimulatedNvram::new(NVRAM_BYTES, power.clone());
     let (mut fs, file) = fresh(nvram, Arc::clone(&ssd), options.clone());
@@ -187,7 +187,7 @@ fn cut_once(caching: Caching, seed: u64, event: u64) -> bool {
         expected.insert(block, byte);
     }
     let Some((last_block, last_byte)) = last else { return false };
-    let power = Power::new();
+    let power = PowerSource::new();
     let nvram = fs.into_store().region.into_nvram().crash_images().crash(&mut random);
     let ssd = Arc::new(SimulatedSsd::from_image(ssd.crash(&mut random), power.clone()));
     let (mut fs, _) = Nvmfs::mount(SimulatedNvram::from_image(nvram, power), ssd, options).unwrap();

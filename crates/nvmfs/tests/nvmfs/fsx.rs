@@ -1,7 +1,7 @@
 //! Random operations on one file, compared with a buffer in memory.
 //!
-//! `WEARWELL_FSX=seed:ops` runs this number of operations from this seed. After a failure, the list of
-//! operations is reduced to those needed to reproduce it, and printed.
+//! `WEARWELL_FSX=seed:ops` runs `ops` operations generated from `seed`. After a failure, the list of operations is
+//! reduced to those that reproduce the failure, and printed.
 
 use crate::common::{Remount, content, small};
 use rand::{Rng, SeedableRng};
@@ -10,8 +10,8 @@ use wearwell_nvmfs::api::{Allocate, BLOCK_BYTES, Caller, Change, FileSystem, Ino
 use wearwell_nvmfs::model::ModelFs;
 
 /// Maximum size of the file, bytes.
-const MOST_BYTES: usize = 3 << 20;
-/// Maximum range of one operation, bytes.
+const MAX_BYTES: usize = 3 << 20;
+/// Maximum length of the range of one operation, bytes.
 const RANGE_BYTES: usize = 200_000;
 
 #[derive(Clone, Copy, Debug)]
@@ -25,8 +25,8 @@ enum Step {
         length: usize,
         seed: u8,
     },
-    /// Writes whole pages, like the write-back of a mapped file: at most up to the page with the end of the
-    /// file.
+    /// Writes whole pages, as the write-back of a mapped file does, at most up to the page that contains the end of
+    /// the file.
     WritePages {
         from: usize,
         pages: usize,
@@ -50,8 +50,8 @@ fn steps(seed: u64, count: usize) -> Vec<Step> {
 
 fn step(numbers: &mut impl Rng) -> Step {
     let from = offset(numbers);
-    let most = if numbers.random_ratio(1, 8) { RANGE_BYTES } else { 3 * BLOCK_BYTES };
-    let length = numbers.random_range(1..=most).min(MOST_BYTES - from);
+    let max_length = if numbers.random_ratio(1, 8) { RANGE_BYTES } else { 3 * BLOCK_BYTES };
+    let length = numbers.random_range(1..=max_length).min(MAX_BYTES - from);
     let seed = numbers.random_range(1..=255);
     match numbers.random_range(0..100) {
         0..30 => Step::Read { from, length },
@@ -71,10 +71,10 @@ fn step(numbers: &mut impl Rng) -> Step {
     }
 }
 
-/// Returns an offset: often at a block boundary, and more likely near the beginning than near the end.
+/// Returns an offset, which is often at a block boundary and more likely near the beginning than near the end.
 fn offset(numbers: &mut impl Rng) -> usize {
     let shift = numbers.random_range(0..8);
-    let at = numbers.random_range(0..MOST_BYTES - BLOCK_BYTES) >> shift;
+    let at = numbers.random_range(0..MAX_BYTES - BLOCK_BYTES) >> shift;
     match numbers.random_range(0..4) {
         0 => at / BLOCK_BYTES * BLOCK_BYTES,
         1 => at / BLOCK_BYTES * BLOCK_BYTES + BLOCK_BYTES - 1,
@@ -96,7 +96,7 @@ impl<F: FileSystem> Exerciser<F> {
         Self { fs, remount, file, expected: Vec::new() }
     }
 
-    /// Runs all steps; returns the first failed one.
+    /// Runs all steps; returns the number of the first failed step and its problem.
     fn run(mut self, steps: &[Step]) -> Result<(), (usize, String)> {
         for (number, step) in steps.iter().enumerate() {
             if let Step::Remount = step {
@@ -104,7 +104,7 @@ impl<F: FileSystem> Exerciser<F> {
             }
             self.step(*step).map_err(|what| (number, what))?;
         }
-        self.check(0, MOST_BYTES).map_err(|what| (steps.len() - 1, what))
+        self.check(0, MAX_BYTES).map_err(|what| (steps.len() - 1, what))
     }
 
     fn step(&mut self, step: Step) -> Result<(), String> {
@@ -130,7 +130,7 @@ impl<F: FileSystem> Exerciser<F> {
                     .map_err(|error| error.to_string())?;
                 self.expect_allocated(how, from, from + length);
             }
-            Step::Remount => return self.check(0, MOST_BYTES),
+            Step::Remount => return self.check(0, MAX_BYTES),
         }
         let size_bytes = self.fs.attributes(self.file).map_err(|error| error.to_string())?.size_bytes;
         if size_bytes != self.expected.len() as u64 {
@@ -168,7 +168,7 @@ impl<F: FileSystem> Exerciser<F> {
         Ok(())
     }
 
-    /// Reads a range and compares it.
+    /// Reads a range and compares it with the expected content.
     fn check(&mut self, from: usize, length: usize) -> Result<(), String> {
         let mut out = vec![0xa5; length];
         let count = self
@@ -187,7 +187,7 @@ impl<F: FileSystem> Exerciser<F> {
     }
 }
 
-/// Removes steps that are not needed for a failure, by halves, quarters and so on.
+/// Removes steps without which the failure still occurs: halves, then quarters, and so on.
 fn shrink(mut steps: Vec<Step>, fails: impl Fn(&[Step]) -> Option<usize>) -> Vec<Step> {
     let mut part = steps.len().div_ceil(2);
     while part > 0 {
@@ -205,13 +205,13 @@ fn shrink(mut steps: Vec<Step>, fails: impl Fn(&[Step]) -> Option<usize>) -> Vec
     steps
 }
 
-/// Tests new file systems with several seeds, or with the one given in the environment.
+/// Tests new file systems with several seeds, or with the seed given in the environment.
 fn exercise<F: FileSystem>(seeds: u64, count: usize, fresh: fn() -> (F, Remount<F>)) {
-    let asked = std::env::var("WEARWELL_FSX").ok().map(|text| {
+    let requested = std::env::var("WEARWELL_FSX").ok().map(|text| {
         let (seed, count) = text.split_once(':').expect("WEARWELL_FSX=seed:ops");
         (seed.parse().expect("a seed"), count.parse().expect("a number of operations"))
     });
-    let runs = asked.map_or_else(|| (0..seeds).map(|seed| (seed, count)).collect(), |run| vec![run]);
+    let runs = requested.map_or_else(|| (0..seeds).map(|seed| (seed, count)).collect(), |run| vec![run]);
     for (seed, count) in runs {
         println!("WEARWELL_FSX={seed}:{count}");
         let steps = steps(seed, count);

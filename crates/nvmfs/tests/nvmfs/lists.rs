@@ -14,20 +14,20 @@ use wearwell_nvmfs::store::{State, Store};
 const NVRAM_BYTES: usize = 12 << 20;
 const SSD_BLOCKS: u64 = 320 * 128;
 const FILE: Ino = Ino(2);
-/// More than ten times the size of the NVRAM.
+/// Number of blocks of the file, more than ten times the size of the NVRAM.
 const FILE_BLOCKS: u64 = 35_000;
 const BLOCK: u64 = BLOCK_BYTES as u64;
-/// Enough reads for the lists to adapt: each ghost hit changes the length by few pages.
+/// Number of reads that is enough for the lists to adapt: each ghost hit changes the length by a few pages.
 const READS: u64 = 20_000;
 
-type Small = Store<PlainNvram, MemorySsd>;
+type SmallStore = Store<PlainNvram, MemorySsd>;
 
 fn options(lists: Lists) -> Options {
     Options { lists, ..Options::default() }
 }
 
 /// Creates a file system with one unwritten file.
-fn fresh(lists: Lists, ssd_blocks: u64) -> Small {
+fn new_store(lists: Lists, ssd_blocks: u64) -> SmallStore {
     let format = Format { id: 7, inodes: Some(64), ..Format::default() };
     let ssd = Arc::new(MemorySsd::new(ssd_blocks));
     let mut store = Store::format(PlainNvram::new(NVRAM_BYTES), ssd, &format, options(lists)).unwrap();
@@ -43,35 +43,35 @@ fn fresh(lists: Lists, ssd_blocks: u64) -> Small {
     store
 }
 
-fn write(store: &mut Small, block: u64) -> bool {
+fn write(store: &mut SmallStore, block: u64) -> bool {
     let written = match store.write(FILE, block * BLOCK, &[block as u8; BLOCK_BYTES]) {
         Ok(written) => written > 0,
         Err(Error::NoSpace(_)) => false,
         Err(error) => panic!("{error}"),
     };
-    store.settle().unwrap();
+    store.flush_and_recycle().unwrap();
     written
 }
 
 /// Reads a block in `pieces` pieces.
-fn read(store: &mut Small, block: u64, pieces: usize) {
+fn read(store: &mut SmallStore, block: u64, pieces: usize) {
     for piece in 0..pieces {
         let mut out = vec![0xee; BLOCK_BYTES / pieces];
         store.read(FILE, block * BLOCK + (piece * out.len()) as u64, &mut out).unwrap();
         assert!(out.iter().all(|byte| *byte == block as u8 || *byte == 0));
     }
-    store.settle().unwrap();
+    store.flush_and_recycle().unwrap();
 }
 
-/// Returns a store in which all blocks of the file except the last ones are on the SSD.
-fn filled(lists: Lists) -> Small {
-    let mut store = fresh(lists, SSD_BLOCKS);
+/// Returns a store in which all blocks of the file are on the SSD, except the last ones.
+fn filled(lists: Lists) -> SmallStore {
+    let mut store = new_store(lists, SSD_BLOCKS);
     (0..FILE_BLOCKS).for_each(|block| assert!(write(&mut store, block)));
     store
 }
 
 /// Reads or writes random blocks starting at `first`; returns the counts.
-fn load(store: &mut Small, reads: bool, first: u64, blocks: u64, times: u64, seed: u64) -> Counts {
+fn load(store: &mut SmallStore, reads: bool, first: u64, blocks: u64, times: u64, seed: u64) -> Counts {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
     let before = store.counts;
     for _ in 0..times {
@@ -86,7 +86,7 @@ fn load(store: &mut Small, reads: bool, first: u64, blocks: u64, times: u64, see
 }
 
 /// Returns the length of the dirty list as a fraction of the pages that data can use.
-fn share(store: &Small) -> f64 {
+fn share(store: &SmallStore) -> f64 {
     let pages: u32 =
         [State::Free, State::Clean, State::Dirty].map(|state| store.pages_in(state)).iter().sum();
     f64::from(store.dirty_list_pages()) / f64::from(pages)
@@ -98,8 +98,8 @@ fn adaptive_lists_follow_changing_load() {
     for lists in [Lists::Fixed, Lists::Adaptive] {
         let mut store = filled(lists);
         assert!(share(&store) > 0.9, "writing alone: {}", share(&store));
-        // The blocks that are read fit into the NVRAM, but not into the part that a write-only load
-        // leaves.
+        // The blocks that are read fit into the NVRAM, but not into the part that a write-only workload leaves to
+        // clean pages.
         let first = load(&mut store, true, 0, 2200, READS, 1);
         let reading = share(&store);
         let read = load(&mut store, true, 0, 2200, 4000, 2);
@@ -125,8 +125,8 @@ fn adaptive_lists_follow_changing_load() {
     assert!(adaptive.1 as f64 <= 1.1 * fixed.1 as f64, "written when writing: {kept:?}");
 }
 
-/// Returns how many of 300 hot blocks are still on NVRAM after a scan of the whole file, with `pieces` requests
-/// per block.
+/// Returns the number of 300 frequently read blocks that are still on NVRAM after a scan of the whole file, with
+/// `pieces` requests per block.
 fn hot_after_scan(lists: Lists, pieces: usize) -> usize {
     let mut store = filled(lists);
     for _ in 0..3 {
@@ -143,7 +143,7 @@ fn hot_after_scan(lists: Lists, pieces: usize) -> usize {
 fn scan_does_not_evict_blocks_read_twice() {
     assert_eq!(hot_after_scan(Lists::Fixed, 1), 0);
     assert_eq!(hot_after_scan(Lists::Adaptive, 1), 300);
-    // Reading a block in pieces is not a second use of it.
+    // Reading a block in pieces does not count as repeated use of the block.
     assert_eq!(hot_after_scan(Lists::Adaptive, 4), 300);
 }
 
@@ -159,21 +159,21 @@ fn adaptive_lists_follow_changing_hot_set() {
 
 #[test]
 fn full_ssd_keeps_dirty_list_long_and_capacity_constant() {
-    let mut store = fresh(Lists::Adaptive, 40 * 128);
+    let mut store = new_store(Lists::Adaptive, 40 * 128);
     let capacity = store.capacity_blocks();
     let written = (0..FILE_BLOCKS).take_while(|block| write(&mut store, *block)).count() as u64;
     assert!(store.used_blocks() + 10 > store.capacity_blocks(), "it is full");
     for seed in 0..4 {
-        // Reads only blocks that are only on the SSD, so that all of them need space.
+        // The workload reads only blocks that are not on the NVRAM, so that each of them needs a page.
         load(&mut store, true, 0, written.min(2500), 4000, seed);
         assert!(share(&store) > 0.95, "{}", share(&store));
-        // Pages of pointers reduce it.
+        // Pointer pages reduce the capacity.
         assert!((capacity - 10..=capacity).contains(&store.capacity_blocks()));
         assert!(store.used_blocks() <= store.capacity_blocks());
         load(&mut store, false, 0, written, 500, 10 + seed);
     }
     // Truncation frees space, so the dirty list may be short.
-    store.cut(FILE, 2200, FILE_BLOCKS).unwrap();
+    store.remove_blocks(FILE, 2200, FILE_BLOCKS).unwrap();
     (3000..5000).for_each(|block| assert!(write(&mut store, block)));
     load(&mut store, true, 0, 2200, READS, 20);
     assert!(share(&store) < 0.8, "{}", share(&store));

@@ -1,4 +1,4 @@
-//! Tests of the file system without a mount: comparison with the model, on every device, with power cuts and
+//! Tests of the file system without a mount: comparisons with the model, on every device, with power cuts and with
 //! damage.
 
 mod caching;

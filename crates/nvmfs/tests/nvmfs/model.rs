@@ -1,24 +1,27 @@
-//! Random operations have the same results on file systems and on the model.
+//! Random operations have the same results on other file systems as on the model.
 
-use crate::common::{OP_WORDS, Op, Room, Twin, random_ops, small};
+use crate::common::{ModelPair, OP_WORDS, Op, SpaceMode, random_ops, small};
 use proptest::prelude::*;
 use wearwell_nvmfs::api::{Allocate, Caller, Change, FileSystem, Ino, Kind, ROOT, Seek};
 use wearwell_nvmfs::model::ModelFs;
 
-/// Runs operations, and compares the trees at the end and at intervals.
-fn agree<F: FileSystem>(twin: &mut Twin<F>, ops: impl Iterator<Item = Op>) -> Result<(), String> {
-    const BETWEEN: usize = 500;
+/// Runs operations, and compares the trees at intervals and at the end.
+fn run_and_compare<F: FileSystem>(
+    twin: &mut ModelPair<F>,
+    ops: impl Iterator<Item = Op>,
+) -> Result<(), String> {
+    const OPS_BETWEEN_COMPARISONS: usize = 500;
     for (done, op) in ops.enumerate() {
         twin.step(&op)?;
-        if done % BETWEEN == BETWEEN - 1 {
+        if done % OPS_BETWEEN_COMPARISONS == OPS_BETWEEN_COMPARISONS - 1 {
             twin.compare()?;
         }
     }
     twin.compare()
 }
 
-/// Returns a model with different inode numbers.
-fn shifted() -> ModelFs {
+/// Returns a model whose inode numbers differ from those of an ordinary one.
+fn model_with_other_inodes() -> ModelFs {
     let mut fs = ModelFs::new();
     let caller = Caller::default();
     for _ in 0..3 {
@@ -28,8 +31,8 @@ fn shifted() -> ModelFs {
     fs
 }
 
-fn twin_of_models(room: Room, other: ModelFs) -> Twin<ModelFs> {
-    Twin::new(other, room, |mut fs| {
+fn twin_of_models(room: SpaceMode, other: ModelFs) -> ModelPair<ModelFs> {
+    ModelPair::new(other, room, |mut fs| {
         fs.remount();
         fs
     })
@@ -38,8 +41,9 @@ fn twin_of_models(room: Room, other: ModelFs) -> Twin<ModelFs> {
 #[test]
 fn model_agrees_with_itself() {
     for seed in 0..20 {
-        let mut twin = twin_of_models(Room::Enough, shifted());
-        agree(&mut twin, random_ops(seed).take(3_000)).unwrap_or_else(|text| panic!("seed {seed}: {text}"));
+        let mut pair = twin_of_models(SpaceMode::Enough, model_with_other_inodes());
+        run_and_compare(&mut pair, random_ops(seed).take(3_000))
+            .unwrap_or_else(|text| panic!("seed {seed}: {text}"));
     }
 }
 
@@ -47,9 +51,10 @@ fn model_agrees_with_itself() {
 fn model_agrees_with_small_model() {
     let mut refused = 0;
     for seed in 0..20 {
-        let mut twin = twin_of_models(Room::Scarce, ModelFs::with_capacity(60, 20));
-        agree(&mut twin, random_ops(seed).take(2_000)).unwrap_or_else(|text| panic!("seed {seed}: {text}"));
-        refused += twin.refused;
+        let mut pair = twin_of_models(SpaceMode::Scarce, ModelFs::with_capacity(60, 20));
+        run_and_compare(&mut pair, random_ops(seed).take(2_000))
+            .unwrap_or_else(|text| panic!("seed {seed}: {text}"));
+        refused += pair.refused;
     }
     assert!(refused > 100, "only {refused} operations lacked room");
 }
@@ -58,12 +63,13 @@ fn model_agrees_with_small_model() {
 fn nvmfs_agrees_with_the_model() {
     for seed in 0..10 {
         let (fs, remount) = small();
-        let mut twin = Twin::new(fs, Room::Scarce, remount);
-        agree(&mut twin, random_ops(seed).take(2_000)).unwrap_or_else(|text| panic!("seed {seed}: {text}"));
+        let mut pair = ModelPair::new(fs, SpaceMode::Scarce, remount);
+        run_and_compare(&mut pair, random_ops(seed).take(2_000))
+            .unwrap_or_else(|text| panic!("seed {seed}: {text}"));
     }
 }
 
-/// Misbehaviour of a faulty file system, in addition to an operation.
+/// Misbehaviour of a faulty file system, in addition to executing an operation.
 type Fault = fn(&mut ModelFs, &Op);
 
 /// Returns the first file in the root.
@@ -80,7 +86,7 @@ fn victim(fs: &mut ModelFs) -> Option<Ino> {
 }
 
 /// Changes a file without a visible change of its times.
-fn without_trace(fs: &mut ModelFs, ino: Ino, act: impl FnOnce(&mut ModelFs, &Caller)) {
+fn change_silently(fs: &mut ModelFs, ino: Ino, act: impl FnOnce(&mut ModelFs, &Caller)) {
     let before = fs.attributes(ino).unwrap();
     let caller = Caller { now_ns: before.changed_ns, ..Caller::default() };
     act(fs, &caller);
@@ -91,7 +97,7 @@ fn without_trace(fs: &mut ModelFs, ino: Ino, act: impl FnOnce(&mut ModelFs, &Cal
 const FAULTS: [(&str, Fault); 6] = [
     ("a byte of content", |fs, op| {
         if let (Op::Write { .. }, Some(ino)) = (op, victim(fs)) {
-            without_trace(fs, ino, |fs, caller| {
+            change_silently(fs, ino, |fs, caller| {
                 let mut byte = [0];
                 if fs.read(ino, 4095, &mut byte, caller).unwrap() == 1 {
                     fs.write(ino, 4095, &[byte[0] ^ 1], caller).unwrap();
@@ -101,7 +107,7 @@ const FAULTS: [(&str, Fault); 6] = [
     }),
     ("a block where there is a hole", |fs, op| {
         if let (Op::Allocate { how: Allocate::Punch, .. }, Some(ino)) = (op, victim(fs)) {
-            without_trace(fs, ino, |fs, caller| {
+            change_silently(fs, ino, |fs, caller| {
                 let size_bytes = fs.attributes(ino).unwrap().size_bytes;
                 if let Ok(hole) = fs.seek(ino, 0, Seek::Hole)
                     && hole < size_bytes
@@ -130,7 +136,7 @@ const FAULTS: [(&str, Fault); 6] = [
     }),
     ("an extended attribute", |fs, op| {
         if let (Op::SetXattr { .. }, Some(ino)) = (op, victim(fs)) {
-            without_trace(fs, ino, |fs, caller| {
+            change_silently(fs, ino, |fs, caller| {
                 let _ = fs.remove_xattr(ino, b"a", caller);
             });
         }
@@ -140,19 +146,19 @@ const FAULTS: [(&str, Fault); 6] = [
 #[test]
 fn injected_faults_are_detected() {
     for (what, fault) in FAULTS {
-        let mut twin = twin_of_models(Room::Enough, shifted());
+        let mut pair = twin_of_models(SpaceMode::Enough, model_with_other_inodes());
         let found = random_ops(1).take(5_000).try_for_each(|op| {
-            twin.step(&op)?;
-            fault(twin.other(), &op);
+            pair.step(&op)?;
+            fault(pair.other(), &op);
             Ok::<_, String>(())
         });
-        assert!(found.and_then(|()| twin.compare()).is_err(), "{what} is different and was not found");
+        assert!(found.and_then(|()| pair.compare()).is_err(), "{what} is different and was not found");
     }
 }
 
-fn operations(most: usize) -> impl Strategy<Value = Vec<Op>> {
+fn operations(max: usize) -> impl Strategy<Value = Vec<Op>> {
     let words = prop::array::uniform::<_, OP_WORDS>(any::<u32>());
-    prop::collection::vec(words.prop_map(|words| Op::from_words(&words)), 1..most)
+    prop::collection::vec(words.prop_map(|words| Op::from_words(&words)), 1..max)
 }
 
 proptest! {
@@ -160,8 +166,8 @@ proptest! {
 
     #[test]
     fn arbitrary_operations_agree(ops in operations(200)) {
-        let mut twin = twin_of_models(Room::Enough, shifted());
-        let result = agree(&mut twin, ops.into_iter());
+        let mut pair = twin_of_models(SpaceMode::Enough, model_with_other_inodes());
+        let result = run_and_compare(&mut pair, ops.into_iter());
         prop_assert!(result.is_ok(), "{}", result.unwrap_err());
     }
 }

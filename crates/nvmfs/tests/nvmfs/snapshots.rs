@@ -1,8 +1,8 @@
-//! Comparison of snapshots with copies of the model: each stays as it was, despite later operations and power
+//! Comparison of snapshots with copies of the model: snapshots do not change, despite later operations and power
 //! cuts.
 
 use crate::common::{
-    NVRAM_BYTES, Remount, Room, Small, Twin, compare, more_cases, random_ops, small, small_on,
+    ModelPair, NVRAM_BYTES, Remount, SmallFs, SpaceMode, compare, more_cases, random_ops, small, small_on,
 };
 use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -13,7 +13,7 @@ use std::sync::Arc;
 use wearwell_nvmfs::api::{Caller, Change, Error, FileSystem, Ino, Kind, ROOT, Seek};
 use wearwell_nvmfs::backing::Existing;
 use wearwell_nvmfs::fs::{Nvmfs, check_snapshots};
-use wearwell_nvmfs::layout::{KEPT_INODES, PageId, SnapshotPages};
+use wearwell_nvmfs::layout::{FIRST_KEPT_INODE, PageId, SnapshotPages};
 use wearwell_nvmfs::model::ModelFs;
 use wearwell_nvmfs::names;
 use wearwell_nvmfs::nvram::{MappedNvram, Nvram, Persistence, PlainNvram};
@@ -24,7 +24,7 @@ use wearwell_nvmfs::store::{State, Store};
 const CALLER: Caller = Caller { uid: 1, gid: 2, now_ns: 1_500_000_000_000_000_000 };
 
 /// Mounts a snapshot from the current content of the devices.
-fn view<N: Nvram>(fs: &Nvmfs<N, MemorySsd>, name: &str) -> Small {
+fn view<N: Nvram>(fs: &Nvmfs<N, MemorySsd>, name: &str) -> SmallFs {
     let nvram = PlainNvram::from(fs.store().region.bytes().to_vec());
     let ssd = Arc::new((**fs.store().ssd()).clone());
     let mounted = Nvmfs::mount_snapshot(nvram, ssd, Options::default(), name);
@@ -36,7 +36,7 @@ fn number_of<N: Nvram>(fs: &Nvmfs<N, MemorySsd>, name: &str) -> u32 {
     fs.store().views().find(|(_, record)| record.name == name).expect("it is there").0
 }
 
-/// Compares a snapshot with a copy of the model, both as a view of the live file system and mounted.
+/// Compares a snapshot with a copy of the model: once as a view of the live file system, and once mounted.
 fn check<N: Nvram>(fs: &mut Nvmfs<N, MemorySsd>, name: &str, model: &ModelFs) -> Result<(), String> {
     let mut model = model.clone();
     model.remount();
@@ -49,8 +49,8 @@ fn check<N: Nvram>(fs: &mut Nvmfs<N, MemorySsd>, name: &str, model: &ModelFs) ->
     if let Some(problem) = problems.first() {
         return Err(format!("{name}: {problem}"));
     }
-    let wrong = view.store().check_all_data().map_err(|error| error.to_string())?;
-    if let Some(problem) = wrong.first() {
+    let data_problems = view.store().check_all_data().map_err(|error| error.to_string())?;
+    if let Some(problem) = data_problems.first() {
         return Err(format!("{name}: {problem}"));
     }
     compare(&mut model, &mut view, &[], CALLER).map_err(|difference| format!("{name}: {difference}"))
@@ -58,77 +58,78 @@ fn check<N: Nvram>(fs: &mut Nvmfs<N, MemorySsd>, name: &str, model: &ModelFs) ->
 
 /// Schedule of creating and deleting snapshots between operations.
 #[derive(Clone, Copy)]
-struct Load {
+struct SnapshotSchedule {
     seed: u64,
     steps: usize,
     /// Number of operations between two actions on snapshots.
     every: usize,
-    /// Blocks freed between two operations; `None` frees all at once.
-    freed_at_once: Option<u64>,
+    /// Number of blocks freed between two operations; `None` frees all blocks at once.
+    blocks_per_step: Option<u64>,
 }
 
-/// Runs random operations while snapshots are created and deleted; returns the numbers of comparisons and of
-/// operations without space.
-fn live<N: Nvram + 'static>(
+/// Runs random operations while snapshots are created and deleted. Returns the number of comparisons, and the number
+/// of operations refused for lack of space.
+fn run_with_snapshots<N: Nvram + 'static>(
     (fs, remount): (Nvmfs<N, MemorySsd>, Remount<Nvmfs<N, MemorySsd>>),
-    load: Load,
+    schedule: SnapshotSchedule,
 ) -> Result<(usize, usize), String> {
-    let mut twin = Twin::new(fs, Room::Scarce, remount);
-    let mut random = Xoshiro256PlusPlus::seed_from_u64(load.seed);
-    let mut kept: BTreeMap<String, ModelFs> = BTreeMap::new();
+    let mut pair = ModelPair::new(fs, SpaceMode::Scarce, remount);
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(schedule.seed);
+    let mut models: BTreeMap<String, ModelFs> = BTreeMap::new();
     let mut compared = 0;
-    for (done, op) in random_ops(load.seed).take(load.steps).enumerate() {
-        twin.step(&op)?;
-        if let Some(blocks) = load.freed_at_once {
-            twin.other().continue_deleting(blocks).map_err(|error| error.to_string())?;
+    for (done, op) in random_ops(schedule.seed).take(schedule.steps).enumerate() {
+        pair.step(&op)?;
+        if let Some(blocks) = schedule.blocks_per_step {
+            pair.other().continue_deleting(blocks).map_err(|error| error.to_string())?;
         }
-        if done % load.every != load.every - 1 {
+        if done % schedule.every != schedule.every - 1 {
             continue;
         }
-        if kept.len() < 2 || kept.len() < 5 && random.random_bool(0.6) {
+        if models.len() < 2 || models.len() < 5 && random.random_bool(0.6) {
             let name = format!("{done}");
-            let model = twin.model.clone();
-            match twin.other().create_snapshot(&name, done as i64) {
+            let model = pair.model.clone();
+            match pair.other().create_snapshot(&name, done as i64) {
                 Err(Error::NoSpace(_)) => {}
                 made => {
                     made.map_err(|error| error.to_string())?;
-                    kept.insert(name, model);
+                    models.insert(name, model);
                 }
             }
         } else {
-            let number = random.random_range(0..kept.len());
-            let name = kept.keys().nth(number).expect("so many").clone();
-            kept.remove(&name);
-            let deleted = match load.freed_at_once {
-                Some(_) => twin.other().begin_deleting_snapshot(&name),
-                None => twin.other().delete_snapshot(&name),
+            let number = random.random_range(0..models.len());
+            let name = models.keys().nth(number).expect("so many").clone();
+            models.remove(&name);
+            let deleted = match schedule.blocks_per_step {
+                Some(_) => pair.other().begin_deleting_snapshot(&name),
+                None => pair.other().delete_snapshot(&name),
             };
             deleted.map_err(|error| error.to_string())?;
         }
-        twin.other().store().check().map_err(|problem| format!("after {done}: {problem}"))?;
-        for (name, model) in &kept {
-            check(twin.other(), name, model).map_err(|problem| format!("after {done}: {problem}"))?;
+        pair.other().store().check().map_err(|problem| format!("after {done}: {problem}"))?;
+        for (name, model) in &models {
+            check(pair.other(), name, model).map_err(|problem| format!("after {done}: {problem}"))?;
             compared += 1;
         }
     }
-    twin.compare()?;
-    for name in kept.into_keys() {
-        twin.other().delete_snapshot(&name).map_err(|error| error.to_string())?;
+    pair.compare()?;
+    for name in models.into_keys() {
+        pair.other().delete_snapshot(&name).map_err(|error| error.to_string())?;
     }
-    let fs = twin.other();
+    let fs = pair.other();
     if fs.store().snapshot_blocks() != 0 {
         return Err(format!("{} blocks are left", fs.store().snapshot_blocks()));
     }
     fs.store().check()?;
-    twin.compare()?;
-    Ok((compared, twin.refused))
+    pair.compare()?;
+    Ok((compared, pair.refused))
 }
 
 #[test]
 fn snapshots_match_earlier_states() {
     for seed in 0..4 * more_cases() {
-        let load = Load { seed, steps: 2_000, every: 90, freed_at_once: None };
-        let (compared, refused) = live(small(), load).unwrap_or_else(|text| panic!("seed {seed}: {text}"));
+        let load = SnapshotSchedule { seed, steps: 2_000, every: 90, blocks_per_step: None };
+        let (compared, refused) =
+            run_with_snapshots(small(), load).unwrap_or_else(|text| panic!("seed {seed}: {text}"));
         assert!(compared > 30 && refused < 500, "seed {seed}: {compared} compared, {refused} refused");
     }
 }
@@ -136,8 +137,14 @@ fn snapshots_match_earlier_states() {
 #[test]
 fn snapshots_match_while_others_are_deleted_stepwise() {
     for seed in 20..20 + 2 * more_cases() {
-        let load = Load { seed, steps: 1_500, every: 40, freed_at_once: Some([1, 40][seed as usize % 2]) };
-        let (compared, _) = live(small(), load).unwrap_or_else(|text| panic!("seed {seed}: {text}"));
+        let load = SnapshotSchedule {
+            seed,
+            steps: 1_500,
+            every: 40,
+            blocks_per_step: Some([1, 40][seed as usize % 2]),
+        };
+        let (compared, _) =
+            run_with_snapshots(small(), load).unwrap_or_else(|text| panic!("seed {seed}: {text}"));
         assert!(compared > 60, "seed {seed}: {compared} compared");
     }
 }
@@ -147,8 +154,8 @@ fn snapshots_match_with_adaptive_lists() {
     for seed in 40..40 + more_cases() {
         let options = Options { lists: Lists::Adaptive, ..Options::default() };
         let fs = small_on(PlainNvram::new(NVRAM_BYTES), options, |nvram| nvram);
-        let load = Load { seed, steps: 2_000, every: 90, freed_at_once: Some(40) };
-        let (compared, _) = live(fs, load).unwrap_or_else(|text| panic!("seed {seed}: {text}"));
+        let load = SnapshotSchedule { seed, steps: 2_000, every: 90, blocks_per_step: Some(40) };
+        let (compared, _) = run_with_snapshots(fs, load).unwrap_or_else(|text| panic!("seed {seed}: {text}"));
         assert!(compared > 30, "seed {seed}: {compared} compared");
     }
 }
@@ -161,17 +168,17 @@ fn snapshots_match_on_nvram_of_several_files() {
     let nvram = MappedNvram::create_set(&paths, bytes, Existing::Refuse, Persistence::CacheLines, 5).unwrap();
     let reopen = move |nvram: MappedNvram| {
         drop(nvram);
-        // In a different order than at creation.
+        // The order of the files differs from the order at creation.
         let paths: Vec<PathBuf> = paths.iter().rev().cloned().collect();
         MappedNvram::open_set(&paths, Persistence::CacheLines).unwrap()
     };
-    let load = Load { seed: 50, steps: 2_000, every: 90, freed_at_once: Some(40) };
-    let (compared, _) = live(small_on(nvram, Options::default(), reopen), load).unwrap();
+    let load = SnapshotSchedule { seed: 50, steps: 2_000, every: 90, blocks_per_step: Some(40) };
+    let (compared, _) = run_with_snapshots(small_on(nvram, Options::default(), reopen), load).unwrap();
     assert!(compared > 30, "{compared} compared");
 }
 
 /// Writes a file of this size with one byte value.
-fn put(fs: &mut Small, name: &[u8], bytes: usize, byte: u8) -> Result<(), Error> {
+fn put(fs: &mut SmallFs, name: &[u8], bytes: usize, byte: u8) -> Result<(), Error> {
     let ino = match fs.lookup(ROOT, name) {
         Ok(there) => there.ino,
         Err(_) => fs.create(ROOT, name, Kind::File, 0o644, 0, &CALLER)?.ino,
@@ -180,7 +187,7 @@ fn put(fs: &mut Small, name: &[u8], bytes: usize, byte: u8) -> Result<(), Error>
     if written < bytes { Err(Error::NoSpace("a part only")) } else { Ok(()) }
 }
 
-fn is_all(fs: &mut Small, name: &[u8], byte: u8) -> bool {
+fn is_all(fs: &mut SmallFs, name: &[u8], byte: u8) -> bool {
     let of = fs.lookup(ROOT, name).expect("it is there");
     let mut content = vec![!byte; of.size_bytes as usize];
     fs.read(of.ino, 0, &mut content, &CALLER).expect("it can be read");
@@ -196,7 +203,7 @@ fn snapshot_costs_one_record_and_deletion_frees_everything() {
     fs.create_snapshot("b", 6).unwrap();
     assert_eq!((fs.stats().metadata_pages - before, fs.store().used_blocks() - used), (1, 0));
     put(&mut fs, b"large", 1 << 20, 2).unwrap();
-    // The overwritten blocks exist twice, with their pointers.
+    // The overwritten blocks are stored twice, and their pointers are, too.
     let held = fs.store().used_blocks() - used;
     assert_eq!(held, 256);
     assert!(is_all(&mut view(&fs, "a"), b"large", 1) && is_all(&mut view(&fs, "b"), b"large", 1));
@@ -223,7 +230,7 @@ fn full_file_system_recovers_after_snapshot_deletion() {
     assert!(matches!(refused, Error::NoSpace(_)), "{refused}");
     fs.store().check().unwrap();
     let large = fs.lookup(ROOT, b"large").unwrap();
-    // Removal works, and frees the blocks that the snapshot does not have.
+    // Removal succeeds, and frees the blocks that the snapshot does not use.
     let used = fs.store().used_blocks();
     fs.unlink(ROOT, b"large", &CALLER).unwrap();
     assert!(fs.store().used_blocks() < used && fs.attributes(large.ino).is_err());
@@ -248,10 +255,10 @@ fn available_blocks_can_be_overwritten_under_snapshot() {
             Err(error) => break error,
         }
     };
-    // Pointer blocks use space too.
+    // Pointer blocks need space, too.
     assert!(written <= available && written + 64 >= available, "{written} of {available}: {refused}");
     assert!(refused.to_string().contains("kept for a snapshot"), "{refused}");
-    // Blocks changed since the snapshot can be overwritten repeatedly.
+    // Blocks that have changed since the snapshot can be overwritten repeatedly.
     assert_eq!(fs.write(ino, 0, &vec![3; 1 << 20], &CALLER).unwrap(), 1 << 20);
     assert!(is_all(&mut view(&fs, "a"), b"large", 1));
     fs.delete_snapshot("a").unwrap();
@@ -282,7 +289,7 @@ fn snapshots_keep_truncations_and_holes_separate() {
     let (mut fs, _) = small();
     put(&mut fs, b"f", 40_960, 1).unwrap();
     let ino = fs.lookup(ROOT, b"f").unwrap().ino;
-    let resize = |fs: &mut Small, bytes| {
+    let resize = |fs: &mut SmallFs, bytes| {
         let change = Change { size_bytes: Some(bytes), ..Change::default() };
         fs.set_attributes(ino, &change, &CALLER).unwrap();
     };
@@ -373,8 +380,7 @@ fn deleted_snapshot_is_stale_and_views_are_read_only() {
     assert!(matches!(view.attributes(Ino(77)), Err(Error::NotFound)));
     fs.begin_deleting_snapshot("a").unwrap();
     assert!(matches!(fs.snapshot_view(old).attributes(ino), Err(Error::Stale)));
-    // A new snapshot with the same name, created before the old one is freed completely, is a different
-    // one.
+    // A new snapshot with the same name, created before all blocks of the old one are freed, is a different snapshot.
     fs.create_snapshot("a", 6).unwrap();
     assert_ne!(number_of(&fs, "a"), old);
     assert!(matches!(fs.snapshot_view(old).attributes(ino), Err(Error::Stale)));
@@ -403,7 +409,7 @@ fn wrong_names_in_snapshot_are_detected() {
         (now, check_snapshots(store).unwrap())
     };
     assert_eq!(problems(nvram.clone()), (0, vec![]));
-    // The name that is only in the older snapshot refers to a wrong inode.
+    // A name that only the older snapshot contains refers to a wrong inode.
     let ino = second.0.to_le_bytes();
     let is_entry = |at: &usize| nvram[*at..].starts_with(b"second") && nvram[at - 8..at - 4] == ino;
     let at = (fs.store().region.areas.data..nvram.len() - 8).find(is_entry).expect("its page is kept");
@@ -416,7 +422,7 @@ fn wrong_names_in_snapshot_are_detected() {
 }
 
 /// Reads all files of all snapshots: damage may be returned or rejected.
-fn check_all(fs: &mut Small) {
+fn read_all_snapshots(fs: &mut SmallFs) {
     let views: Vec<u32> = fs.store().views().map(|(view, _)| view).collect();
     for view in views {
         let mut then = fs.snapshot_view(view);
@@ -436,15 +442,15 @@ fn check_all(fs: &mut Small) {
     }
 }
 
-/// Returns true if fsck finds a problem in this NVRAM, and the number of snapshots left after the repair.
-fn found_in(nvram: Vec<u8>, fs: &Small) -> (bool, usize) {
+/// Returns true if fsck finds a problem in this NVRAM, and the number of snapshots that remain after the repair.
+fn fsck_result(nvram: Vec<u8>, fs: &SmallFs) -> (bool, usize) {
     let ssd = Arc::new((**fs.store().ssd()).clone());
     let (mut store, found) = Store::open_damaged(PlainNvram::from(nvram), ssd, Options::default()).unwrap();
     let is_found = found.scan.problem_count > 0;
     store.repair_all(found.scan).unwrap();
     let count = store.snapshots().count();
     let mut fs = Nvmfs::open_for_repair(store).unwrap();
-    check_all(&mut fs);
+    read_all_snapshots(&mut fs);
     let _ = check_snapshots(fs.into_store());
     (is_found, count)
 }
@@ -458,18 +464,18 @@ fn flipped_bits_in_snapshot_metadata_are_detected() {
     fs.create_snapshot("b", 2).unwrap();
     let fs = remount(fs);
     let nvram = fs.store().region.bytes().to_vec();
-    assert_eq!(found_in(nvram.clone(), &fs), (false, 2));
+    assert_eq!(fsck_result(nvram.clone(), &fs), (false, 2));
     for bit in 0..64 {
         let mut damaged = nvram.clone();
         damaged[SnapshotPages::AT + bit / 8] ^= 1 << (bit % 8);
-        assert_eq!(found_in(damaged, &fs), (true, 2), "bit {bit} of the word");
+        assert_eq!(fsck_result(damaged, &fs), (true, 2), "bit {bit} of the word");
     }
-    // The pages with records, with inodes, and with pointers.
+    // These are the pages with snapshot records, with inodes, and with pointers.
     let areas = &fs.store().region.areas;
     let kept = |page: &u32| {
         let info = areas.page_info(PageId(*page));
         let owner = u32::from_le_bytes(nvram[info..info + 4].try_into().unwrap());
-        nvram[info + 24] == State::Metadata as u8 && owner >= KEPT_INODES
+        nvram[info + 24] == State::Metadata as u8 && owner >= FIRST_KEPT_INODE
     };
     let pages: Vec<u32> = (0..areas.pages).filter(kept).collect();
     assert!(pages.len() >= 3, "{pages:?}");
@@ -477,7 +483,7 @@ fn flipped_bits_in_snapshot_metadata_are_detected() {
         for bit in (0..4096 * 8).step_by(611) {
             let mut damaged = nvram.clone();
             damaged[areas.page(PageId(page)) + bit / 8] ^= 1 << (bit % 8);
-            assert!(found_in(damaged, &fs).0, "bit {bit} of page {page}");
+            assert!(fsck_result(damaged, &fs).0, "bit {bit} of page {page}");
         }
     }
 }

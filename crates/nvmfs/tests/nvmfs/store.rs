@@ -1,5 +1,5 @@
-//! Comparison of file blocks with a simple model: random writes, reads and truncations with constant flushing
-//! and cleaning, closing and opening, and power cuts at any moment.
+//! Comparison of file blocks with a simple model: random writes, reads and truncations with constant flushing and
+//! cleaning, with closing and opening, and with power cuts at any moment.
 
 use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -9,14 +9,15 @@ use wearwell_nvmfs::layout::{Inode, kind_bits};
 use wearwell_nvmfs::nvram::{Nvram, PlainNvram, SimulatedNvram};
 use wearwell_nvmfs::options::{Format, Grouping, Lists, Options};
 use wearwell_nvmfs::placement::PlacementKind;
-use wearwell_nvmfs::power::Power;
+use wearwell_nvmfs::power::PowerSource;
 use wearwell_nvmfs::ssd::{MemorySsd, SimulatedSsd, Ssd};
 use wearwell_nvmfs::store::{State, Store};
 
 const NVRAM_BYTES: usize = 4 << 20;
 const SSD_BLOCKS: u64 = 32 * 128;
 const FILES: u32 = 5;
-/// Beyond the direct pointers and the first tree, so that trees of two levels occur.
+/// Number of blocks of a file. It exceeds what the direct pointers and the first tree address, so that trees of two
+/// levels occur.
 const FILE_BLOCKS: u64 = 700;
 
 fn format(placement: PlacementKind) -> Format {
@@ -36,14 +37,14 @@ fn options(grouping: Grouping) -> Options {
 enum Op {
     Write { file: u32, offset: u64, length: usize, byte: u8 },
     Read { file: u32, offset: u64, length: usize },
-    Cut { file: u32, first: u64, end: u64 },
+    Remove { file: u32, first: u64, end: u64 },
     Settle,
 }
 
 fn draw(random: &mut impl Rng) -> Op {
     let file = random.random_range(0..FILES);
     let block = BLOCK_BYTES as u64;
-    // Most accesses go to a few blocks, so that some pages are hot.
+    // Most accesses go to a few blocks, so that some pages are used frequently.
     let blocks = if random.random_bool(0.5) { 40 } else { FILE_BLOCKS };
     let offset = random.random_range(0..blocks * block);
     let longest = (FILE_BLOCKS * block - offset) as usize;
@@ -54,13 +55,13 @@ fn draw(random: &mut impl Rng) -> Op {
         60..90 => Op::Read { file, offset, length },
         90..93 => {
             let first = offset / block;
-            Op::Cut { file, first, end: first + random.random_range(1..200) }
+            Op::Remove { file, first, end: first + random.random_range(1..200) }
         }
         _ => Op::Settle,
     }
 }
 
-/// Files as arrays of bytes.
+/// Content of the files, as arrays of bytes.
 #[derive(Clone)]
 struct Model(Vec<Vec<u8>>);
 
@@ -74,7 +75,7 @@ impl Model {
             Op::Write { file, offset, byte, .. } => {
                 self.0[file as usize][offset as usize..][..written].fill(byte);
             }
-            Op::Cut { file, first, end } => {
+            Op::Remove { file, first, end } => {
                 let end = end.min(FILE_BLOCKS);
                 self.0[file as usize][first as usize * BLOCK_BYTES..end as usize * BLOCK_BYTES].fill(0);
             }
@@ -107,7 +108,7 @@ fn content<N: Nvram, S: Ssd>(store: &mut Store<N, S>, file: u32) -> Vec<u8> {
 }
 
 /// Runs an operation; returns the number of bytes written.
-fn act<N: Nvram, S: Ssd>(store: &mut Store<N, S>, op: Op, model: Option<&Model>) -> usize {
+fn apply_op<N: Nvram, S: Ssd>(store: &mut Store<N, S>, op: Op, model: Option<&Model>) -> usize {
     match op {
         Op::Write { file, offset, length, byte } => {
             match store.write(ino(file), offset, &vec![byte; length]) {
@@ -124,12 +125,12 @@ fn act<N: Nvram, S: Ssd>(store: &mut Store<N, S>, op: Op, model: Option<&Model>)
             }
             0
         }
-        Op::Cut { file, first, end } => {
-            store.cut(ino(file), first, end).unwrap();
+        Op::Remove { file, first, end } => {
+            store.remove_blocks(ino(file), first, end).unwrap();
             0
         }
         Op::Settle => {
-            store.settle().unwrap();
+            store.flush_and_recycle().unwrap();
             0
         }
     }
@@ -144,9 +145,9 @@ fn lists<N: Nvram, S: Ssd>(store: &Store<N, S>) -> (u32, u32, u32) {
 fn fill<N: Nvram, S: Ssd>(store: &mut Store<N, S>, model: &mut Model) {
     for file in 0..FILES {
         let op = Op::Write { file, offset: 0, length: FILE_BLOCKS as usize * BLOCK_BYTES, byte: 1 };
-        let written = act(store, op, None);
+        let written = apply_op(store, op, None);
         model.apply(op, written);
-        store.settle().unwrap();
+        store.flush_and_recycle().unwrap();
     }
 }
 
@@ -159,7 +160,7 @@ fn compare<N: Nvram, S: Ssd>(store: &mut Store<N, S>, model: &Model, when: &str)
     store.check().unwrap();
 }
 
-fn runs_as_the_model(
+fn compare_with_model(
     placement: PlacementKind,
     grouping: Grouping,
     seed: u64,
@@ -174,7 +175,7 @@ fn runs_as_the_model(
     for round in 0..4 {
         for _ in 0..1200 {
             let op = draw(&mut random);
-            let written = act(&mut store, op, Some(&model));
+            let written = apply_op(&mut store, op, Some(&model));
             model.apply(op, written);
         }
         store.check().unwrap();
@@ -193,7 +194,7 @@ fn runs_as_the_model(
 fn blocks_match_model() {
     for seed in 0..3 {
         for grouping in [Grouping::Lru, Grouping::UpdateLikelihood] {
-            let counts = runs_as_the_model(PlacementKind::Nvmfs, grouping, seed);
+            let counts = compare_with_model(PlacementKind::Nvmfs, grouping, seed);
             assert!(counts.recycled_extents > 0 && counts.evicted_pages > 0, "{counts:?}");
         }
     }
@@ -203,7 +204,7 @@ fn blocks_match_model() {
 fn blocks_with_fixed_places_match_model() {
     for (seed, grouping) in [Grouping::Lru, Grouping::UpdateLikelihood, Grouping::Lru].into_iter().enumerate()
     {
-        let counts = runs_as_the_model(PlacementKind::Conquest, grouping, seed as u64);
+        let counts = compare_with_model(PlacementKind::Conquest, grouping, seed as u64);
         assert!(counts.ssd_writes > 0 && counts.recycled_extents == 0, "{counts:?}");
     }
 }
@@ -220,7 +221,7 @@ fn full_store_refuses_writes_and_loses_nothing() {
         let file = random.random_range(0..FILES);
         let offset = random.random_range(0..FILE_BLOCKS) * BLOCK_BYTES as u64;
         let op = Op::Write { file, offset, length: BLOCK_BYTES, byte: random.random() };
-        let written = act(&mut store, op, Some(&model));
+        let written = apply_op(&mut store, op, Some(&model));
         refused += usize::from(written == 0);
         model.apply(op, written);
     }
@@ -229,20 +230,20 @@ fn full_store_refuses_writes_and_loses_nothing() {
     compare(&mut store, &model, "when full");
     // Existing data can be overwritten, and truncation frees space.
     for file in 0..FILES {
-        let op = Op::Cut { file, first: 0, end: FILE_BLOCKS / 2 };
-        act(&mut store, op, None);
+        let op = Op::Remove { file, first: 0, end: FILE_BLOCKS / 2 };
+        apply_op(&mut store, op, None);
         model.apply(op, 0);
     }
     let op = Op::Write { file: 0, offset: 0, length: 500_000, byte: 3 };
-    assert_eq!(act(&mut store, op, None), 500_000);
+    assert_eq!(apply_op(&mut store, op, None), 500_000);
     model.apply(op, 500_000);
     compare(&mut store, &model, "after cutting");
 }
 
-/// Returns a file system full of old data, as the start of each cut: NVRAM, SSD and content.
+/// Returns a file system full of old data, from which each cut starts: NVRAM, SSD and model.
 fn filled(placement: PlacementKind) -> (Vec<u8>, MemorySsd, Model) {
     let options = options(Grouping::UpdateLikelihood);
-    let power = Power::new();
+    let power = PowerSource::new();
     let ssd = Arc::new(SimulatedSsd::new(SSD_BLOCKS, power.clone()));
     let nvram = SimulatedNvram::new(NVRAM_BYTES, power);
     let mut store = fresh(nvram, Arc::clone(&ssd), &format(placement), &options);
@@ -256,7 +257,7 @@ fn filled(placement: PlacementKind) -> (Vec<u8>, MemorySsd, Model) {
 fn cut_once(start: &(Vec<u8>, MemorySsd, Model), seed: u64, event: u64) -> bool {
     let options = options(Grouping::UpdateLikelihood);
     let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
-    let power = Power::new();
+    let power = PowerSource::new();
     let ssd = Arc::new(SimulatedSsd::from_image(start.1.clone(), power.clone()));
     let nvram = SimulatedNvram::from_image(start.0.clone(), power.clone());
     let (mut store, _) = Store::open(nvram, Arc::clone(&ssd), options.clone()).unwrap();
@@ -265,7 +266,7 @@ fn cut_once(start: &(Vec<u8>, MemorySsd, Model), seed: u64, event: u64) -> bool 
     let mut last = None;
     for _ in 0..400 {
         let op = draw(&mut random);
-        let written = act(&mut store, op, None);
+        let written = apply_op(&mut store, op, None);
         if power.is_off() {
             last = Some(op);
             break;
@@ -273,7 +274,7 @@ fn cut_once(start: &(Vec<u8>, MemorySsd, Model), seed: u64, event: u64) -> bool 
         model.apply(op, written);
     }
     let Some(op) = last else { return false };
-    let power = Power::new();
+    let power = PowerSource::new();
     let nvram = SimulatedNvram::from_image(
         store.region.into_nvram().crash_images().crash(&mut random),
         power.clone(),
@@ -314,25 +315,25 @@ fn written_data_survives_power_cut() {
 }
 
 #[test]
-fn flushing_begins_before_a_write_waits_for_it() {
+fn flush_is_due_before_write_must_wait() {
     let ssd = Arc::new(MemorySsd::new(SSD_BLOCKS));
-    // So small that the pages that must stay clean exceed the share set by the thresholds.
+    // The NVRAM is so small that the pages which must stay clean exceed the fraction set by the thresholds.
     let options = Options { flush_above: 1.0, flush_below: 1.0, ..Options::default() };
     let mut store = fresh(PlainNvram::new(NVRAM_BYTES), ssd, &format(PlacementKind::Nvmfs), &options);
     let mut blocks = (0..FILES).flat_map(|file| (0..FILE_BLOCKS).map(move |block| (file, block)));
-    while !store.wants_flush() {
+    while !store.should_flush() {
         let (file, block) = blocks.next().expect("not all fits on NVRAM");
         store.write(ino(file), block * BLOCK_BYTES as u64, &[1; BLOCK_BYTES]).unwrap();
         assert_eq!(store.counts.ssd_writes, 0, "a write had to wait");
     }
-    store.settle().unwrap();
+    store.flush_and_recycle().unwrap();
     assert!(store.counts.ssd_writes > 0 && !store.should_continue_flush());
 }
 
 #[test]
 fn full_file_system_is_usable_after_power_cut() {
     let (format, mut options) = (format(PlacementKind::Nvmfs), options(Grouping::UpdateLikelihood));
-    // Only flushing itself cleans, so that the number of free extents is minimal.
+    // Only flushing triggers cleaning, so that the number of free extents is minimal.
     options.recycle_free = 0.0;
     let ssd = Arc::new(MemorySsd::new(20 * 128));
     let mut store = fresh(PlainNvram::new(NVRAM_BYTES), Arc::clone(&ssd), &format, &options);
@@ -351,7 +352,7 @@ fn full_file_system_is_usable_after_power_cut() {
             true => Op::Read { file, offset, length },
             false => Op::Write { file, offset, length, byte: random.random_range(1..=255) },
         };
-        let written = act(&mut store, op, Some(&model));
+        let written = apply_op(&mut store, op, Some(&model));
         model.apply(op, written);
         if written > 0 {
             written_over.push((file, offset));
@@ -363,7 +364,7 @@ fn full_file_system_is_usable_after_power_cut() {
     assert!(store.free_extents() <= 2 && store.pages_in(State::Free) < 128, "cleaning would have room");
     for (file, offset) in written_over.into_iter().rev().take(1000) {
         let op = Op::Write { file, offset, length: BLOCK_BYTES, byte: 9 };
-        assert_eq!(act(&mut store, op, None), BLOCK_BYTES);
+        assert_eq!(apply_op(&mut store, op, None), BLOCK_BYTES);
         model.apply(op, BLOCK_BYTES);
     }
     compare(&mut store, &model, "after a cut");

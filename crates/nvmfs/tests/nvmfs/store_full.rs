@@ -1,4 +1,4 @@
-//! Comparison of the blocks of a few files, on small devices that are always full, with a map.
+//! Comparison of the blocks of a few files with a map, on small devices that are always full.
 
 use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -12,30 +12,30 @@ use wearwell_nvmfs::placement::PlacementKind;
 use wearwell_nvmfs::ssd::MemorySsd;
 use wearwell_nvmfs::store::{Batch, Store};
 
-type Small = Store<PlainNvram, MemorySsd>;
+type SmallStore = Store<PlainNvram, MemorySsd>;
 
 const NVRAM_BYTES: usize = 5 << 20;
 const SSD_BLOCKS: u64 = 3072;
 const FILES: u32 = 3;
 const BLOCK: u64 = BLOCK_BYTES as u64;
 
-/// Store with its expected content, and a flush in progress.
-struct Rig {
-    store: Option<Small>,
+/// Store with its expected content, and with a flush in progress.
+struct StoreFixture {
+    store: Option<SmallStore>,
     ssd: Arc<MemorySsd>,
     blocks: BTreeMap<(Ino, u64), Vec<u8>>,
     flushing: Option<Batch<MemorySsd>>,
-    /// Number of writes refused entirely or in part for lack of space.
+    /// Number of writes that were refused entirely or partly for lack of space.
     refused: u32,
 }
 
-impl Rig {
+impl StoreFixture {
     fn new(placement: PlacementKind) -> Self {
         let ssd = Arc::new(MemorySsd::new(SSD_BLOCKS));
         let format = Format { placement, inodes: Some(64), ..Format::default() };
         let nvram = PlainNvram::new(NVRAM_BYTES);
         let mut store =
-            Small::format(nvram, ssd.clone(), &format, Options::default()).expect("a fresh store");
+            SmallStore::format(nvram, ssd.clone(), &format, Options::default()).expect("a fresh store");
         for number in 0..FILES {
             let mode = kind_bits(Kind::File) | 0o644;
             let inode = Inode { mode, links: 1, size_bytes: MAX_FILE_BYTES, ..Inode::default() };
@@ -43,10 +43,10 @@ impl Rig {
             store.region.store(at, &inode.encode());
             store.region.fence();
         }
-        Rig { store: Some(store), ssd, blocks: BTreeMap::new(), flushing: None, refused: 0 }
+        StoreFixture { store: Some(store), ssd, blocks: BTreeMap::new(), flushing: None, refused: 0 }
     }
 
-    fn store(&mut self) -> &mut Small {
+    fn store(&mut self) -> &mut SmallStore {
         self.store.as_mut().expect("the store is open")
     }
 
@@ -62,10 +62,10 @@ impl Rig {
             955..957 => self.cut(ino, block, u64::MAX),
             957..970 => self.begin_flush(),
             970..985 => self.end_flush(),
-            985..990 => self.store().settle().expect("a flush"),
+            985..990 => self.store().flush_and_recycle().expect("a flush"),
             990..996 => _ = self.store().recycle_step(),
-            996..998 => self.open_anew(true),
-            _ => self.open_anew(false),
+            996..998 => self.reopen(true),
+            _ => self.reopen(false),
         }
     }
 
@@ -100,7 +100,7 @@ impl Rig {
     }
 
     fn cut(&mut self, ino: Ino, first: u64, end: u64) {
-        self.store().cut(ino, first, end).expect("a cut");
+        self.store().remove_blocks(ino, first, end).expect("a cut");
         self.blocks.retain(|(of, block), _| *of != ino || *block < first || *block >= end);
     }
 
@@ -116,30 +116,31 @@ impl Rig {
         }
     }
 
-    /// Opens the store again after a close, or after a simulated crash of the process, which preserves all
-    /// stores.
-    fn open_anew(&mut self, is_closed: bool) {
+    /// Opens the store again, after a close or after a simulated crash of the process, which preserves all stores to
+    /// NVRAM.
+    fn reopen(&mut self, is_closed: bool) {
         if is_closed {
             self.end_flush();
         }
         self.flushing = None;
         let store = self.store.take().expect("the store is open");
         let nvram = if is_closed { store.close() } else { store.region.into_nvram() };
-        let (store, found) = Small::open(nvram, self.ssd.clone(), Options::default()).expect("opens again");
+        let (store, found) =
+            SmallStore::open(nvram, self.ssd.clone(), Options::default()).expect("opens again");
         assert_eq!(found.was_closed, is_closed);
         assert_eq!(found.scan.problem_count, 0);
         self.store = Some(store);
         self.check();
     }
 
-    /// Checks that exactly the expected blocks exist.
+    /// Checks that the expected blocks exist, and no other blocks.
     fn check(&mut self) {
         self.store().check().expect("counts agree");
-        let places: Vec<_> = self.blocks.keys().copied().collect();
+        let keys: Vec<_> = self.blocks.keys().copied().collect();
         for number in 0..FILES {
             let ino = Ino(2 + number);
             let mut next = 0;
-            for (_, block) in places.iter().filter(|(of, _)| *of == ino) {
+            for (_, block) in keys.iter().filter(|(of, _)| *of == ino) {
                 let found =
                     self.store().region.next_block(ino, next, MAX_FILE_BYTES / BLOCK, true).expect("a look");
                 assert_eq!(found, Some(*block), "of {ino:?}");
@@ -150,7 +151,7 @@ impl Rig {
                 None
             );
         }
-        for (ino, block) in places {
+        for (ino, block) in keys {
             self.read(ino, block, 1);
         }
     }
@@ -177,7 +178,7 @@ fn exercise(placement: PlacementKind, seeds: u64) {
     for seed in 0..seeds {
         println!("{placement:?}, seed {seed}");
         let mut numbers = Xoshiro256PlusPlus::seed_from_u64(seed);
-        let mut rig = Rig::new(placement);
+        let mut rig = StoreFixture::new(placement);
         for _ in 0..STEPS {
             rig.step(&mut numbers);
         }

@@ -1,4 +1,4 @@
-//! File system on top of a stack: start and length of the measurement, and its counts.
+//! Tests of a file system on top of a stack: start and length of the measurement, and its counts.
 
 use serde_json::{Value, json};
 use std::ops::ControlFlow;
@@ -7,9 +7,9 @@ use wearwell_stack::{Observer, Progress, RunResult, Scenario};
 
 const DISK_BYTES: u64 = 32 << 20;
 
-struct Patient;
+struct EndlessObserver;
 
-impl Observer for Patient {
+impl Observer for EndlessObserver {
     fn progress(&mut self, _progress: &Progress) -> ControlFlow<()> {
         ControlFlow::Continue(())
     }
@@ -35,17 +35,19 @@ fn scenario(top: Value, measure: Value) -> Scenario {
 }
 
 fn play(top: Value, measure: Value) -> (RunResult, TopReport) {
-    let result = run(&scenario(top, measure), &mut Patient).unwrap();
+    let result = run(&scenario(top, measure), &mut EndlessObserver).unwrap();
     let report = serde_json::from_value(result.top.clone().expect("there is a file system")).unwrap();
     (result, report)
 }
 
-fn refused(top: Value, measure: Value) -> String {
-    run(&scenario(top, measure), &mut Patient).err().map_or_else(String::new, |error| error.to_string())
+fn error_of(top: Value, measure: Value) -> String {
+    run(&scenario(top, measure), &mut EndlessObserver)
+        .err()
+        .map_or_else(String::new, |error| error.to_string())
 }
 
 /// Returns the bytes written to the drive during the measurement.
-fn got_bytes(result: &RunResult) -> u64 {
+fn drive_bytes(result: &RunResult) -> u64 {
     result.layers[0].incoming["write"] * 4096
 }
 
@@ -55,14 +57,14 @@ fn count_from_mkfs_counts_everything() {
         play(json!({ "nvram_share": 1.0 / 6.0, "count_from": "mkfs", "written": 0.5 }), json!({}));
     let counts = report.stats.counts;
     assert!(report.set_up && report.measured.counts == counts, "{report:?}");
-    // The set-up is counted; the length of the run is determined by the writes after it.
-    assert_eq!(report.measured.played.made, 1);
-    assert_eq!(report.played.made, 0);
-    let wanted = DISK_BYTES / 2;
-    assert!((wanted..wanted + 4096).contains(&report.played.written_bytes), "{report:?}");
+    // The measurement includes the set-up; the writes after the set-up determine the length of the run.
+    assert_eq!(report.measured.played.created, 1);
+    assert_eq!(report.played.created, 0);
+    let written_bytes = DISK_BYTES / 2;
+    assert!((written_bytes..written_bytes + 4096).contains(&report.played.written_bytes), "{report:?}");
     assert_eq!(report.measured.played.written_bytes, 4096 * counts.written_blocks);
-    // Plus the label of the SSD.
-    assert_eq!(got_bytes(&result), 4096 * (counts.ssd_written_blocks + 1));
+    // The label of the SSD is one more block.
+    assert_eq!(drive_bytes(&result), 4096 * (counts.ssd_written_blocks + 1));
     let traffic = counts.ssd_written_blocks as f64 / counts.written_blocks as f64;
     assert!((report.measured.traffic.unwrap() - traffic).abs() < 1e-12);
 }
@@ -73,13 +75,17 @@ fn count_from_set_up_counts_only_the_workload() {
         play(json!({ "nvram": "5 MiB", "count_from": "set_up", "written": 1.0 }), json!({}));
     assert_eq!(report.measured.played, report.played);
     assert!((DISK_BYTES..DISK_BYTES + 4096).contains(&report.played.written_bytes), "{report:?}");
-    assert_eq!(got_bytes(&result), 4096 * report.measured.counts.ssd_written_blocks);
+    assert_eq!(drive_bytes(&result), 4096 * report.measured.counts.ssd_written_blocks);
     assert!(report.measured.counts.ssd_written_blocks < report.stats.counts.ssd_written_blocks);
-    // Without other settings, the measure of the drive determines the length.
+    // Without other settings, the length of the run is set by the pages that the drive receives.
     let top = json!({ "nvram": "5 MiB", "count_from": "set_up" });
     let (result, _) = play(top, json!({ "drive_writes": 0.5 }));
-    let wanted = DISK_BYTES / 2;
-    assert!((wanted..wanted + (2 << 20)).contains(&got_bytes(&result)), "{}", got_bytes(&result));
+    let written_bytes = DISK_BYTES / 2;
+    assert!(
+        (written_bytes..written_bytes + (2 << 20)).contains(&drive_bytes(&result)),
+        "{}",
+        drive_bytes(&result)
+    );
 }
 
 #[test]
@@ -87,10 +93,10 @@ fn requested_bytes_are_written_after_warm_up() {
     let (result, report) = play(json!({ "nvram": "5 MiB", "written": 0.25 }), json!({ "warm_up": 1.0 }));
     let written = report.measured.played.written_bytes;
     assert!((DISK_BYTES / 4..DISK_BYTES / 4 + 4096).contains(&written), "{report:?}");
-    assert_eq!(got_bytes(&result), 4096 * report.measured.counts.ssd_written_blocks);
-    // Without `written` the run is as long as before, and the measured counts are reported too.
+    assert_eq!(drive_bytes(&result), 4096 * report.measured.counts.ssd_written_blocks);
+    // Without `written`, the length of the run is the same, and the measured counts are reported, too.
     let (result, report) = play(json!({ "nvram": "5 MiB" }), json!({ "warm_up": 1.0, "drive_writes": 0.5 }));
-    assert_eq!(got_bytes(&result), 4096 * report.measured.counts.ssd_written_blocks);
+    assert_eq!(drive_bytes(&result), 4096 * report.measured.counts.ssd_written_blocks);
 }
 
 #[test]
@@ -119,10 +125,10 @@ fn timed_run_counts_bytes_sent_to_drive() {
     }
     value["device"]["capacity"] = json!("40 MiB");
     value["timing"] = json!({ "queue_depth": 1 });
-    let timed = run(&Scenario::read(&value).unwrap(), &mut Patient).unwrap();
+    let timed = run(&Scenario::read(&value).unwrap(), &mut EndlessObserver).unwrap();
     let report: TopReport = serde_json::from_value(timed.top.clone().unwrap()).unwrap();
-    assert_eq!(got_bytes(&timed), 4096 * (report.stats.counts.ssd_written_blocks + 1));
-    assert!(report.played.written_bytes > 0 && plain.played.written_bytes > 0 && got_bytes(&counted) > 0);
+    assert_eq!(drive_bytes(&timed), 4096 * (report.stats.counts.ssd_written_blocks + 1));
+    assert!(report.played.written_bytes > 0 && plain.played.written_bytes > 0 && drive_bytes(&counted) > 0);
     assert!(timed.timing.is_some());
 }
 
@@ -144,7 +150,7 @@ fn invalid_settings_are_rejected_with_their_key() {
             "skew",
         ),
     ] {
-        let problem = refused(top.clone(), measure);
+        let problem = error_of(top.clone(), measure);
         assert!(problem.contains(part), "{top}: {problem}");
     }
 }

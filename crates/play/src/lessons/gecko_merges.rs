@@ -1,8 +1,8 @@
 //! Logarithmic Gecko, Section 3 of the GeckoFTL paper: a buffer, runs in levels, and merges.
 
 use super::Lesson;
-use crate::film::{Cell, Film, Frame, Op, Panel, Shows};
-use wearwell_base::seed::{Random, Seed, below};
+use crate::film::{Cell, Film, Frame, Op, Panel, PanelContent};
+use wearwell_base::seed::{Random, Seed, random_below};
 use wearwell_base::units::{BlockId, Slot};
 use wearwell_engine::validity::{Gecko, GeckoConfig, GeckoEntry, MemoryFlash, PageSet, PageValidity};
 use wearwell_plot::Failure;
@@ -27,62 +27,62 @@ const BLOCKS: u32 = 24;
 const PAGES_PER_BLOCK: u32 = 4;
 const UPDATES: u32 = 90;
 /// Number of levels drawn: all entries of the drive fill six pages, which are in level 2.
-const LEVELS: usize = 4;
+const DRAWN_LEVELS: usize = 4;
 
 fn film() -> Result<Film, Failure> {
-    let mut played = Played::new()?;
+    let mut played = FilmedGecko::new()?;
     for update in 0..UPDATES {
         played.update(update)?;
     }
     Ok(played.film())
 }
 
-/// Store while it is filmed.
-struct Played {
+/// Validity store during the filming.
+struct FilmedGecko {
     gecko: Gecko,
     flash: MemoryFlash,
     random: Random,
     frames: Vec<Frame>,
 }
 
-impl Played {
-    fn new() -> Result<Played, Failure> {
-        // 18 bytes hold four entries, each with a key of 32 bits and 4 bits of the bitmap.
+impl FilmedGecko {
+    fn new() -> Result<FilmedGecko, Failure> {
+        // A page of 18 bytes holds four entries, each with a key of 32 bits and 4 bits of the bitmap.
         let config = GeckoConfig { multiway: false, ..GeckoConfig::new(BLOCKS, PAGES_PER_BLOCK, 18) };
         let first = Frame { text: "Nothing is invalid.".to_owned(), ops: Vec::new() };
-        let (gecko, random) = (Gecko::new(config)?, Seed(1).of("gecko").random());
-        Ok(Played { gecko, flash: MemoryFlash::new(), random, frames: vec![first] })
+        let (gecko, random) = (Gecko::new(config)?, Seed(1).derive("gecko").random());
+        Ok(FilmedGecko { gecko, flash: MemoryFlash::new(), random, frames: vec![first] })
     }
 
-    /// Invalidates a page, or now and then erases or queries a block, and shows the effects.
+    /// Invalidates a page, or sometimes erases or queries a block, and shows the effects.
     fn update(&mut self, number: u32) -> Result<(), Failure> {
         let (before, writes, reads) = (self.gecko.report(), self.flash.appends(), self.flash.reads());
         let runs: Vec<(u32, u64)> = self.gecko.runs().collect();
-        let block = below(&mut self.random, u64::from(BLOCKS)) as u32;
-        let page = below(&mut self.random, u64::from(PAGES_PER_BLOCK)) as u32;
+        let block = random_below(&mut self.random, u64::from(BLOCKS)) as u32;
+        let page = random_below(&mut self.random, u64::from(PAGES_PER_BLOCK)) as u32;
         self.flash.advance(1);
         if number % 15 == 14 {
-            return self.ask(block);
+            return self.query_block(block);
         }
-        let says = if number % 7 == 6 {
-            self.gecko.erased(BlockId(block), &mut self.flash)?;
+        let event = if number % 7 == 6 {
+            self.gecko.record_erase(BlockId(block), &mut self.flash)?;
             format!("Block {block} is erased")
         } else {
             self.gecko.invalidate(Slot(block * PAGES_PER_BLOCK + page), &mut self.flash)?;
             format!("Page {page} of block {block} becomes invalid")
         };
         let after = self.gecko.report();
-        let does = match (after.flushes > before.flushes, after.merges > before.merges) {
+        let effect = match (after.flushes > before.flushes, after.merges > before.merges) {
             (false, _) => ": that is noted in the buffer, without a flash write".to_owned(),
             (true, false) => ": the buffer is full and is written as a run of its own".to_owned(),
             (true, true) => {
-                let met: Vec<u32> = runs.iter().map(|(level, _)| *level).collect();
-                let kept: Vec<(u32, u64)> = self.gecko.runs().collect();
-                let merged = met.len() + 1 - kept.len();
+                let merged_levels: Vec<u32> = runs.iter().map(|(level, _)| *level).collect();
+                let remaining: Vec<(u32, u64)> = self.gecko.runs().collect();
+                let merged = merged_levels.len() + 1 - remaining.len();
                 format!(
                     ": the buffer is full, and is merged with {} into one in level {}",
                     if merged == 1 { "a run".to_owned() } else { format!("{merged} runs") },
-                    kept[0].0
+                    remaining[0].0
                 )
             }
         };
@@ -91,12 +91,12 @@ impl Played {
             (writes, 0) => format!(" ({writes} written)"),
             (writes, reads) => format!(" ({writes} written, {reads} read)"),
         };
-        self.show(format!("{says}{does}{cost}."));
+        self.show(format!("{event}{effect}{cost}."));
         Ok(())
     }
 
-    /// Queries the invalid pages of a block, as cleaning does.
-    fn ask(&mut self, block: u32) -> Result<(), Failure> {
+    /// Queries which pages of a block are invalid, as cleaning does.
+    fn query_block(&mut self, block: u32) -> Result<(), Failure> {
         let (mut invalid, reads) = (PageSet::new(PAGES_PER_BLOCK), self.flash.reads());
         self.gecko.query(BlockId(block), &mut invalid, &mut self.flash)?;
         let pages: Vec<String> = (0..PAGES_PER_BLOCK)
@@ -112,12 +112,12 @@ impl Played {
         Ok(())
     }
 
-    /// Adds a frame with the current content of the store.
+    /// Adds a frame with the current content of the validity store.
     fn show(&mut self, text: String) {
-        let mut rows = vec![Vec::new(); LEVELS + 1];
-        let known = self.gecko.entries(&self.flash);
+        let mut rows = vec![Vec::new(); DRAWN_LEVELS + 1];
+        let runs = self.gecko.entries(&self.flash);
         let levels = std::iter::once(0).chain(self.gecko.runs().map(|(level, _)| level as usize + 1));
-        for (row, entries) in levels.zip(&known) {
+        for (row, entries) in levels.zip(&runs) {
             rows[row] = entries.iter().map(cell).collect();
         }
         let ops = rows.into_iter().enumerate().map(|(row, cells)| Op::Row { panel: 0, row, cells });
@@ -125,9 +125,10 @@ impl Played {
     }
 
     fn film(self) -> Film {
-        let levels = (0..LEVELS).map(|level| format!("level {level}"));
+        let levels = (0..DRAWN_LEVELS).map(|level| format!("level {level}"));
         let rows = std::iter::once("buffer (RAM)".to_owned()).chain(levels).collect();
-        let panels = vec![Panel { name: "Logarithmic Gecko".to_owned(), shows: Shows::Rows { rows } }];
+        let panels =
+            vec![Panel { name: "Logarithmic Gecko".to_owned(), content: PanelContent::Rows { rows } }];
         Film { title: String::new(), notes: Vec::new(), panels, frames: self.frames }
     }
 }
@@ -150,8 +151,8 @@ mod tests {
 
     #[test]
     fn drawn_entries_agree_with_a_plain_bitmap() {
-        let mut played = Played::new().unwrap();
-        let mut known = BTreeMap::<u32, [bool; PAGES_PER_BLOCK as usize]>::new();
+        let mut played = FilmedGecko::new().unwrap();
+        let mut expected = BTreeMap::<u32, [bool; PAGES_PER_BLOCK as usize]>::new();
         let mut merges = 0;
         for update in 0..UPDATES {
             played.update(update).unwrap();
@@ -162,12 +163,12 @@ mod tests {
                 .filter_map(|word| word.parse().ok())
                 .collect();
             if frame.text.starts_with("Page") {
-                known.entry(numbers[1]).or_default()[numbers[0] as usize] = true;
+                expected.entry(numbers[1]).or_default()[numbers[0] as usize] = true;
             } else if frame.text.starts_with("Block") {
-                known.remove(&numbers[0]);
+                expected.remove(&numbers[0]);
             }
             merges += u32::from(frame.text.contains("merged"));
-            // From the newest row to the oldest, in the order of a query.
+            // The rows are visited from the newest to the oldest, in the order of a query.
             let mut drawn = BTreeMap::<u32, ([bool; PAGES_PER_BLOCK as usize], bool)>::new();
             for op in &frame.ops {
                 let Op::Row { cells, .. } = op else { panic!("{op:?}") };
@@ -191,9 +192,9 @@ mod tests {
                 .map(|(block, (pages, _))| (block, pages))
                 .filter(|(_, pages)| pages.contains(&true))
                 .collect();
-            assert_eq!(drawn, known, "{}", frame.text);
+            assert_eq!(drawn, expected, "{}", frame.text);
         }
         assert!(merges >= 5, "{merges}");
-        assert!(played.gecko.runs().all(|(level, _)| (level as usize) < LEVELS));
+        assert!(played.gecko.runs().all(|(level, _)| (level as usize) < DRAWN_LEVELS));
     }
 }

@@ -1,7 +1,7 @@
 //! The three merges of a hybrid FTL, from the switch merge without copies to the full merge of a whole block.
 
 use super::Lesson;
-use super::script::Script;
+use super::script::WriteScript;
 use crate::film::Film;
 use wearwell_plot::Failure;
 
@@ -40,12 +40,14 @@ kind = "uniform"
 "#;
 
 fn film() -> Result<Film, Failure> {
-    let filled = (0..4).fold(Script::new(), |script, block| script.write(block * 8, 8));
-    // Fills the log block of the second logical block in order.
+    let filled = (0..4).fold(WriteScript::new(), |script, block| script.write(block * 8, 8));
+    // First, the log block of the second logical block is filled in order.
     let switched = filled.write(8, 8);
-    // Starts the log block of the third logical block in order; it is merged when the fourth needs a log block.
+    // Then, the log block of the third logical block is started in order; it is merged when the fourth logical block
+    // needs a log block.
     let partly = switched.write(16, 3).write(0, 1).write(24, 1);
-    // Writes the log block of the first logical block in random order; it is merged when the second needs a log block.
+    // Finally, the log block of the first logical block is written in random order; it is merged when the second
+    // logical block needs a log block.
     [5, 2, 5, 28, 26, 9].into_iter().fold(partly, |script, page| script.write(page, 1)).film(DRIVE)
 }
 
@@ -55,7 +57,7 @@ mod tests {
     use crate::film::Op;
 
     #[test]
-    fn switch_merge_moves_nothing_partial_the_rest_and_full_all() {
+    fn switch_merge_moves_no_page_partial_some_and_full_all() {
         let film = film().unwrap();
         let moved = |frame: &crate::film::Frame| {
             let is_moved = |op: &&Op| matches!(op, Op::Write { cell, .. } if cell.cause == 1);
@@ -64,7 +66,7 @@ mod tests {
         let moves: Vec<usize> = film.frames.iter().map(moved).filter(|moved| *moved > 0).collect();
         assert_eq!(moves, [5, 8]);
         let erases = film.frames.iter().flat_map(|frame| &frame.ops);
-        // The old data blocks of all three merges, and the log block of the last.
+        // The erased blocks are the old data blocks of all three merges, and the log block of the last merge.
         assert_eq!(erases.filter(|op| matches!(op, Op::Erase { .. })).count(), 4);
         let merge = film.frames.iter().filter(|frame| frame.text.contains("merges blocks"));
         assert_eq!(merge.count(), 1, "only the full one gathers pages of several blocks");

@@ -1,7 +1,7 @@
-//! Figure 3 of the log-on-log paper: a segment of the upper log lies on two blocks of the lower one.
+//! Figure 3 of the log-on-log paper: a segment of the upper log is on two blocks of the lower log.
 
 use super::Lesson;
-use super::script::{SMALL_DRIVE, Script};
+use super::script::{SMALL_DRIVE, WriteScript};
 use crate::film::Film;
 use wearwell_plot::Failure;
 
@@ -19,7 +19,7 @@ pub const LESSON: Lesson = Lesson {
     film,
 };
 
-/// Log of ten segments of 6 pages.
+/// Upper log with ten segments of 6 pages.
 const LOG: &str = r#"
 [[log]]
 name = "file system"
@@ -30,22 +30,23 @@ free_blocks_low = 1
 "#;
 
 /// Pages per segment.
-const SEGMENT: u32 = 6;
+const SEGMENT_PAGES: u32 = 6;
 
-/// Number of files, of one segment each.
+/// Number of files, each of which has the size of a segment.
 const FILES: u32 = 7;
 
-/// Order in which whole files are rewritten, three times over: file 0 is every other write.
-const AGAIN: [u32; 12] = [0, 2, 0, 4, 0, 6, 0, 1, 0, 3, 0, 5];
+/// Order in which whole files are rewritten, three times; every other write is of file 0.
+const REWRITE_ORDER: [u32; 12] = [0, 2, 0, 4, 0, 6, 0, 1, 0, 3, 0, 5];
 
 fn film() -> Result<Film, Failure> {
-    scripted(FILES, SEGMENT).film(&[SMALL_DRIVE, LOG].concat())
+    write_script(FILES, SEGMENT_PAGES).film(&[SMALL_DRIVE, LOG].concat())
 }
 
-/// Writes the files in order, then rewrites files, each in one request of a segment.
-fn scripted(files: u32, segment: u32) -> Script {
-    let again = AGAIN.iter().copied().cycle().take(3 * AGAIN.len()).filter(|file| *file < files);
-    (0..files).chain(again).fold(Script::new(), |script, file| script.write(file * segment, segment))
+/// Writes the files in order, then rewrites files; each file is written in one request of a segment's size.
+fn write_script(files: u32, segment: u32) -> WriteScript {
+    let rewrites =
+        REWRITE_ORDER.iter().copied().cycle().take(3 * REWRITE_ORDER.len()).filter(|file| *file < files);
+    (0..files).chain(rewrites).fold(WriteScript::new(), |script, file| script.write(file * segment, segment))
 }
 
 #[cfg(test)]
@@ -65,28 +66,28 @@ mod tests {
     }
 
     #[test]
-    fn upper_log_moves_nothing_and_lower_log_moves_pages() {
+    fn upper_log_moves_no_page_and_lower_log_moves_some() {
         let film = film().unwrap();
         let [above, below] = moved(&film);
         assert_eq!(above, 0);
         assert!(below > 10, "{below}");
         // In the paper's figure, a freed segment leaves invalid pages in two blocks that also hold valid pages.
         let of_a_segment = film.frames.iter().map(|frame| {
-            let dead = frame.ops.iter().filter_map(|op| match op {
-                Op::Die { panel: 1, block, .. } => Some(*block),
+            let invalidated = frame.ops.iter().filter_map(|op| match op {
+                Op::Invalidate { panel: 1, block, .. } => Some(*block),
                 _ => None,
             });
-            dead.collect::<BTreeSet<u32>>()
+            invalidated.collect::<BTreeSet<u32>>()
         });
         assert!(of_a_segment.filter(|blocks| blocks.len() == 2).count() >= 3);
     }
 
     #[test]
-    fn segments_of_block_size_move_nothing() {
+    fn block_sized_segments_move_no_page() {
         let scenario = [SMALL_DRIVE, LOG].concat();
         let scenario =
             scenario.replace("24 KiB", "32 KiB").replace("240 KiB", "256 KiB").replace("0.3", "0.375");
-        let film = scripted(5, 8).film(&scenario).unwrap();
+        let film = write_script(5, 8).film(&scenario).unwrap();
         assert_eq!(moved(&film), [0, 0]);
         let erases = film.frames.iter().flat_map(|frame| &frame.ops);
         assert!(erases.filter(|op| matches!(op, Op::Erase { panel: 1, .. })).count() > 3);

@@ -1,9 +1,9 @@
 //! Figure 6 of the log-on-log paper: two logs that clean independently, without TRIM.
 
 use super::Lesson;
-use super::script::{SMALL_DRIVE, Script};
+use super::script::{SMALL_DRIVE, WriteScript};
 use crate::film::Film;
-use wearwell_base::seed::{Seed, below};
+use wearwell_base::seed::{Seed, random_below};
 use wearwell_plot::Failure;
 
 pub const LESSON: Lesson = Lesson {
@@ -30,17 +30,17 @@ free_blocks_low = 1
 trim = false
 "#;
 
-/// Number of pages of the file system.
+/// Number of pages in the file system.
 const PAGES: u32 = 36;
 
 /// Number of pages that are overwritten.
 const UPDATES: u32 = 130;
 
-/// Writes all pages in order, then overwrites single pages at random.
+/// Writes all pages in order, then overwrites randomly chosen pages one by one.
 fn film() -> Result<Film, Failure> {
-    let script = (0..PAGES / 6).fold(Script::new(), |script, segment| script.write(segment * 6, 6));
-    let mut random = Seed(1).of("updates").random();
-    let updates = (0..UPDATES).map(|_| below(&mut random, u64::from(PAGES)) as u32);
+    let script = (0..PAGES / 6).fold(WriteScript::new(), |script, segment| script.write(segment * 6, 6));
+    let mut random = Seed(1).derive("updates").random();
+    let updates = (0..UPDATES).map(|_| random_below(&mut random, u64::from(PAGES)) as u32);
     updates.fold(script, |script, page| script.write(page, 1)).film(&[SMALL_DRIVE, LOG].concat())
 }
 
@@ -52,28 +52,28 @@ mod tests {
     use std::collections::HashSet;
 
     #[test]
-    fn drive_moves_unneeded_pages_and_both_logs_move_others() {
+    fn drive_moves_stale_pages_and_both_logs_move_valid_pages() {
         let film = film().unwrap();
         let mut state = State::of(&film);
-        let (mut unwanted, mut gathered, mut gathered_died) = (0, HashSet::new(), 0);
+        let (mut stale_moves, mut moved, mut moved_then_invalidated) = (0, HashSet::new(), 0);
         let (mut moved_below, mut moved_twice) = (HashSet::new(), 0);
         for frame in &film.frames {
             for op in &frame.ops {
                 match op {
                     Op::Write { panel: 1, block, page, cell } if cell.cause == 1 => {
                         let is_unwanted = |op: &Op| matches!(op, Op::Stale { panel: 1, block: own, page: at, stale: true } if (own, at) == (block, page));
-                        unwanted += usize::from(frame.ops.iter().any(is_unwanted));
-                        gathered.insert((*block, *page));
+                        stale_moves += usize::from(frame.ops.iter().any(is_unwanted));
+                        moved.insert((*block, *page));
                         moved_below.insert(cell.label.clone());
                     }
-                    Op::Die { panel: 1, block, page } => {
-                        gathered_died += usize::from(gathered.contains(&(*block, *page)))
+                    Op::Invalidate { panel: 1, block, page } => {
+                        moved_then_invalidated += usize::from(moved.contains(&(*block, *page)))
                     }
-                    Op::Erase { panel: 1, block, .. } => gathered.retain(|(own, _)| own != block),
+                    Op::Erase { panel: 1, block, .. } => moved.retain(|(own, _)| own != block),
                     Op::Write { panel: 0, cell, .. } if cell.cause == 1 => {
-                        // Position in the file system, by the drive's page number.
+                        // The position in the file system is found by the page number on the drive.
                         let at = state.panels[0].pages.iter().position(|page| {
-                            page.life == crate::state::Life::Live && page.cell.label == cell.label
+                            page.status == crate::state::PageStatus::Valid && page.cell.label == cell.label
                         });
                         moved_twice +=
                             usize::from(at.is_some_and(|at| moved_below.contains(&at.to_string())));
@@ -83,8 +83,8 @@ mod tests {
             }
             state.apply(frame);
         }
-        assert!(unwanted > 5, "{unwanted} pages that nobody wants are moved");
+        assert!(stale_moves > 5, "{stale_moves} pages that nobody wants are moved");
         assert!(moved_twice > 0, "{moved_twice} pages are moved below and then above");
-        assert!(gathered_died > 5, "{gathered_died} pages die where cleaning had put them");
+        assert!(moved_then_invalidated > 5, "{moved_then_invalidated} pages die where cleaning had put them");
     }
 }

@@ -1,6 +1,6 @@
 //! Lessons: films with explanations. To add a lesson, add a file here and a line in [`LESSONS`].
 //!
-//! The engine performs everything that a lesson shows; the lesson supplies the writes and the explanations.
+//! The engine executes all operations that a lesson shows; the lesson supplies the host writes and the explanations.
 
 mod cagc_figure_8;
 mod gecko_merges;
@@ -20,7 +20,7 @@ pub struct Lesson {
     pub name: &'static str,
     /// Title of the film.
     pub title: &'static str,
-    /// Source of the example.
+    /// Source of the example, such as a paper.
     pub source: &'static str,
     /// Explanations, one paragraph each.
     pub notes: &'static [&'static str],
@@ -49,7 +49,7 @@ impl Lesson {
     ///
     /// # Errors
     ///
-    /// Returns an error only if a lesson is defective: the engine refused it.
+    /// Returns an error only if the engine refuses the lesson, which is a bug.
     pub fn film(&self) -> Result<Film, Failure> {
         let mut film = (self.film)()?;
         film.title = self.title.to_owned();

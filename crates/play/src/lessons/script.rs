@@ -1,12 +1,12 @@
-//! Scripts: host requests of a lesson.
+//! Scripts of host requests for lessons.
 
 use crate::film::Film;
-use crate::scenario::{Cut, MOST_STEPS};
+use crate::scenario::{FilmRange, MAX_STEPS};
 use std::collections::VecDeque;
 use wearwell_base::request::Op;
 use wearwell_base::units::Lpn;
 use wearwell_plot::Failure;
-use wearwell_stack::{Draft, MakeWorkload, Parts};
+use wearwell_stack::{CustomParts, Draft, WorkloadFactory};
 use wearwell_workload::{PageBatch, Workload};
 
 /// Drive of nine blocks of 8 pages, with a capacity of seven and a half blocks; the script supplies the writes.
@@ -28,17 +28,18 @@ fill = "none"
 kind = "uniform"
 "#;
 
-/// Sequence of requests, each with its first page and number of pages. Flushes follow the last request.
-pub struct Script(VecDeque<(Op, u32, u32)>);
+/// Sequence of requests, each with its first page and number of pages. After the last request, the script continues
+/// with flushes.
+pub struct WriteScript(VecDeque<(Op, u32, u32)>);
 
-impl Script {
+impl WriteScript {
     /// Returns an empty script.
-    pub fn new() -> Script {
-        Script(VecDeque::new())
+    pub fn new() -> WriteScript {
+        WriteScript(VecDeque::new())
     }
 
     /// Adds a write of pages in one request.
-    pub fn write(mut self, first: u32, pages: u32) -> Script {
+    pub fn write(mut self, first: u32, pages: u32) -> WriteScript {
         self.0.push_back((Op::Write, first, pages));
         self
     }
@@ -46,14 +47,14 @@ impl Script {
     /// Films the scenario while the script runs.
     pub fn film(self, scenario: &str) -> Result<Film, Failure> {
         let scenario = Draft::from_toml(scenario, "the lesson's scenario")?.scenario()?;
-        let make: MakeWorkload = Box::new(move |_| Box::new(self));
-        let parts = Parts { workload: Some(make), ..Parts::default() };
-        let cut = Cut { from: 0, steps: MOST_STEPS };
+        let workload: WorkloadFactory = Box::new(move |_| Box::new(self));
+        let parts = CustomParts { workload: Some(workload), ..CustomParts::default() };
+        let cut = FilmRange { from: 0, steps: MAX_STEPS };
         Ok(crate::scenario::film(&scenario, parts, cut, &mut || true)?.film)
     }
 }
 
-impl Workload for Script {
+impl Workload for WriteScript {
     fn fill(&mut self, batch: &mut PageBatch, _pages: usize) {
         let (op, first, pages) = self.0.pop_front().unwrap_or((Op::Flush, 0, 0));
         batch.push_request(op, 0, Lpn(first), pages);

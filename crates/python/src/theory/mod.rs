@@ -7,7 +7,7 @@ mod states;
 mod stop;
 mod work;
 
-use models::{Columns, Model};
+use models::{Model, ParameterColumns};
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 use wearwell_theory::solve_spare;
@@ -20,13 +20,15 @@ pub use states::{theory_many_classes, theory_steady_state, theory_transient, the
 pub fn theory_write_amplification<'py>(
     py: Python<'py>,
     model: &str,
-    columns: Columns<'py>,
+    columns: ParameterColumns<'py>,
     policy: &Bound<'py, PyAny>,
 ) -> PyResult<Bound<'py, PyArray1<f64>>> {
     let (model, policy) = Model::new(model, policy)?;
-    let questions = work::raise(columns.questions(&policy)?)?;
-    let answers = work::detached(py, &policy, model.is_short(questions.len()), |stop| {
-        work::all(&questions, &policy, stop, |question| model.solve(&question.drive, question, &policy, stop))
+    let questions = work::raise(columns.queries(&policy)?)?;
+    let answers = work::run_detached(py, &policy, model.is_short(questions.len()), |stop| {
+        work::solve_all(&questions, &policy, stop, |question| {
+            model.solve(&question.drive, question, &policy, stop)
+        })
     })?;
     Ok(work::raise(answers)?.into_pyarray(py))
 }
@@ -36,13 +38,13 @@ pub fn theory_write_amplification<'py>(
 pub fn theory_solve_spare<'py>(
     py: Python<'py>,
     model: &str,
-    columns: Columns<'py>,
+    columns: ParameterColumns<'py>,
     policy: &Bound<'py, PyAny>,
 ) -> PyResult<Bound<'py, PyArray1<f64>>> {
     let (model, policy) = Model::new(model, policy)?;
-    let questions = work::raise(columns.questions(&policy)?)?;
-    let answers = work::detached(py, &policy, false, |stop| {
-        work::all(&questions, &policy, stop, |question| {
+    let questions = work::raise(columns.queries(&policy)?)?;
+    let answers = work::run_detached(py, &policy, false, |stop| {
+        work::solve_all(&questions, &policy, stop, |question| {
             let at = |drive| model.solve(&drive, question, &policy, stop);
             Ok(solve_spare(question.target_wa, question.drive.pages_per_block(), at)?.spare_factor())
         })

@@ -5,14 +5,15 @@ use crate::errors;
 use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
 use std::sync::atomic::AtomicBool;
-use wearwell_theory::closed_forms::{self, OneClass};
+use wearwell_theory::closed_forms::{self, ClassCleaning};
 use wearwell_theory::mean_field::{MeanField, Structure};
 use wearwell_theory::{Class, Classes, Drive, MAX_PAGES_PER_BLOCK, TheoryError};
 
 const MODELS: [&str; 7] = ["single", "double", "fifo", "greedy", "windowed", "random", "separated"];
 
-/// Number of closed-form solutions that are calculated without a check for Ctrl-C; the slowest takes some milliseconds.
-const FEW: usize = 16;
+/// Number of closed-form solutions that are calculated without a check for Ctrl-C; the slowest solution takes some
+/// milliseconds.
+const MAX_UNCHECKED_SOLUTIONS: usize = 16;
 
 /// Model of write amplification.
 #[derive(Clone, Copy)]
@@ -22,12 +23,12 @@ pub enum Model {
     Greedy,
     Windowed,
     Random,
-    Separated(Pools),
+    Separated(PoolCleaning),
 }
 
-/// Cleaning policy of pools with one class each.
+/// Policy for cleaning pools of one class each.
 #[derive(Clone, Copy)]
-pub enum Pools {
+pub enum PoolCleaning {
     Fifo,
     Greedy,
     Random,
@@ -36,7 +37,7 @@ pub enum Pools {
 /// Columns of parameters with equal lengths.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
-pub struct Columns<'py> {
+pub struct ParameterColumns<'py> {
     pages_per_block: PyReadonlyArray1<'py, f64>,
     spare_factor: PyReadonlyArray1<'py, f64>,
     choices: PyReadonlyArray1<'py, f64>,
@@ -46,8 +47,8 @@ pub struct Columns<'py> {
     target_wa: PyReadonlyArray1<'py, f64>,
 }
 
-/// A row of the columns, checked.
-pub struct Question {
+/// A row of the columns after checks.
+pub struct ModelQuery {
     pub drive: Drive,
     pub classes: Classes,
     pub choices: f64,
@@ -55,10 +56,10 @@ pub struct Question {
     pub target_wa: f64,
 }
 
-/// A single drive with any classes.
+/// A single drive with any number of classes.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
-pub struct Single {
+pub struct SingleQuery {
     pages_per_block: f64,
     spare_factor: f64,
     choices: f64,
@@ -67,16 +68,16 @@ pub struct Single {
     classes: Option<Vec<(f64, f64)>>,
 }
 
-pub fn structure(name: &str) -> PyResult<Structure> {
+pub fn parse_structure(name: &str) -> PyResult<Structure> {
     match name {
         "single" => Ok(Structure::Single),
         "double" => Ok(Structure::Double),
-        _ => Err(errors::no_such("structure", name, &["single", "double"])),
+        _ => Err(errors::unknown_name("structure", name, &["single", "double"])),
     }
 }
 
 impl Model {
-    /// Returns the model and the policy of the mean field; for `separated`, the policy is the law of its pools.
+    /// Returns the model, and the policy of the mean field; for `separated`, the policy is the model of its pools.
     pub fn new(model: &str, policy: &Bound<'_, PyAny>) -> PyResult<(Self, Policy)> {
         let model = match model {
             "single" => Model::MeanField(Structure::Single),
@@ -85,8 +86,8 @@ impl Model {
             "greedy" => Model::Greedy,
             "windowed" => Model::Windowed,
             "random" => Model::Random,
-            "separated" => Model::Separated(pools(policy)?),
-            _ => return Err(errors::no_such("model", model, &MODELS)),
+            "separated" => Model::Separated(parse_pool_cleaning(policy)?),
+            _ => return Err(errors::unknown_name("model", model, &MODELS)),
         };
         let policy = match model {
             Model::MeanField(_) => Policy::new(policy)?,
@@ -95,16 +96,16 @@ impl Model {
         Ok((model, policy))
     }
 
-    /// True if this many solutions take less time than the interval of checks for Ctrl-C.
-    pub fn is_short(self, questions: usize) -> bool {
-        !matches!(self, Model::MeanField(_)) && questions <= FEW
+    /// True if this many solutions take less time than the interval between checks for Ctrl-C.
+    pub fn is_short(self, count: usize) -> bool {
+        !matches!(self, Model::MeanField(_)) && count <= MAX_UNCHECKED_SOLUTIONS
     }
 
-    /// Returns the write amplification of the drive in `question`, or of the same drive with another spare factor.
+    /// Returns the write amplification of the drive in `query`, or of the same drive with another spare factor.
     pub fn solve(
         self,
         drive: &Drive,
-        question: &Question,
+        question: &ModelQuery,
         policy: &Policy,
         stop: &AtomicBool,
     ) -> Result<f64, TheoryError> {
@@ -119,28 +120,28 @@ impl Model {
             Model::Windowed => closed_forms::windowed(drive, question.window_share),
             Model::Random => closed_forms::random(drive),
             Model::Separated(pools) => {
-                let law = match pools {
-                    Pools::Fifo => OneClass::Fifo,
-                    Pools::Greedy => OneClass::Greedy,
-                    Pools::Random => OneClass::Random,
+                let cleaning = match pools {
+                    PoolCleaning::Fifo => ClassCleaning::Fifo,
+                    PoolCleaning::Greedy => ClassCleaning::Greedy,
+                    PoolCleaning::Random => ClassCleaning::Random,
                 };
-                Ok(closed_forms::separated(drive, &question.classes, law)?.write_amplification)
+                Ok(closed_forms::separated(drive, &question.classes, cleaning)?.write_amplification)
             }
         }
     }
 }
 
-fn pools(law: &Bound<'_, PyAny>) -> PyResult<Pools> {
-    match law.extract::<String>()?.as_str() {
-        "fifo" => Ok(Pools::Fifo),
-        "greedy" => Ok(Pools::Greedy),
-        "random" => Ok(Pools::Random),
-        name => Err(errors::no_such("law", name, &["fifo", "greedy", "random"])),
+fn parse_pool_cleaning(policy: &Bound<'_, PyAny>) -> PyResult<PoolCleaning> {
+    match policy.extract::<String>()?.as_str() {
+        "fifo" => Ok(PoolCleaning::Fifo),
+        "greedy" => Ok(PoolCleaning::Greedy),
+        "random" => Ok(PoolCleaning::Random),
+        name => Err(errors::unknown_name("law", name, &["fifo", "greedy", "random"])),
     }
 }
 
-/// Returns a drive; the number of pages is a floating-point number that must be whole.
-fn drive(pages_per_block: f64, spare_factor: f64) -> Result<Drive, TheoryError> {
+/// Returns a drive after checks; the number of pages is given as a floating-point number, which must be whole.
+fn checked_drive(pages_per_block: f64, spare_factor: f64) -> Result<Drive, TheoryError> {
     let pages = pages_per_block as u32;
     if f64::from(pages) != pages_per_block {
         let problem = format!("{pages_per_block} is no whole number from 1 to {MAX_PAGES_PER_BLOCK}");
@@ -149,9 +150,9 @@ fn drive(pages_per_block: f64, spare_factor: f64) -> Result<Drive, TheoryError> 
     Drive::new(pages, spare_factor)
 }
 
-impl Columns<'_> {
-    /// Returns all rows, or the index of the first invalid row with its error.
-    pub fn questions(&self, policy: &Policy) -> PyResult<Result<Vec<Question>, (usize, TheoryError)>> {
+impl ParameterColumns<'_> {
+    /// Returns all rows after checks, or the index of the first invalid row with its error.
+    pub fn queries(&self, policy: &Policy) -> PyResult<Result<Vec<ModelQuery>, (usize, TheoryError)>> {
         let [pages, spare, choices] =
             [self.pages_per_block.as_slice()?, self.spare_factor.as_slice()?, self.choices.as_slice()?];
         let [writes, space] = [self.hot_writes.as_slice()?, self.hot_space.as_slice()?];
@@ -159,8 +160,8 @@ impl Columns<'_> {
         let unused = AtomicBool::new(false);
         let question = |row: usize| {
             policy.selection(choices[row], &unused)?;
-            Ok(Question {
-                drive: drive(pages[row], spare[row])?,
+            Ok(ModelQuery {
+                drive: checked_drive(pages[row], spare[row])?,
                 classes: Classes::hot_cold(writes[row], space[row])?,
                 choices: choices[row],
                 window_share: window_share[row],
@@ -171,14 +172,14 @@ impl Columns<'_> {
     }
 }
 
-impl Single {
-    /// Returns the checked parameters.
-    pub fn question(&self) -> PyResult<Question> {
+impl SingleQuery {
+    /// Returns the parameters after checks.
+    pub fn query(&self) -> PyResult<ModelQuery> {
         let refuse = |error| errors::from_theory(&error, None);
-        Ok(Question {
-            drive: drive(self.pages_per_block, self.spare_factor).map_err(refuse)?,
+        Ok(ModelQuery {
+            drive: checked_drive(self.pages_per_block, self.spare_factor).map_err(refuse)?,
             classes: match &self.classes {
-                Some(pairs) => classes(pairs)?,
+                Some(pairs) => checked_classes(pairs)?,
                 None => Classes::hot_cold(self.hot_writes, self.hot_space).map_err(refuse)?,
             },
             choices: self.choices,
@@ -188,8 +189,8 @@ impl Single {
     }
 }
 
-/// Returns classes from pairs; an error names the first class with an invalid share.
-fn classes(pairs: &[(f64, f64)]) -> PyResult<Classes> {
+/// Returns classes made from pairs; an error names the first class with an invalid share.
+fn checked_classes(pairs: &[(f64, f64)]) -> PyResult<Classes> {
     let all: Vec<Class> =
         pairs.iter().map(|&(write_share, space_share)| Class { write_share, space_share }).collect();
     Classes::new(&all).map_err(|error| {

@@ -1,30 +1,30 @@
 //! Complete solutions: steady states, paths, many classes.
 
-use super::models::{Single, structure};
+use super::models::{SingleQuery, parse_structure};
 use super::policy::Policy;
 use super::work;
 use crate::errors;
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use wearwell_theory::mean_field::{Beginning, MeanField, SteadyState};
+use wearwell_theory::mean_field::{InitialState, MeanField, SteadyState};
 use wearwell_theory::{Class, Classes, Drive, ManyClasses, TheoryError};
 
 type Column<'py> = Bound<'py, PyArray1<f64>>;
 
-/// A number of classes, and the steady state as a dictionary.
-type Numbered<'py> = (usize, Bound<'py, PyDict>);
+/// A number of classes with its steady state as a dictionary.
+type NumberedState<'py> = (usize, Bound<'py, PyDict>);
 
-fn refuse(error: &TheoryError) -> PyErr {
+fn to_exception(error: &TheoryError) -> PyErr {
     errors::from_theory(error, None)
 }
 
-fn beginning(name: &str) -> PyResult<Beginning> {
+fn parse_initial_state(name: &str) -> PyResult<InitialState> {
     match name {
-        "fresh" => Ok(Beginning::Fresh),
-        "sequential" => Ok(Beginning::Sequential),
-        "mixed" => Ok(Beginning::Mixed),
-        _ => Err(errors::no_such("from_", name, &["fresh", "sequential", "mixed"])),
+        "fresh" => Ok(InitialState::Fresh),
+        "sequential" => Ok(InitialState::Sequential),
+        "mixed" => Ok(InitialState::Mixed),
+        _ => Err(errors::unknown_name("from_", name, &["fresh", "sequential", "mixed"])),
     }
 }
 
@@ -33,7 +33,7 @@ fn pairs(classes: &Classes) -> Vec<(f64, f64)> {
 }
 
 /// Converts a steady state to a dictionary.
-fn parts<'py>(
+fn state_dict<'py>(
     py: Python<'py>,
     state: SteadyState,
     drive: &Drive,
@@ -63,19 +63,19 @@ fn parts<'py>(
 pub fn theory_steady_state<'py>(
     py: Python<'py>,
     structure: &str,
-    question: Single,
+    question: SingleQuery,
     policy: &Bound<'py, PyAny>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let (structure, policy) = (self::structure(structure)?, Policy::new(policy)?);
-    let asked = question.question()?;
-    let state = work::detached(py, &policy, false, |stop| {
-        let selection = policy.selection(asked.choices, stop)?;
-        MeanField::new(asked.drive, asked.classes.clone(), structure, &*selection)?.steady_state()
+    let (structure, policy) = (self::parse_structure(structure)?, Policy::new(policy)?);
+    let query = question.query()?;
+    let state = work::run_detached(py, &policy, false, |stop| {
+        let selection = policy.selection(query.choices, stop)?;
+        MeanField::new(query.drive, query.classes.clone(), structure, &*selection)?.steady_state()
     })?;
-    parts(py, state.map_err(|error| refuse(&error))?, &asked.drive, &asked.classes)
+    state_dict(py, state.map_err(|error| to_exception(&error))?, &query.drive, &query.classes)
 }
 
-/// Returns the path from an initial state, as named columns.
+/// Returns the path from an initial state, as columns with names.
 #[pyfunction]
 pub fn theory_transient<'py>(
     py: Python<'py>,
@@ -83,18 +83,18 @@ pub fn theory_transient<'py>(
     from_: &str,
     drive_writes: f64,
     points: usize,
-    question: Single,
+    question: SingleQuery,
     policy: &Bound<'py, PyAny>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let (structure, from) = (self::structure(structure)?, beginning(from_)?);
+    let (structure, from) = (self::parse_structure(structure)?, parse_initial_state(from_)?);
     let policy = Policy::new(policy)?;
-    let asked = question.question()?;
-    let path = work::detached(py, &policy, false, |stop| {
-        let selection = policy.selection(asked.choices, stop)?;
-        let model = MeanField::new(asked.drive, asked.classes.clone(), structure, &*selection)?;
+    let query = question.query()?;
+    let path = work::run_detached(py, &policy, false, |stop| {
+        let selection = policy.selection(query.choices, stop)?;
+        let model = MeanField::new(query.drive, query.classes.clone(), structure, &*selection)?;
         model.transient(from, drive_writes, points)
     })?;
-    let path = path.map_err(|error| refuse(&error))?;
+    let path = path.map_err(|error| to_exception(&error))?;
     let mean = |levels: &[f64]| levels.iter().enumerate().map(|(pages, share)| pages as f64 * share).sum();
     let columns = PyDict::new(py);
     let column = |name: &str, values: Vec<f64>| columns.set_item(name, values.into_pyarray(py));
@@ -105,37 +105,39 @@ pub fn theory_transient<'py>(
     Ok(columns)
 }
 
-/// Returns the write amplification for many classes, and the steady states that it is based on, by number of classes.
+/// Returns the write amplification for many classes, and the steady states from which it is extrapolated, by number
+/// of classes.
 #[pyfunction]
 pub fn theory_many_classes<'py>(
     py: Python<'py>,
     structure: &str,
-    question: Single,
+    question: SingleQuery,
     policy: &Bound<'py, PyAny>,
-) -> PyResult<(f64, Vec<Numbered<'py>>)> {
-    let (structure, policy) = (self::structure(structure)?, Policy::new(policy)?);
-    let asked = question.question()?;
-    let found = work::detached(py, &policy, false, |stop| {
-        let selection = policy.selection(asked.choices, stop)?;
-        ManyClasses::solve(asked.drive, &asked.classes, structure, &*selection)
+) -> PyResult<(f64, Vec<NumberedState<'py>>)> {
+    let (structure, policy) = (self::parse_structure(structure)?, Policy::new(policy)?);
+    let query = question.query()?;
+    let found = work::run_detached(py, &policy, false, |stop| {
+        let selection = policy.selection(query.choices, stop)?;
+        ManyClasses::solve(query.drive, &query.classes, structure, &*selection)
     })?;
-    let found = found.map_err(|error| refuse(&error))?;
+    let found = found.map_err(|error| to_exception(&error))?;
     let mut merged = Vec::new();
     for (count, state) in found.merged {
-        let classes = asked.classes.merged(count, &asked.drive).map_err(|error| refuse(&error))?;
-        merged.push((count, parts(py, state, &asked.drive, &classes)?));
+        let classes = query.classes.merged(count, &query.drive).map_err(|error| to_exception(&error))?;
+        merged.push((count, state_dict(py, state, &query.drive, &classes)?));
     }
     Ok((found.write_amplification, merged))
 }
 
-/// Returns Zipf's law as classes: write shares and space shares, hottest first.
+/// Returns Zipf's law as classes with write shares and space shares, the most frequently written class first.
 #[pyfunction]
 pub fn theory_zipf_classes<'py>(
     py: Python<'py>,
     exponent: f64,
     logical_pages: u64,
 ) -> PyResult<[Column<'py>; 2]> {
-    let classes = py.detach(|| Classes::zipf(exponent, logical_pages)).map_err(|error| refuse(&error))?;
+    let classes =
+        py.detach(|| Classes::zipf(exponent, logical_pages)).map_err(|error| to_exception(&error))?;
     let space = classes.as_slice().iter().map(|class| class.space_share).collect::<Vec<f64>>();
     Ok([classes.write_shares().into_pyarray(py), space.into_pyarray(py)])
 }

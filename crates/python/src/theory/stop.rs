@@ -7,14 +7,14 @@ struct Stopped;
 
 /// Ends the current calculation of this thread by unwinding.
 ///
-/// The models have no support for interruptions, and some of their searches would take long with meaningless
-/// numbers. They have no state that unwinding could leave inconsistent.
+/// The models do not support interruptions, and with meaningless numbers some of their searches would take long. They
+/// have no state that unwinding could leave inconsistent.
 pub fn stop() -> ! {
     resume_unwind(Box::new(Stopped))
 }
 
 /// Returns the result of the work, or `None` if it was stopped.
-pub fn caught<T>(work: impl FnOnce() -> T) -> Option<T> {
+pub fn catch_stop<T>(work: impl FnOnce() -> T) -> Option<T> {
     catch_unwind(AssertUnwindSafe(work)).map_or_else(
         |panic| if panic.is::<Stopped>() { None } else { resume_unwind(panic) },
         |answer| Some(answer),

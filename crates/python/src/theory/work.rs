@@ -1,7 +1,7 @@
-//! Calculations without the interpreter's lock: on all cores, and ended by Ctrl-C.
+//! Calculations without the lock of the interpreter, which use all cores and which Ctrl-C ends.
 
 use super::policy::Policy;
-use super::stop::caught;
+use super::stop::catch_stop;
 use crate::errors::{self, RunError};
 use pyo3::prelude::*;
 use rayon::prelude::*;
@@ -13,13 +13,13 @@ use std::time::Duration;
 use wearwell_theory::TheoryError;
 
 /// Interval between checks for Ctrl-C.
-const LOOK: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Runs `work` without the interpreter's lock.
+/// Runs `work` without the lock of the interpreter.
 ///
-/// Laws written in Python are called from the calling thread, where Ctrl-C reaches them and calls may be nested.
-/// Other work runs in another thread while this one checks for Ctrl-C, unless the work is too short for that.
-pub fn detached<T: Send>(
+/// Laws written in Python are called on the calling thread, where Ctrl-C reaches them and calls may be nested. Other
+/// work runs in another thread while this thread checks for Ctrl-C, unless the work is too short for that.
+pub fn run_detached<T: Send>(
     py: Python<'_>,
     policy: &Policy,
     is_short: bool,
@@ -27,9 +27,9 @@ pub fn detached<T: Send>(
 ) -> PyResult<T> {
     let stop = AtomicBool::new(false);
     let (answer, interrupted) = match policy {
-        _ if is_short => (py.detach(|| caught(|| work(&stop))), None),
-        Policy::Own(own) => (py.detach(|| caught(|| work(&stop))), own.failure.get(py)),
-        _ => py.detach(|| watched(&stop, work)),
+        _ if is_short => (py.detach(|| catch_stop(|| work(&stop))), None),
+        Policy::Custom(own) => (py.detach(|| catch_stop(|| work(&stop))), own.failure.get(py)),
+        _ => py.detach(|| run_until_interrupt(&stop, work)),
     };
     match (interrupted, answer) {
         (Some(error), _) => Err(error),
@@ -38,7 +38,7 @@ pub fn detached<T: Send>(
     }
 }
 
-fn watched<T: Send>(
+fn run_until_interrupt<T: Send>(
     stop: &AtomicBool,
     work: impl FnOnce(&AtomicBool) -> T + Send,
 ) -> (Option<T>, Option<PyErr>) {
@@ -46,11 +46,11 @@ fn watched<T: Send>(
     let answer = thread::scope(|scope| {
         let (done, end) = channel::<()>();
         let worker = scope.spawn(move || {
-            // Dropped at the end in any case.
+            // This is dropped at the end in any case, also after a panic.
             let _done = done;
-            caught(|| work(stop))
+            catch_stop(|| work(stop))
         });
-        while end.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout) {
+        while end.recv_timeout(POLL_INTERVAL) == Err(RecvTimeoutError::Timeout) {
             if interrupted.is_none()
                 && let Err(error) = Python::attach(|py| py.check_signals())
             {
@@ -63,12 +63,12 @@ fn watched<T: Send>(
     (answer.unwrap_or_else(|panic| resume_unwind(panic)), interrupted)
 }
 
-/// Returns the answer to each question, or the index of the first question without an answer and its error.
+/// Returns the results of all queries, or the index and the error of the first query that failed.
 ///
-/// Questions after a failed one are skipped, but those before it are not, so the reported question is always the
-/// same. After `stop` all are skipped, and the answers are meaningless. Threads end with the call: a permanent pool
-/// would be missing in a forked process.
-pub fn all<Q: Sync>(
+/// Queries after a failed one are skipped, but those before it are not, so the reported query is the same in every
+/// run. After `stop`, all queries are skipped, and the results are meaningless. Threads end with the call: a
+/// permanent pool would be missing in a forked process.
+pub fn solve_all<Q: Sync>(
     questions: &[Q],
     policy: &Policy,
     stop: &AtomicBool,
@@ -85,7 +85,7 @@ pub fn all<Q: Sync>(
     };
     let cores = thread::available_parallelism().map_or(1, usize::from);
     let threads = match policy {
-        Policy::Own(_) => 1,
+        Policy::Custom(_) => 1,
         _ => cores.min(questions.len()),
     };
     let pool = || rayon::ThreadPoolBuilder::new().num_threads(threads).build().ok();

@@ -1,4 +1,5 @@
-// Advice: savings of each change with intervals, commands that repeat it, and its costs.
+// Advice: the savings of each change with intervals, the commands that repeat the comparison, and the costs of the
+// change.
 
 const VERDICTS = { saves: "saves", costs: "costs", unsteady: "not steady", untold: "no difference that can be told", meaningless: "means nothing", failed: "failed" };
 const PRICE_UNITS = { bytes: (value) => bytes(value), runs: (value) => `${amount(value)} runs`, pages: (value) => `${amount(value)} pages` };
@@ -51,7 +52,7 @@ function layersOf(base, best) {
   });
 }
 
-// Changed options of software, as removed and added lines.
+// Changed options of software, shown as removed and added lines.
 function optionLines(options) {
   return options.map(({ software, layer, place, before, after }) => `@@ ${software}${software === layer ? "" : ` (${layer})`}: ${place}\n${before ? `-${before}\n` : ""}+${after}`).join("\n");
 }

@@ -1,10 +1,10 @@
-// Drive compared with its lower bound: all placements and victim policies, and the causes of their rewrites.
+// Drive compared with its lower bound: all placements and victim policies, and the causes of their rewritten pages.
 
 const pairOf = ({ placement, victim }) => `${placement}, ${victim}`;
 
-// Lower bound and best offline policy as lines across a figure.
+// The lower bound and the best offline policy are lines across a figure.
 function levels({ lower_bound: bound, foreseeing }) {
-  // Labels point in opposite directions, because the two lines may be close.
+  // Their labels point in opposite directions, because the two lines may be close together.
   const line = (at, name, type, align) => ({ xAxis: at, name, lineStyle: { color: style("--ink"), type }, label: { formatter: "{b}", color: style("--ink"), position: "start", align } });
   return { silent: true, symbol: "none", data: [line(bound, "bound", "solid", "right"), ...(foreseeing ? [line(foreseeing.write_amplification, "foresight", "dashed", "left")] : [])] };
 }

@@ -1,4 +1,4 @@
-// Recovery from power cuts and use of RAM. These figures also appear for runs.
+// Recovery from power cuts, and use of RAM. These figures are also shown for runs.
 
 function cutNumbers(power) {
   return numbers([

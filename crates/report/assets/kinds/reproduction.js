@@ -1,8 +1,8 @@
-// Items of papers: claims with printed and measured values, and plots.
+// Items of papers: plots, and claims with printed and measured values.
 
 const JUDGED = { reproduced: "reproduced", partly: "partly reproduced", not_reproduced: "not reproduced", impossible: "impossible here", undecided: "not decided" };
 
-// Ratios of measured to printed values, for claims about numbers.
+// Ratios of measured to printed values for those claims that are about numbers.
 function ratios({ item, claims }) {
   const shown = claims.filter(({ printed, measured }) => printed && typeof measured === "number");
   if (!shown.length) return null;
@@ -19,7 +19,7 @@ function ratios({ item, claims }) {
   });
 }
 
-// Plot as an image, so that no script in the SVG can run.
+// Plot, which is inserted as an image, so that no script in the SVG can run.
 function plot({ name, svg }, tables) {
   const image = element("img", { class: "plot", alt: `${name}; its numbers are in the tables below it`, src: `data:image/svg+xml,${encodeURIComponent(svg)}` });
   return element("figure", {}, element("h3", {}, name), image, ...tables.map(dataTable));

@@ -6,7 +6,7 @@ function driveWrites(result) {
   return result.windows.map((window) => window.host_pages / result.device.logical_pages);
 }
 
-// Consecutive windows of one phase, for shading.
+// Runs of consecutive windows of one phase, which are shaded.
 function phases(result) {
   const at = driveWrites(result);
   const stretches = [];
@@ -75,7 +75,8 @@ function causesOf(result, layer) {
   });
 }
 
-// Flows of writes through the stack, drawn to scale: writes of a layer below are writes from above plus its own.
+// Flows of writes through the stack, drawn to scale: the writes of a lower layer consist of the writes from above and
+// those that the layer adds.
 function flows(result) {
   const links = [];
   const written = (counts) => counts?.write || 0;

@@ -27,7 +27,7 @@ function percentiles(result) {
   });
 }
 
-// Parts of the mean response time, with and without cleaning as the cause; parts of 0 are omitted.
+// Parts of the mean response time, with cleaning as a separate cause; parts of 0 are omitted.
 function partsOf(request) {
   return Object.entries(PARTS).flatMap(([part, name]) => {
     const all = request.parts_ns?.[`${part}_ns`] || 0;

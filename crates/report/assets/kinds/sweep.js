@@ -8,7 +8,7 @@ const MOST_LINES = 24;
 
 const named = (value) => (typeof value === "string" ? value : JSON.stringify(value));
 
-// Points with accessors by column name.
+// Points of a sweep, with accessors by column name.
 function sweepOf(data) {
   const at = Object.fromEntries(data.columns.map((name, index) => [name, index]));
   const get = (row, name) => row[at[name]];
@@ -29,13 +29,13 @@ function sweepOf(data) {
 // Half-width of a point's interval, if the metric has one.
 const halfOf = (sweep, row, metric) => (metric === "write_amplification" ? sweep.get(row, "write_amplification_ci95") || 0 : 0);
 
-// Theory covers one layer; it is comparable with the stack only if no other layer amplifies.
+// Theory covers one layer, so its value is comparable with the stack only if no other layer amplifies writes.
 function theoryOf(sweep, row) {
   const own = sweep.get(row, `${sweep.get(row, "theory_layer")}_write_amplification`);
   return own !== undefined && own === sweep.get(row, "write_amplification") ? sweep.get(row, "theory_write_amplification") : null;
 }
 
-// Groups rows that differ only along one axis, under their common settings.
+// Groups rows that differ only along one axis; the key of a group is the common settings.
 function groupsOf(sweep, along) {
   const others = sweep.axes.filter((axis) => axis !== along).map(({ key }) => key);
   const groups = new Map();
@@ -116,7 +116,7 @@ function heatMaps(sweep) {
   return choosable("Where:", places.map((place) => [place, place]), (place) => heatMap(sweep, pair, "write_amplification", sweep.rows.filter((row) => sweep.place(row, others) === place), place));
 }
 
-// Least write amplification of a steady point, and the points within its interval.
+// Smallest write amplification among steady points, and the points within its interval.
 function best(sweep) {
   const measured = sweep.rows.filter((row) => sweep.get(row, "steady") && typeof sweep.get(row, "write_amplification") === "number");
   const value = (row) => sweep.get(row, "write_amplification");

@@ -1,4 +1,4 @@
-// Results of theory: numbers, and curves if there are any.
+// Results of theory: numbers, and curves where there are any.
 
 const MODELS = {
   single: "Mean field of one write frontier", double: "Mean field of two write frontiers", fifo: "First-in first-out", greedy: "Greedy cleaning of uniform writes", windowed: "Windowed greedy cleaning of uniform writes", random: "Random cleaning",

@@ -1,27 +1,27 @@
 //! Drive compared with its lower bound, with all placements and victim policies.
 
-use super::Form::{List, Number, NumberIfAny, Text, TextIfAny};
-use super::{Kind, check, check_all, has, shortened};
+use super::FieldType::{List, Number, OptionalNumber, OptionalText, Text};
+use super::{Kind, check, check_all, excerpt, has_keys};
 use serde_json::Value;
 
 pub const KIND: Kind = Kind {
     name: "limit",
-    what: "drive beside its limit",
-    made_by: "`wearwell limit --output LIMIT.json`",
-    is_it: |value| has(value, &["lower_bound", "least_rewrites", "rows"]),
-    shown,
+    title: "drive beside its limit",
+    command: "`wearwell limit --output LIMIT.json`",
+    matches: |value| has_keys(value, &["lower_bound", "least_rewrites", "rows"]),
+    page_data,
     scripts: &[include_str!("../../assets/kinds/limit.js")],
 };
 
-fn shown(value: Value) -> Result<Value, String> {
+fn page_data(value: Value) -> Result<Value, String> {
     let figures = [
         ("version", Text),
         ("replicas", Number),
-        ("write_amplification", NumberIfAny),
+        ("write_amplification", OptionalNumber),
         ("lower_bound", Number),
         ("host_pages", Number),
         ("least_rewrites", Number),
-        ("open_share", NumberIfAny),
+        ("open_share", OptionalNumber),
         ("warnings", List),
     ];
     check(&value, "", &figures)?;
@@ -31,19 +31,19 @@ fn shown(value: Value) -> Result<Value, String> {
             let fields = [("placement", Text), ("victim", Text), ("write_amplification", Number)];
             check(best, "foreseeing", &fields)?;
         }
-        other => return Err(format!("`foreseeing` is {}, and must be an object or null", shortened(other))),
+        other => return Err(format!("`foreseeing` is {}, and must be an object or null", excerpt(other))),
     }
     let fields = [
         ("placement", Text),
         ("victim", Text),
-        ("write_amplification", NumberIfAny),
-        ("write_amplification_ci95", NumberIfAny),
-        ("above_lower_bound", NumberIfAny),
-        ("above_foreseeing", NumberIfAny),
-        ("lost_by_placement", NumberIfAny),
-        ("lost_by_victim", NumberIfAny),
-        ("lost_by_block_size", NumberIfAny),
-        ("problem", TextIfAny),
+        ("write_amplification", OptionalNumber),
+        ("write_amplification_ci95", OptionalNumber),
+        ("above_lower_bound", OptionalNumber),
+        ("above_foreseeing", OptionalNumber),
+        ("lost_by_placement", OptionalNumber),
+        ("lost_by_victim", OptionalNumber),
+        ("lost_by_block_size", OptionalNumber),
+        ("problem", OptionalText),
     ];
     check_all(&value, "rows", &fields)?;
     Ok(value)
@@ -66,8 +66,8 @@ mod tests {
             "least_rewrites": 0, "open_share": 1.0, "warnings": [], "rows": [row], "scenario": {},
             "foreseeing": { "placement": "death_windows", "victim": "greedy", "write_amplification": 1.5 },
         });
-        assert!((KIND.is_it)(&good) && shown(good.clone()).is_ok());
-        for (place, value, expected) in [
+        assert!((KIND.matches)(&good) && page_data(good.clone()).is_ok());
+        for (path, value, expected) in [
             ("/lower_bound", json!(null), "`lower_bound` is null, and must be a number"),
             ("/foreseeing", json!(3), "`foreseeing` is 3, and must be an object or null"),
             ("/foreseeing/victim", json!(3), "`foreseeing.victim` is 3, and must be a text"),
@@ -75,8 +75,8 @@ mod tests {
             ("/rows", json!({}), "`rows` is no list"),
         ] {
             let mut bad = good.clone();
-            *bad.pointer_mut(place).unwrap() = value;
-            let problem = shown(bad).unwrap_err();
+            *bad.pointer_mut(path).unwrap() = value;
+            let problem = page_data(bad).unwrap_err();
             assert!(problem.contains(expected), "{problem}");
         }
     }

@@ -1,57 +1,60 @@
 //! Reproduced items of papers with claims, plots and tables.
 
-use super::Form::{List, Number, NumberIfAny, Text, Truth};
-use super::{Kind, check, check_all, has};
-use crate::MOST_BYTES;
+use super::FieldType::{Bool, List, Number, OptionalNumber, Text};
+use super::{Kind, check, check_all, has_keys};
+use crate::MAX_KIND_BYTES;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
-/// Output of `reproduction`, record of an item, or rows of claims as printed by the command.
+/// Kind of these values: the output of `reproduction`, the record of an item, or rows of claims as the command prints
+/// them.
 pub const KIND: Kind = Kind {
     name: "reproduction",
-    what: "record of items",
-    made_by: "`wearwell reproduce` (a folder with item.json, or --format json)",
-    is_it: |value| match value {
-        Value::Array(rows) => rows.first().is_some_and(|row| has(row, &["item", "claim", "verdict_of_item"])),
-        other => has(other, &["item", "claims"]) || has(other, &["records", "plots"]),
+    title: "record of items",
+    command: "`wearwell reproduce` (a folder with item.json, or --format json)",
+    matches: |value| match value {
+        Value::Array(rows) => {
+            rows.first().is_some_and(|row| has_keys(row, &["item", "claim", "verdict_of_item"]))
+        }
+        other => has_keys(other, &["item", "claims"]) || has_keys(other, &["records", "plots"]),
     },
-    shown,
+    page_data,
     scripts: &[include_str!("../../assets/kinds/reproduction.js")],
 };
 
 /// Name of the record in an item's folder.
 const RECORD: &str = "item.json";
-/// Maximum number of rows of a table on the page; the file has all rows.
-const ROWS: usize = 40;
+/// Maximum number of rows of a table on the page; the file of the table has all rows.
+const MAX_ROWS: usize = 40;
 
-const CLAIM: [(&str, super::Form); 7] = [
+const CLAIM: [(&str, super::FieldType); 7] = [
     ("says", Text),
-    ("ours", Truth),
+    ("ours", Bool),
     ("cases", Number),
     ("holds_in", Number),
-    ("printed", NumberIfAny),
-    ("measured", NumberIfAny),
+    ("printed", OptionalNumber),
+    ("measured", OptionalNumber),
     ("verdict", Text),
 ];
 
-fn shown(value: Value) -> Result<Value, String> {
-    let whole = match value {
-        Value::Array(rows) => json!({ "records": of_rows(&rows)?, "plots": [], "tables": [] }),
+fn page_data(value: Value) -> Result<Value, String> {
+    let data = match value {
+        Value::Array(rows) => json!({ "records": records_of_rows(&rows)?, "plots": [], "tables": [] }),
         object if object.get("records").is_some() => object,
         record => json!({ "records": [record], "plots": [], "tables": [] }),
     };
-    check_all(&whole, "records", &[("item", Text), ("claims", List), ("verdict", Text)])?;
-    for record in whole["records"].as_array().into_iter().flatten() {
+    check_all(&data, "records", &[("item", Text), ("claims", List), ("verdict", Text)])?;
+    for record in data["records"].as_array().into_iter().flatten() {
         let item = record["item"].as_str().unwrap_or_default();
         check_all(record, "claims", &CLAIM).map_err(|problem| format!("{item}: {problem}"))?;
     }
-    check_all(&whole, "plots", &[("item", Text), ("name", Text), ("svg", Text)])?;
-    check_all(&whole, "tables", &[("item", Text), ("name", Text), ("columns", List), ("rows", List)])?;
-    Ok(whole)
+    check_all(&data, "plots", &[("item", Text), ("name", Text), ("svg", Text)])?;
+    check_all(&data, "tables", &[("item", Text), ("name", Text), ("columns", List), ("rows", List)])?;
+    Ok(data)
 }
 
-/// Converts rows of claims to records.
-fn of_rows(rows: &[Value]) -> Result<Vec<Value>, String> {
+/// Converts rows of claims to records of items.
+fn records_of_rows(rows: &[Value]) -> Result<Vec<Value>, String> {
     let mut records: Vec<Value> = Vec::new();
     for (at, row) in rows.iter().enumerate() {
         check(row, &format!("[{at}]"), &[("item", Text), ("claim", Text), ("verdict_of_item", Text)])?;
@@ -67,25 +70,25 @@ fn of_rows(rows: &[Value]) -> Result<Vec<Value>, String> {
     Ok(records)
 }
 
-/// Adds to records the plots and tables of their folders, as many as fit on a page.
+/// Adds plots and tables from the folders of the records, as many as fit on a page.
 ///
 /// # Errors
 ///
-/// Returns an error for unreadable files.
-pub fn gathered(records: Vec<(Value, PathBuf)>) -> Result<Value, String> {
+/// Returns an error if a file cannot be read.
+pub fn with_plots_and_tables(records: Vec<(Value, PathBuf)>) -> Result<Value, String> {
     let (mut plots, mut tables, mut left_out) = (Vec::new(), Vec::new(), Vec::new());
-    let mut room = MOST_BYTES;
+    let mut remaining_bytes = MAX_KIND_BYTES;
     for (record, folder) in &records {
         let item = record["item"].as_str().unwrap_or_default();
         for name in files(folder, "svg")? {
             let svg = read(&folder.join(&name))?;
-            // Size in the page, with escaped quotes.
+            // The size in the page includes escapes of quotes.
             let size = json!(svg).to_string().len();
-            if size > room {
+            if size > remaining_bytes {
                 left_out.push(format!("{item}/{name}"));
                 continue;
             }
-            room -= size;
+            remaining_bytes -= size;
             plots.push(json!({ "item": item, "name": name, "svg": svg }));
         }
         for name in record["shown"].as_array().into_iter().flatten().filter_map(Value::as_str) {
@@ -95,11 +98,11 @@ pub fn gathered(records: Vec<(Value, PathBuf)>) -> Result<Value, String> {
             }
             let table = table(item, name, &path)?;
             let size = table.to_string().len();
-            if size > room {
+            if size > remaining_bytes {
                 left_out.push(format!("{item}/{name}.csv"));
                 continue;
             }
-            room -= size;
+            remaining_bytes -= size;
             tables.push(table);
         }
     }
@@ -107,7 +110,7 @@ pub fn gathered(records: Vec<(Value, PathBuf)>) -> Result<Value, String> {
     Ok(json!({ "records": records, "plots": plots, "tables": tables, "left_out": left_out }))
 }
 
-/// Reads the items in a folder: its own item, or those of one paper or of all papers.
+/// Reads the items in a folder: the item of the folder itself, or the items of one paper or of all papers.
 pub fn in_folder(folder: &Path) -> Result<Value, String> {
     let mut found = Vec::new();
     walk(folder, 2, &mut found)?;
@@ -123,7 +126,7 @@ pub fn in_folder(folder: &Path) -> Result<Value, String> {
             .map_err(|error| format!("{}: this is no JSON: {error}", path.display()))?;
         records.push((record, folder));
     }
-    gathered(records)
+    with_plots_and_tables(records)
 }
 
 fn walk(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) -> Result<(), String> {
@@ -141,7 +144,7 @@ fn walk(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) -> Result<(), Str
     folders.iter().try_for_each(|folder| walk(folder, depth - 1, found))
 }
 
-/// Returns the sorted names of a folder's files with this extension; none without a folder.
+/// Returns the sorted names of the files in a folder that have this extension; none if the folder does not exist.
 fn files(folder: &Path, ending: &str) -> Result<Vec<String>, String> {
     let Ok(entries) = std::fs::read_dir(folder) else { return Ok(Vec::new()) };
     let paths = entries.flatten().map(|entry| entry.path());
@@ -163,7 +166,7 @@ fn table(item: &str, name: &str, path: &Path) -> Result<Value, String> {
     let (mut rows, mut more) = (Vec::new(), 0);
     for record in reader.records() {
         let record = record.map_err(failed)?;
-        if rows.len() < ROWS {
+        if rows.len() < MAX_ROWS {
             rows.push(record.iter().map(str::to_owned).collect::<Vec<_>>());
         } else {
             more += 1;
@@ -182,12 +185,12 @@ mod tests {
 
     #[test]
     fn recorded_items_fit_on_a_page_and_omitted_files_are_named() {
-        let found = shown(in_folder(&results()).unwrap()).unwrap();
+        let found = page_data(in_folder(&results()).unwrap()).unwrap();
         assert!(found["records"].as_array().unwrap().len() > 50);
         assert!(!found["left_out"].as_array().unwrap().is_empty());
-        let page = crate::page("all", &[crate::Document::reproduced("all", &results()).unwrap()]);
+        let page = crate::page("all", &[crate::Document::of_reproduction("all", &results()).unwrap()]);
         assert!(page.len() < 2_000_000, "{} bytes", page.len());
-        let one = shown(in_folder(&results().join("geckoftl")).unwrap()).unwrap();
+        let one = page_data(in_folder(&results().join("geckoftl")).unwrap()).unwrap();
         assert_eq!(one["left_out"], json!([]));
     }
 
@@ -199,7 +202,7 @@ mod tests {
                 "cases": 1, "holds_in": 1, "verdict": "reproduced", "verdict_of_item": "partly",
             })
         };
-        let found = shown(json!([row("a/b"), row("a/b"), row("a/c")])).unwrap();
+        let found = page_data(json!([row("a/b"), row("a/b"), row("a/c")])).unwrap();
         let records = found["records"].as_array().unwrap();
         assert_eq!((records.len(), records[0]["claims"].as_array().unwrap().len()), (2, 2));
     }

@@ -1,16 +1,18 @@
 //! Result of a run.
 
-use super::{Kind, has};
-use crate::gather::gathered;
+use super::{Kind, has_keys};
+use crate::windows::merge_windows;
 use serde_json::Value;
 use wearwell_stack::RunResult;
 
 pub const KIND: Kind = Kind {
     name: "run",
-    what: "result",
-    made_by: "`wearwell run --output RESULT.json`",
-    is_it: |value| has(value, &["scenario", "course", "layers"]),
-    shown: |value| RunResult::read(value).map(|result| shown(&result)).map_err(|error| error.to_string()),
+    title: "result",
+    command: "`wearwell run --output RESULT.json`",
+    matches: |value| has_keys(value, &["scenario", "course", "layers"]),
+    page_data: |value| {
+        RunResult::read(value).map(|result| page_data(&result)).map_err(|error| error.to_string())
+    },
     scripts: &[
         crate::RUN_FIGURES,
         include_str!("../../assets/kinds/run_latency.js"),
@@ -18,10 +20,10 @@ pub const KIND: Kind = Kind {
     ],
 };
 
-/// Returns the data of a result for the page; long time series are merged.
-pub fn shown(result: &RunResult) -> Value {
-    let mut value = serde_json::to_value(gathered(result)).expect("results are plain data");
-    // Histograms of response times are most of a timed result, and the figures show only percentiles.
+/// Returns the data of a result for the page, in which long time series are merged.
+pub fn page_data(result: &RunResult) -> Value {
+    let mut value = serde_json::to_value(merge_windows(result)).expect("results are plain data");
+    // Most of a timed result is histograms of response times, and the figures show only percentiles.
     if let Some(requests) = value.pointer_mut("/timing/requests").and_then(Value::as_object_mut) {
         requests.values_mut().filter_map(Value::as_object_mut).for_each(|request| {
             request.remove("histogram");

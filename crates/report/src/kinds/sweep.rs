@@ -1,40 +1,44 @@
 //! Points of a sweep.
 
-use super::Form::{Number, NumberIfAny, Truth};
-use super::{Kind, check, has, shortened};
-use crate::MOST_BYTES;
+use super::FieldType::{Bool, Number, OptionalNumber};
+use super::{Kind, check, excerpt, has_keys};
+use crate::MAX_KIND_BYTES;
 use serde_json::{Map, Value, json};
 
-/// List of rows as in `--output`, or an object with `axes`, `rows` and further fields.
+/// Kind of these values: a list of rows as in `--output`, or an object with `axes`, `rows` and further fields.
 pub const KIND: Kind = Kind {
     name: "sweep",
-    what: "table of a sweep",
-    made_by: "`wearwell sweep --output TABLE.json`",
-    is_it: |value| match value {
-        Value::Array(rows) => rows.first().is_some_and(|row| has(row, &["replicas", "steady"])),
-        other => has(other, &["axes", "rows"]),
+    title: "table of a sweep",
+    command: "`wearwell sweep --output TABLE.json`",
+    matches: |value| match value {
+        Value::Array(rows) => rows.first().is_some_and(|row| has_keys(row, &["replicas", "steady"])),
+        other => has_keys(other, &["axes", "rows"]),
     },
-    shown,
+    page_data,
     scripts: &[include_str!("../../assets/kinds/sweep.js")],
 };
 
-/// Maximum length of a text in a row, such as warnings, in characters.
-const MOST_LETTERS: usize = 1000;
+/// Maximum number of characters of a text in a row, such as a warning.
+const MAX_CHARS: usize = 1000;
 
-fn shown(value: Value) -> Result<Value, String> {
-    let mut whole = match value {
+fn page_data(value: Value) -> Result<Value, String> {
+    let mut data = match value {
         Value::Array(_) => json!({ "rows": value }),
         object => object,
     };
-    let rows = whole["rows"].as_array().cloned().ok_or("`rows` is no list")?;
+    let rows = data["rows"].as_array().cloned().ok_or("`rows` is no list")?;
     for (at, row) in rows.iter().enumerate() {
-        let place = format!("rows[{at}]");
-        check(row, &place, &[("replicas", Number), ("write_amplification", NumberIfAny), ("steady", Truth)])?;
+        let path = format!("rows[{at}]");
+        check(
+            row,
+            &path,
+            &[("replicas", Number), ("write_amplification", OptionalNumber), ("steady", Bool)],
+        )?;
     }
     let rows: Vec<&Map<String, Value>> = rows.iter().filter_map(Value::as_object).collect();
-    let axes = match whole.get("axes") {
-        Some(axes) => named(axes, &rows)?,
-        None => guessed(&rows),
+    let axes = match data.get("axes") {
+        Some(axes) => checked_axes(axes, &rows)?,
+        None => guess_axes(&rows),
     };
     let mut columns = axes.clone();
     for name in rows.iter().flat_map(|row| row.keys()) {
@@ -42,26 +46,26 @@ fn shown(value: Value) -> Result<Value, String> {
             columns.push(name.clone());
         }
     }
-    let mut room = MOST_BYTES;
-    let mut kept: Vec<Vec<Value>> = Vec::new();
+    let mut remaining_bytes = MAX_KIND_BYTES;
+    let mut included: Vec<Vec<Value>> = Vec::new();
     for row in &rows {
         let cells: Vec<Value> = columns.iter().map(|name| cell(row.get(name))).collect();
         let size = json!(cells).to_string().len() + 1;
-        if size > room {
+        if size > remaining_bytes {
             break;
         }
-        room -= size;
-        kept.push(cells);
+        remaining_bytes -= size;
+        included.push(cells);
     }
-    whole["left_out"] = json!(rows.len() - kept.len());
-    (whole["axes"], whole["columns"], whole["rows"]) = (json!(axes), json!(columns), json!(kept));
-    Ok(whole)
+    data["left_out"] = json!(rows.len() - included.len());
+    (data["axes"], data["columns"], data["rows"]) = (json!(axes), json!(columns), json!(included));
+    Ok(data)
 }
 
 /// Returns the given axes, which every row must have.
-fn named(axes: &Value, rows: &[&Map<String, Value>]) -> Result<Vec<String>, String> {
+fn checked_axes(axes: &Value, rows: &[&Map<String, Value>]) -> Result<Vec<String>, String> {
     let names = axes.as_array().and_then(|names| names.iter().map(Value::as_str).collect::<Option<Vec<_>>>());
-    let names = names.ok_or_else(|| format!("`axes` is {}, and must be a list of texts", shortened(axes)))?;
+    let names = names.ok_or_else(|| format!("`axes` is {}, and must be a list of texts", excerpt(axes)))?;
     for name in &names {
         if let Some(at) = rows.iter().position(|row| !row.contains_key(*name)) {
             return Err(format!("`rows[{at}].{name}` is missing"));
@@ -70,13 +74,13 @@ fn named(axes: &Value, rows: &[&Map<String, Value>]) -> Result<Vec<String>, Stri
     Ok(names.into_iter().map(str::to_owned).collect())
 }
 
-/// Guesses the varied columns of a table without axes. Keys of a scenario contain a dot after their table; of other
-/// columns only percentiles contain one. Without any such key, the seed was varied.
-pub fn guessed(rows: &[&Map<String, Value>]) -> Vec<String> {
+/// Guesses the varied columns of a table without axes. Keys of a scenario contain a dot after the name of their
+/// table; among other columns, only percentiles contain a dot. If there is no such key, the seed was varied.
+pub fn guess_axes(rows: &[&Map<String, Value>]) -> Vec<String> {
     let Some(first) = rows.first() else { return Vec::new() };
     let is_percentile = |name: &str| {
-        let head = name.split(['.', '[']).next().unwrap_or_default();
-        head.rsplit_once("_p").is_some_and(|(_, digits)| digits.bytes().all(|digit| digit.is_ascii_digit()))
+        let prefix = name.split(['.', '[']).next().unwrap_or_default();
+        prefix.rsplit_once("_p").is_some_and(|(_, digits)| digits.bytes().all(|digit| digit.is_ascii_digit()))
     };
     let is_key = |name: &&String| name.contains(['.', '[']) && !is_percentile(name);
     let keys: Vec<String> = first.keys().filter(is_key).cloned().collect();
@@ -86,7 +90,7 @@ pub fn guessed(rows: &[&Map<String, Value>]) -> Vec<String> {
 fn cell(value: Option<&Value>) -> Value {
     match value {
         None => Value::Null,
-        Some(Value::String(text)) => match text.char_indices().nth(MOST_LETTERS) {
+        Some(Value::String(text)) => match text.char_indices().nth(MAX_CHARS) {
             Some((at, _)) => json!(format!("{}…", &text[..at])),
             None => json!(text),
         },
@@ -106,26 +110,26 @@ mod tests {
 
     #[test]
     fn axes_are_recognised_by_their_dots() {
-        let found = shown(json!([row(&json!({ "ftl.victim": "greedy", "log[0].trim": true }))])).unwrap();
+        let found = page_data(json!([row(&json!({ "ftl.victim": "greedy", "log[0].trim": true }))])).unwrap();
         assert_eq!(found["axes"], json!(["ftl.victim", "log[0].trim"]));
         assert_eq!(found["rows"][0][0], json!("greedy"));
-        assert_eq!(shown(json!([row(&json!({}))])).unwrap()["axes"], json!(["seed"]));
+        assert_eq!(page_data(json!([row(&json!({}))])).unwrap()["axes"], json!(["seed"]));
     }
 
     #[test]
     fn omitted_rows_are_counted() {
         let rows: Vec<Value> = (0..40_000).map(|at| row(&json!({ "a.b": at }))).collect();
-        let found = shown(json!({ "axes": ["a.b"], "rows": rows })).unwrap();
-        let kept = found["rows"].as_array().unwrap().len();
-        assert_eq!(kept + found["left_out"].as_u64().unwrap() as usize, 40_000);
-        assert!(found.to_string().len() < 2 * MOST_BYTES && kept > 1000);
+        let found = page_data(json!({ "axes": ["a.b"], "rows": rows })).unwrap();
+        let included = found["rows"].as_array().unwrap().len();
+        assert_eq!(included + found["left_out"].as_u64().unwrap() as usize, 40_000);
+        assert!(found.to_string().len() < 2 * MAX_KIND_BYTES && included > 1000);
     }
 
     #[test]
     fn damaged_sweep_is_refused_by_field() {
-        let problem = shown(json!([row(&json!({})), row(&json!({ "steady": 1 }))])).unwrap_err();
+        let problem = page_data(json!([row(&json!({})), row(&json!({ "steady": 1 }))])).unwrap_err();
         assert!(problem.contains("`rows[1].steady` is 1"), "{problem}");
-        let problem = shown(json!({ "axes": ["x"], "rows": [row(&json!({}))] })).unwrap_err();
+        let problem = page_data(json!({ "axes": ["x"], "rows": [row(&json!({}))] })).unwrap_err();
         assert!(problem.contains("`rows[0].x` is missing"), "{problem}");
     }
 }

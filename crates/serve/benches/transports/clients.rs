@@ -9,20 +9,20 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 use wearwell_serve::SharedDevice;
 
-/// Load of one measurement.
+/// Load during one measurement.
 pub struct Job {
     pub writes: bool,
-    /// Requests in progress.
+    /// Number of requests in progress.
     pub depth: u16,
     pub seconds: u32,
 }
 
-/// Returns the requests a second of a caller in the same process, which has one request in progress.
-pub fn own_iops(device: &SharedDevice, job: &Job) -> f64 {
+/// Returns the requests per second of a caller in the same process, which has one request in progress.
+pub fn in_process_iops(device: &SharedDevice, job: &Job) -> f64 {
     let (mut pages, mut data) = (Pages(1), vec![7; 4096]);
-    let (began, mut done) = (Instant::now(), 0u64);
+    let (started, mut done) = (Instant::now(), 0u64);
     let time = Duration::from_secs(job.seconds.into());
-    while began.elapsed() < time {
+    while started.elapsed() < time {
         let offset = pages.next() * 4096;
         device
             .with(|device| match job.writes {
@@ -32,10 +32,10 @@ pub fn own_iops(device: &SharedDevice, job: &Job) -> f64 {
             .unwrap();
         done += 1;
     }
-    done as f64 / began.elapsed().as_secs_f64()
+    done as f64 / started.elapsed().as_secs_f64()
 }
 
-/// Returns the requests a second measured by fio, or `None` if fio is missing or failed.
+/// Returns the requests per second that fio measures; `None` if fio is missing or failed.
 pub fn fio(target: &[&str], job: &Job) -> Option<f64> {
     let folder = tempfile::tempdir().ok()?;
     let output = folder.path().join("result");
@@ -74,12 +74,12 @@ impl Pages {
     }
 }
 
-/// Returns the requests a second of an NBD client with `job.depth` requests in progress.
+/// Returns the requests per second of an NBD client with `job.depth` requests in progress.
 pub fn nbd_iops(socket: &Path, job: &Job) -> f64 {
     let mut stream = UnixStream::connect(socket).unwrap();
     let mut greeting = [0; 18];
     stream.read_exact(&mut greeting).unwrap();
-    // NO_ZEROES, and the default export by NBD_OPT_EXPORT_NAME.
+    // The client sends the flag NO_ZEROES, and selects the default export by NBD_OPT_EXPORT_NAME.
     stream.write_all(&3u32.to_be_bytes()).unwrap();
     stream.write_all(&[&b"IHAVEOPT"[..], &1u32.to_be_bytes(), &0u32.to_be_bytes()].concat()).unwrap();
     stream.read_exact(&mut [0; 10]).unwrap();
@@ -96,12 +96,12 @@ pub fn nbd_iops(socket: &Path, job: &Job) -> f64 {
     let mut requests = Vec::new();
     (0..job.depth).for_each(|_| request(&mut pages, &mut requests));
     let mut replies = vec![0; reply_bytes * usize::from(job.depth)];
-    let (began, mut done, mut partial) = (Instant::now(), 0u64, 0);
+    let (started, mut done, mut partial) = (Instant::now(), 0u64, 0);
     let time = Duration::from_secs(job.seconds.into());
-    while began.elapsed() < time {
+    while started.elapsed() < time {
         stream.write_all(&requests).unwrap();
         requests.clear();
-        // Submits a new request for every reply that has arrived.
+        // For every reply that has arrived, a new request is submitted.
         let read = loop {
             partial += stream.read(&mut replies[partial..]).unwrap();
             if partial >= reply_bytes {
@@ -113,10 +113,10 @@ pub fn nbd_iops(socket: &Path, job: &Job) -> f64 {
         (0..read).for_each(|_| request(&mut pages, &mut requests));
         done += read as u64;
     }
-    done as f64 / began.elapsed().as_secs_f64()
+    done as f64 / started.elapsed().as_secs_f64()
 }
 
-/// Returns the requests a second of a guest with `job.depth` requests in progress.
+/// Returns the requests per second of a guest with `job.depth` requests in progress.
 pub fn guest_iops(socket: &Path, job: &Job) -> f64 {
     let mut guest = Guest::connect(socket, FEATURES | EVENT_IDX);
     let mut pages = Pages(1);
@@ -129,9 +129,9 @@ pub fn guest_iops(socket: &Path, job: &Job) -> f64 {
         guest.submit(slot, (kind, pages.next() * 8), 4096, !job.writes);
     };
     (0..job.depth).for_each(|slot| submit(&mut guest, slot, &mut pages));
-    let (began, mut done) = (Instant::now(), 0u64);
+    let (started, mut done) = (Instant::now(), 0u64);
     let time = Duration::from_secs(job.seconds.into());
-    while began.elapsed() < time {
+    while started.elapsed() < time {
         guest.kick();
         for (head, _) in guest.wait() {
             let slot = (head / 3) as u16;
@@ -143,5 +143,5 @@ pub fn guest_iops(socket: &Path, job: &Job) -> f64 {
             submit(&mut guest, slot, &mut pages);
         }
     }
-    done as f64 / began.elapsed().as_secs_f64()
+    done as f64 / started.elapsed().as_secs_f64()
 }

@@ -1,5 +1,5 @@
-//! Throughput of the transports, each compared with a minimal counterpart in alternating rounds: random 4 KiB requests of one
-//! client.
+//! Throughput of the transports, each compared with a minimal counterpart in alternating rounds. One client sends
+//! random 4 KiB requests.
 //!
 //! ```sh
 //! cargo bench -p wearwell-serve --bench transports             # three rounds of two seconds
@@ -7,11 +7,12 @@
 //! cargo bench -p wearwell-serve --bench transports -- nbd      # a part: memory, drive, nbd, guest or file
 //! ```
 //!
-//! The second number of each is the server's processor time per request in us, which other programs on the machine affect less.
-//! The minimal clients run in the server's process, so that number includes their processor time.
+//! The second number of each measurement is the server's processor time per request in us, which other programs on
+//! the machine affect less. The minimal clients run in the server's process, so this number includes their processor
+//! time.
 //!
-//! Needs Linux, fio, nbdkit, `/dev/fuse` and a loop device (root). If one of these is missing, the benchmark prints that and
-//! leaves out what needs it. The drive has 1 GiB and is written once before.
+//! The benchmark needs Linux, fio, nbdkit, `/dev/fuse` and a loop device (root). If one of these is missing, it
+//! prints that and skips the parts that need it. The drive has 1 GiB, and is written once before the measurements.
 
 mod clients;
 #[path = "../../tests/serve/guest.rs"]
@@ -19,7 +20,7 @@ mod clients;
 mod guest;
 mod memory_file;
 
-use clients::{Job, fio, guest_iops, nbd_iops, own_iops};
+use clients::{Job, fio, guest_iops, in_process_iops, nbd_iops};
 use memory_file::MemoryFile;
 use std::path::Path;
 use std::process::Command;
@@ -31,10 +32,10 @@ const LARGE: &str = "[device]\ncapacity = \"256 GiB\"\nspare_factor = 0.07\npage
 /// Bytes of the device that are read and written.
 pub const BYTES: u64 = 900 << 20;
 
-/// Function that runs a job and returns the requests a second.
-type Work<'a> = Box<dyn Fn(&Job) -> Option<f64> + 'a>;
+/// Function that runs a job and returns the requests per second.
+type Measurement<'a> = Box<dyn Fn(&Job) -> Option<f64> + 'a>;
 /// Name, server process and function of a measurement.
-type Runner<'a> = (&'a str, u32, Work<'a>);
+type Runner<'a> = (&'a str, u32, Measurement<'a>);
 /// Function that measures one part of the benchmark, with a number of rounds and of seconds per round.
 type Part = fn(&SharedDevice, u32, u32);
 
@@ -60,7 +61,7 @@ fn main() {
     }
 }
 
-/// Opens a transport of a kind at an address.
+/// Opens a transport of the given kind at an address.
 fn open(device: &SharedDevice, kind: &str, address: &str) -> std::io::Result<Box<dyn Transport>> {
     let kind = TRANSPORTS.iter().find(|of| of.name == kind).expect("there is such a transport");
     (kind.parse)(address).map_err(std::io::Error::other).and_then(|endpoint| endpoint.open(device))
@@ -73,8 +74,8 @@ fn open_at_socket(device: &SharedDevice, kind: &str, folder: &Path) -> Box<dyn T
 
 /// Measures the device without a transport.
 fn without_transport(device: &SharedDevice, rounds: u32, seconds: u32) {
-    let work = Box::new(|job: &Job| Some(own_iops(device, job)));
-    alone(&("the drive, by no transport", std::process::id(), work), rounds, seconds);
+    let work = Box::new(|job: &Job| Some(in_process_iops(device, job)));
+    measure_alone(&("the drive, by no transport", std::process::id(), work), rounds, seconds);
 }
 
 /// Compares NBD with nbdkit.
@@ -82,7 +83,7 @@ fn nbd(device: &SharedDevice, rounds: u32, seconds: u32) {
     let folder = tempfile::tempdir().unwrap();
     let socket = folder.path().join("nbdkit");
     let Some(plain) = nbdkit(&socket) else { return };
-    let by_uri = |uri: String| -> Work<'static> {
+    let by_uri = |uri: String| -> Measurement<'static> {
         Box::new(move |job| fio(&["--ioengine=nbd", &format!("--uri={uri}")], job))
     };
     for (name, options) in [("NBD", ""), ("NBD that polls", ",poll")] {
@@ -129,12 +130,14 @@ fn files(device: &SharedDevice, rounds: u32, seconds: u32) {
         return println!("NOT RUN: files cannot be mounted here");
     };
     {
-        let (ours, plain) =
-            (Loop::on(Path::new(&transport.address())), Loop::on(&folders[1].path().join("disk")));
+        let (ours, plain) = (
+            LoopDevice::on(Path::new(&transport.address())),
+            LoopDevice::on(&folders[1].path().join("disk")),
+        );
         let (Some(ours), Some(plain)) = (ours, plain) else {
             return println!("NOT RUN: loop devices need root");
         };
-        let on = |of: &Loop| -> Work<'static> {
+        let on = |of: &LoopDevice| -> Measurement<'static> {
             let file = format!("--filename={}", of.0);
             Box::new(move |job| fio(&["--ioengine=libaio", "--direct=1", &file], job))
         };
@@ -147,26 +150,26 @@ fn files(device: &SharedDevice, rounds: u32, seconds: u32) {
 }
 
 /// Loop device, detached when dropped.
-struct Loop(String);
+struct LoopDevice(String);
 
-impl Loop {
-    fn on(file: &Path) -> Option<Loop> {
+impl LoopDevice {
+    fn on(file: &Path) -> Option<LoopDevice> {
         let options = ["-f", "--show", "-b", "4096", "--direct-io=on"];
         let ended = Command::new("losetup").args(options).arg(file).output().ok()?;
-        ended.status.success().then(|| Loop(String::from_utf8_lossy(&ended.stdout).trim().to_owned()))
+        ended.status.success().then(|| LoopDevice(String::from_utf8_lossy(&ended.stdout).trim().to_owned()))
     }
 }
 
-impl Drop for Loop {
+impl Drop for LoopDevice {
     fn drop(&mut self) {
         let _ = Command::new("losetup").args(["-d", &self.0]).status();
     }
 }
 
 /// Process that is killed when this is dropped.
-struct Running(std::process::Child);
+struct KillOnDrop(std::process::Child);
 
-impl Drop for Running {
+impl Drop for KillOnDrop {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
@@ -174,7 +177,7 @@ impl Drop for Running {
 }
 
 /// Starts nbdkit with its memory plugin at a socket.
-fn nbdkit(socket: &Path) -> Option<Running> {
+fn nbdkit(socket: &Path) -> Option<KillOnDrop> {
     let started = Command::new("nbdkit").args(["-f", "-U"]).arg(socket).args(["memory", "1G"]).spawn();
     let Ok(child) = started else {
         println!("NOT RUN: there is no nbdkit");
@@ -183,14 +186,14 @@ fn nbdkit(socket: &Path) -> Option<Running> {
     while !socket.exists() {
         std::thread::sleep(std::time::Duration::from_millis(10));
     }
-    Some(Running(child))
+    Some(KillOnDrop(child))
 }
 
 /// Runs one measurement with one request at a time, and prints its medians.
-fn alone(runner: &Runner<'_>, rounds: u32, seconds: u32) {
+fn measure_alone(runner: &Runner<'_>, rounds: u32, seconds: u32) {
     for writes in [true, false] {
         let job = Job { writes, depth: 1, seconds };
-        let figures: Vec<[f64; 2]> = (0..rounds).filter_map(|_| measured(runner, &job)).collect();
+        let figures: Vec<[f64; 2]> = (0..rounds).filter_map(|_| measure(runner, &job)).collect();
         let [rate, time_us] =
             [0, 1].map(|which| median(figures.iter().map(|figures| figures[which]).collect()));
         println!("{:32} {:>27} {rate:9.0} {time_us:6.1}", name(&job), runner.0);
@@ -202,13 +205,13 @@ fn name(job: &Job) -> String {
 }
 
 /// Runs two measurements in alternating rounds, and prints their medians and ratios.
-fn compare(plain: Runner<'_>, ours: Runner<'_>, rounds: u32, seconds: u32) {
+fn compare(baseline: Runner<'_>, transport: Runner<'_>, rounds: u32, seconds: u32) {
     for (writes, depth) in [(true, 1), (true, 32), (false, 1), (false, 32)] {
         let job = Job { writes, depth, seconds };
         let (mut theirs, mut mine) = (Vec::new(), Vec::new());
         for _ in 0..rounds {
-            let (Some(a), Some(b)) = (measured(&plain, &job), measured(&ours, &job)) else {
-                return println!("NOT RUN: {} and {} could not do their job", plain.0, ours.0);
+            let (Some(a), Some(b)) = (measure(&baseline, &job), measure(&transport, &job)) else {
+                return println!("NOT RUN: {} and {} could not do their job", baseline.0, transport.0);
             };
             theirs.push(a);
             mine.push(b);
@@ -219,10 +222,10 @@ fn compare(plain: Runner<'_>, ours: Runner<'_>, rounds: u32, seconds: u32) {
         println!(
             "{:32} {:>27} {:9.0} {:6.1} {:>23} {:9.0} {:6.1} {:6.2}",
             name(&job),
-            plain.0,
+            baseline.0,
             theirs[0],
             theirs[1],
-            ours.0,
+            transport.0,
             mine[0],
             mine[1],
             mine[0] / theirs[0]
@@ -230,15 +233,15 @@ fn compare(plain: Runner<'_>, ours: Runner<'_>, rounds: u32, seconds: u32) {
     }
 }
 
-/// Returns the requests a second, and the server's processor time per request in us.
-fn measured((_, server, work): &Runner<'_>, job: &Job) -> Option<[f64; 2]> {
+/// Returns the requests per second, and the server's processor time per request in us.
+fn measure((_, server, work): &Runner<'_>, job: &Job) -> Option<[f64; 2]> {
     let before = processor_seconds(*server)?;
     let rate = work(job)?;
     let seconds = processor_seconds(*server)? - before;
     Some([rate, seconds * 1e6 / (rate * f64::from(job.seconds))])
 }
 
-/// Returns the processor seconds of a process from `/proc/PID/stat` (proc(5)), which counts in hundredths.
+/// Returns the processor time of a process in seconds from `/proc/PID/stat` (proc(5)), which counts in hundredths.
 fn processor_seconds(process: u32) -> Option<f64> {
     let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
     // The process name, in parentheses, may contain spaces.
@@ -252,7 +255,7 @@ fn median(mut of: Vec<f64>) -> f64 {
     of[of.len() / 2]
 }
 
-/// Prints the memory of a drive of 256 GiB: for its tables, and for written data.
+/// Prints the memory that a drive of 256 GiB takes for its tables, and for written data.
 fn memory() {
     let resident = || {
         let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
@@ -263,7 +266,7 @@ fn memory() {
     let mut device = drive(LARGE);
     let bytes = device.bytes();
     let new = resident();
-    // Writes a gigabyte, spread over the whole drive.
+    // The benchmark writes a gigabyte, spread over the whole drive.
     let pages = 1 << 18;
     for at in 0..pages {
         device.write(at * (bytes / pages) / 4096 * 4096, &[at as u8; 4096]).unwrap();

@@ -1,4 +1,4 @@
-//! Minimal FUSE file as a baseline: memory and a lock.
+//! Minimal FUSE file as a baseline: its content is in memory under a lock.
 
 use fuser::{
     BackgroundSession, Config, Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation,
@@ -13,7 +13,7 @@ use std::time::{Duration, UNIX_EPOCH};
 
 pub struct MemoryFile(Mutex<Vec<u8>>);
 
-const KEEP: Duration = Duration::from_secs(3600);
+const CACHE_TIME: Duration = Duration::from_secs(3600);
 
 impl MemoryFile {
     /// Mounts a file `disk` of `bytes` bytes.
@@ -23,13 +23,13 @@ impl MemoryFile {
         fuser::spawn_mount(MemoryFile(Mutex::new(vec![1; bytes as usize])), at, &config)
     }
 
-    fn attributes(&self, of: INodeNo) -> FileAttr {
-        let (kind, size) = match of {
+    fn attributes(&self, node_id: INodeNo) -> FileAttr {
+        let (kind, size) = match node_id {
             INodeNo::ROOT => (FileType::Directory, 0),
             _ => (FileType::RegularFile, self.0.lock().unwrap().len() as u64),
         };
         FileAttr {
-            ino: of,
+            ino: node_id,
             size,
             blocks: size / 512,
             atime: UNIX_EPOCH,
@@ -58,13 +58,13 @@ impl Filesystem for MemoryFile {
 
     fn lookup(&self, _: &Request, _: INodeNo, name: &OsStr, reply: ReplyEntry) {
         match name == "disk" {
-            true => reply.entry(&KEEP, &self.attributes(INodeNo(2)), Generation(0)),
+            true => reply.entry(&CACHE_TIME, &self.attributes(INodeNo(2)), Generation(0)),
             false => reply.error(Errno::ENOENT),
         }
     }
 
-    fn getattr(&self, _: &Request, of: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
-        reply.attr(&KEEP, &self.attributes(of));
+    fn getattr(&self, _: &Request, node_id: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
+        reply.attr(&CACHE_TIME, &self.attributes(node_id));
     }
 
     fn open(&self, _: &Request, _: INodeNo, _: OpenFlags, reply: ReplyOpen) {

@@ -1,12 +1,12 @@
-//! Timed answers: requests take as long as the timing model says.
+//! Timed requests, which take as long as in the timing model.
 
 use super::Device;
 use crate::pacing::{Completion, Pacing, Speed, Wait};
 
 impl Device {
-    /// Sets the speed from now on.
-    pub(super) fn at(mut self, speed: Speed) -> Self {
-        self.pacing = (speed == Speed::Timed).then(|| Pacing::begin(&mut self.live));
+    /// Sets the speed for all later requests.
+    pub(super) fn with_speed(mut self, speed: Speed) -> Self {
+        self.pacing = (speed == Speed::Timed).then(|| Pacing::begin(&mut self.stack));
         self
     }
 
@@ -15,19 +15,19 @@ impl Device {
         if self.pacing.is_some() { Speed::Timed } else { Speed::Full }
     }
 
-    /// Returns the completion that the caller of the current request must wait for, if any.
+    /// Returns the completion for which the caller of the current request must wait, if there is one.
     pub(crate) fn take_completion(&mut self) -> Option<Completion> {
-        self.pacing.as_mut().and_then(|pacing| pacing.take_completion(&self.live))
+        self.pacing.as_mut().and_then(|pacing| pacing.take_completion(&self.stack))
     }
 
-    /// Returns the remaining wait of a completion. When the wait is over, counts the completed requests.
+    /// Returns the remaining time to wait for a completion. When the wait is over, counts the completed requests.
     pub(crate) fn wait(&mut self, completion: &Completion) -> Wait {
         let Some(pacing) = &mut self.pacing else { return Wait::Over };
-        let wait = pacing.wait(&mut self.live, completion);
+        let wait = pacing.wait(&mut self.stack, completion);
         if matches!(wait, Wait::Over) {
             pacing.forget(completion);
-            for served in &completion.served {
-                self.requests.add(served.operation, served.bytes, served.began.elapsed());
+            for served in &completion.requests {
+                self.requests.add(served.operation, served.bytes, served.started.elapsed());
             }
         }
         wait

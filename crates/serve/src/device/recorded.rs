@@ -5,7 +5,7 @@ use crate::recording::Recording;
 use std::ops::Range;
 use std::path::Path;
 use wearwell_base::request::Op;
-use wearwell_engine::layer::Content;
+use wearwell_engine::layer::ContentId;
 use wearwell_trace::TraceError;
 
 impl Device {
@@ -15,7 +15,7 @@ impl Device {
     /// # Errors
     /// Fails if the file exists or cannot be written.
     pub fn record(&mut self, path: &Path) -> Result<(), TraceError> {
-        self.recording = Some(Recording::begin(path, self.page_bytes, self.live.shares_contents())?);
+        self.recording = Some(Recording::begin(path, self.page_bytes, self.stack.shares_contents())?);
         Ok(())
     }
 
@@ -24,8 +24,8 @@ impl Device {
         self.recording.take().map(Recording::finish)
     }
 
-    /// Records a request that is about to enter the stack.
-    pub(super) fn record_request(&mut self, op: Op, pages: Range<u32>, content_ids: &[Content]) {
+    /// Records a request that is about to be sent to the stack.
+    pub(super) fn record_request(&mut self, op: Op, pages: Range<u32>, content_ids: &[ContentId]) {
         if let Some(recording) = &mut self.recording {
             recording.add(op, pages, content_ids, if op == Op::Write { self.hint } else { 0 });
         }

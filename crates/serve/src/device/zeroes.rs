@@ -1,13 +1,13 @@
-//! Writes of zeroes, by trim or as ordinary bytes.
+//! Writes of zeroes, executed as a trim or as a write of ordinary bytes.
 
 use super::Device;
 use crate::error::DeviceError;
 
 impl Device {
-    /// Makes the range read as zeroes. Whole pages are trimmed, or written if they must be `allocated`.
+    /// Makes the range read as zeroes. Whole pages are trimmed, or are written if they must be `allocated`.
     ///
     /// # Errors
-    /// As [`Device::write`].
+    /// The errors of [`Device::write`].
     pub fn write_zeroes(&mut self, offset: u64, length: u64, allocated: bool) -> Result<(), DeviceError> {
         self.pages(offset, length)?;
         let whole = self.whole_pages(offset, length);

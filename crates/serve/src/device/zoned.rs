@@ -5,9 +5,9 @@ use crate::error::DeviceError;
 use crate::image::JournalEntry;
 use std::ops::Range;
 use wearwell_engine::layer::{LayerError, ZoneState};
-use wearwell_stack::Live;
+use wearwell_stack::LiveStack;
 
-/// Zones of a drive, all of one size.
+/// Zones of a drive, which all have the same size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Zones {
     /// Number of zones.
@@ -18,15 +18,15 @@ pub struct Zones {
 
 impl Zones {
     /// Returns the zones of a stack, if it has any.
-    pub(super) fn of(live: &Live) -> Option<Self> {
-        let pages = live.zone(0)?.pages;
-        let bytes = u64::from(pages) * u64::from(live.page_bytes());
-        Some(Zones { count: live.logical_pages() / pages, bytes })
+    pub(super) fn of_stack(stack: &LiveStack) -> Option<Self> {
+        let pages = stack.zone(0)?.pages;
+        let bytes = u64::from(pages) * u64::from(stack.page_bytes());
+        Some(Zones { count: stack.logical_pages() / pages, bytes })
     }
 }
 
 impl Device {
-    /// Returns the zones if the drive is zoned. Each zone is written in order and reset as a whole by a trim.
+    /// Returns the zones if the drive is zoned. Each zone is written in order, and a trim resets it as a whole.
     pub fn zones(&self) -> Option<Zones> {
         self.zones
     }
@@ -35,7 +35,7 @@ impl Device {
     pub fn zone(&self, number: u32) -> Option<ZoneState> {
         let zones = self.zones()?;
         let pages = (zones.bytes / u64::from(self.page_bytes)) as u32;
-        (number < zones.count).then(|| self.live.zone(number * pages)).flatten()
+        (number < zones.count).then(|| self.stack.zone(number * pages)).flatten()
     }
 
     /// Finishes zone `number` (from 0): closes it and refuses further writes until it is reset. Its unwritten part reads as
@@ -54,12 +54,12 @@ impl Device {
         if let Some(image) = &mut self.image {
             image.record(JournalEntry::Finish(first..first + zone.pages))?;
         }
-        self.live.finish_zone(first).map_err(|error| self.convert_error(error))?;
+        self.stack.finish_zone(first).map_err(|error| self.convert_error(error))?;
         Ok(())
     }
 
-    /// Refuses writes that a zoned drive would refuse, before anything is recorded. A write must be whole pages, begin at the
-    /// write pointer of its zone and end within the zone.
+    /// Refuses writes that a zoned drive would refuse, before anything is recorded. A write must consist of whole
+    /// pages, begin at the write pointer of its zone, and end within the zone.
     pub(super) fn check_written(&self, offset: u64, length: u64) -> Result<(), DeviceError> {
         let Some(Zones { bytes, .. }) = self.zones().filter(|_| length > 0) else { return Ok(()) };
         let number = (offset / bytes) as u32;
@@ -92,7 +92,7 @@ impl Device {
     /// Returns the part of `pages` that was written before an error.
     pub(super) fn written_in_part(&self, pages: Range<u32>) -> Range<u32> {
         let end = self
-            .live
+            .stack
             .zone(pages.start)
             .map_or(pages.start, |zone| pages.start / zone.pages * zone.pages + zone.written);
         pages.start..end.clamp(pages.start, pages.end)

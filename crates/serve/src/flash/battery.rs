@@ -1,8 +1,8 @@
-//! Record of trims that a drive with a battery keeps in RAM.
+//! Record of the trims that a drive with a battery keeps in RAM.
 //!
-//! A drive with a battery may delay the effects of a trim without limit, because it writes everything down when power
-//! fails. A killed process cannot do that. So the trims of such a drive are recorded here when they are acknowledged, and
-//! repeated after the drive recovers.
+//! A drive with a battery may delay the effect of a trim without limit, because it writes all its state to flash when
+//! power fails. A process that is killed cannot do that. Therefore the trims of such a drive are recorded here when
+//! they are acknowledged, and repeated after the drive recovers.
 
 use crate::error::ImageError;
 use std::collections::{BTreeMap, HashMap};
@@ -14,16 +14,16 @@ use wearwell_engine::flash_format::crc;
 
 /// Name of the file.
 const NAME: &str = "battery";
-/// Bytes of a record: logical page, next content ID at the time of the trim (the mark), checksum.
+/// Bytes of a record: logical page, next content ID at the time of the trim (the mark), and checksum.
 const RECORD_BYTES: usize = 16;
-/// Obsolete records beyond the number of valid ones before the file is rewritten.
+/// Maximum excess of obsolete records over valid ones before the file is rewritten.
 const SPARE_RECORDS: usize = 4096;
 
 /// Open file of trim records.
 pub struct Battery {
     folder: PathBuf,
     file: File,
-    /// Trimmed pages, each with its mark: contents with a lower ID were written before the trim.
+    /// Trimmed pages, each with its mark: content with an ID below the mark was written before the trim.
     trimmed: BTreeMap<u32, u64>,
     records: usize,
     /// Highest mark of all records.
@@ -40,8 +40,8 @@ fn encode_record(page: u32, mark: u64) -> [u8; RECORD_BYTES] {
 }
 
 impl Battery {
-    /// Opens the records in `folder` or creates an empty file. An incomplete record at the end, of a trim that was not
-    /// acknowledged, is dropped.
+    /// Opens the records in `folder`, or creates an empty file. An incomplete record at the end belongs to a trim
+    /// that was not acknowledged, and is dropped.
     ///
     /// # Errors
     /// Fails if the file cannot be read or written, or is damaged.
@@ -74,14 +74,15 @@ impl Battery {
         self.trimmed.is_empty()
     }
 
-    /// Returns the lowest content ID that new contents may get; IDs below a mark belong to contents from before its trim.
+    /// Returns the lowest content ID that new content may get; an ID below a mark belongs to content written before
+    /// the trim of this mark.
     pub fn first_free_id(&self) -> u64 {
         self.highest_mark
     }
 
-    /// Returns the pages trimmed since their last write. `newest_ids` has the content ID of each page's newest copy in flash.
-    /// Records of other pages are dropped.
-    pub fn since(&mut self, newest_ids: &HashMap<u32, u64>) -> Vec<u32> {
+    /// Returns the pages that were trimmed after their last write. `newest_ids` has the content ID of each page's
+    /// newest copy in flash. Records of other pages are dropped.
+    pub fn trimmed_since_write(&mut self, newest_ids: &HashMap<u32, u64>) -> Vec<u32> {
         self.trimmed.retain(|page, mark| newest_ids.get(page).is_some_and(|id| id < mark));
         self.trimmed.keys().copied().collect()
     }
@@ -103,7 +104,7 @@ impl Battery {
     }
 
     /// Drops the records of pages that were written.
-    pub fn written(&mut self, pages: std::ops::Range<u32>) {
+    pub fn forget_written(&mut self, pages: std::ops::Range<u32>) {
         if !self.trimmed.is_empty() {
             pages.for_each(|page| {
                 self.trimmed.remove(&page);
@@ -123,7 +124,7 @@ impl Battery {
         Ok(())
     }
 
-    /// Makes the records survive a power cut of the host machine.
+    /// Makes the records durable, so that they survive a power cut of the host machine.
     ///
     /// # Errors
     /// Fails if the file cannot be written.
@@ -137,16 +138,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn since_returns_trims_without_later_writes() {
+    fn trimmed_since_write_omits_later_writes() {
         let folder = tempfile::tempdir().unwrap();
         let mut battery = Battery::open(folder.path()).unwrap();
         battery.trim([3, 4, 5].into_iter(), 10).unwrap();
-        battery.written(4..5);
+        battery.forget_written(4..5);
         drop(battery);
         let programs: HashMap<u32, u64> = [(3, 8), (4, 10), (5, 9), (6, 1)].into();
         let mut battery = Battery::open(folder.path()).unwrap();
         assert_eq!(battery.first_free_id(), 10);
-        assert_eq!(battery.since(&programs), [3, 5]);
+        assert_eq!(battery.trimmed_since_write(&programs), [3, 5]);
         battery.rewrite().unwrap();
         drop(battery);
         let path = folder.path().join(NAME);
@@ -154,7 +155,7 @@ mod tests {
         let mut bytes = std::fs::read(&path).unwrap();
         bytes.extend([1, 2, 3]);
         std::fs::write(&path, &bytes).unwrap();
-        assert_eq!(Battery::open(folder.path()).unwrap().since(&programs), [3, 5]);
+        assert_eq!(Battery::open(folder.path()).unwrap().trimmed_since_write(&programs), [3, 5]);
         bytes[1] ^= 1;
         std::fs::write(&path, &bytes).unwrap();
         assert!(Battery::open(folder.path()).is_err());

@@ -1,35 +1,35 @@
-//! Offline inspection of flash images: contents, recovery check, and list of pages.
+//! Offline inspection of flash images: counts, recovery check, and list of pages.
 
 use super::files::Files;
 use super::records::BlockState;
 use super::scan::{ScannedBlock, ScannedFlash, scan};
-use super::scratch::Scratch;
+use super::trial::TrialFlash;
 use crate::error::ImageError;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
-use wearwell_engine::flash_format::{Class, DATA, SPOILT, crc};
+use wearwell_engine::flash_format::{DATA, PageType, UNREADABLE, crc};
 use wearwell_engine::layer::RecoveryReport;
-use wearwell_stack::{Live, Scenario};
+use wearwell_stack::{LiveStack, Scenario};
 
-/// Counts of an image of flash.
+/// Counts of a flash image.
 #[derive(Clone, Debug)]
-pub struct Census {
+pub struct ImageCounts {
     /// Scenario of the drive.
     pub scenario: Scenario,
-    /// Number of erase blocks, pages of a block, bytes of a page.
+    /// Number of erase blocks, pages per block, and bytes per page.
     pub shape: (u32, u32, u32),
     /// Disk space of the files in bytes.
     pub bytes: u64,
-    /// Flash operations since the drive was new.
+    /// Number of flash operations since the drive was new.
     pub operations: u64,
-    /// Later operations that will be undone, because operations before them are missing.
-    pub left_over: u64,
-    /// Numbers of erased blocks, blocks with pages, partly erased blocks, bad blocks.
+    /// Number of later operations that will be undone, because operations before them are missing.
+    pub undone_operations: u64,
+    /// Numbers of erased blocks, blocks with pages, partly erased blocks, and bad blocks.
     pub blocks: [u32; 4],
-    /// Fewest and most erases of a block, and the sum over all blocks.
+    /// Smallest and largest erase count of a block, and the sum over all blocks.
     pub erases: (u32, u32, u64),
-    /// Programmed pages by kind of content.
+    /// Number of programmed pages by kind of content.
     pub pages: BTreeMap<&'static str, u64>,
 }
 
@@ -37,10 +37,10 @@ pub struct Census {
 #[derive(Clone, Debug)]
 pub struct CheckReport {
     /// Counts of the image.
-    pub census: Census,
+    pub counts: ImageCounts,
     /// Problems with their locations; empty if the drive recovers completely.
     pub problems: Vec<String>,
-    /// Steps that the FTL would take to recover, if it would succeed.
+    /// Steps that the recovery of the FTL would take, if it would succeed.
     pub recovery: Option<RecoveryReport>,
 }
 
@@ -52,27 +52,28 @@ pub struct PageLine {
     /// Page number in the block.
     pub page: u32,
     /// Kind of content.
-    pub holds: &'static str,
+    #[serde(rename = "holds")]
+    pub kind: &'static str,
     /// Number of the operation that programmed the page.
     pub operation: u64,
     /// Logical page, or the index of a page that holds the FTL's own data.
     pub owner: u32,
-    /// Sequence number among all pages that the FTL appended.
+    /// Sequence number among all pages that the FTL has appended.
     pub sequence: u64,
     /// Stream to which the page was appended.
     pub stream: u8,
-    /// Reason for the program operation.
+    /// Cause of the program operation.
     pub cause: &'static str,
     /// Content ID, or 0 for pages of the FTL's own data.
     pub content: u64,
 }
 
-/// Returns a name for the contents of pages of a class.
+/// Returns a name for the content of pages of a class.
 fn class_name(class: u8) -> &'static str {
     match class {
         DATA => "data",
-        SPOILT => "nothing that can be read",
-        class => Class::of(class).map_or("something unknown", Class::name),
+        UNREADABLE => "nothing that can be read",
+        class => PageType::from_number(class).map_or("something unknown", PageType::name),
     }
 }
 
@@ -83,22 +84,22 @@ fn scan_folder(folder: &Path) -> Result<(Files, Scenario, ScannedFlash), ImageEr
     Ok((files, scenario, found))
 }
 
-/// Counts what is in the image in `folder`.
+/// Counts the blocks, pages and operations of the image in `folder`.
 ///
 /// # Errors
-/// Fails if the folder has no image of flash, or the image is in use or too damaged to be read.
-pub fn census(folder: &Path) -> Result<Census, ImageError> {
+/// Fails if the folder has no flash image, or the image is in use or too damaged to be read.
+pub fn count_image(folder: &Path) -> Result<ImageCounts, ImageError> {
     let (files, scenario, found) = scan_folder(folder)?;
     count(&files, scenario, &found)
 }
 
-fn count(files: &Files, scenario: Scenario, found: &ScannedFlash) -> Result<Census, ImageError> {
-    let mut census = Census {
+fn count(files: &Files, scenario: Scenario, found: &ScannedFlash) -> Result<ImageCounts, ImageError> {
+    let mut counts = ImageCounts {
         scenario,
         shape: (files.shape.blocks, files.shape.pages_per_block, files.shape.page_bytes),
         bytes: files.bytes().map_err(|error| files.failed(&error))?,
         operations: found.operation,
-        left_over: found.left_over,
+        undone_operations: found.undone_operations,
         blocks: [0; 4],
         erases: (u32::MAX, 0, 0),
         pages: BTreeMap::new(),
@@ -110,35 +111,35 @@ fn count(files: &Files, scenario: Scenario, found: &ScannedFlash) -> Result<Cens
             BlockState::Erasing => 2,
             BlockState::Bad => 3,
         };
-        census.blocks[state] += 1;
-        let (fewest, most, all) = census.erases;
-        census.erases = (fewest.min(record.erases), most.max(record.erases), all + u64::from(record.erases));
+        counts.blocks[state] += 1;
+        let (fewest, most, all) = counts.erases;
+        counts.erases = (fewest.min(record.erases), most.max(record.erases), all + u64::from(record.erases));
         if record.state == BlockState::InUse {
             for page in pages.iter().flatten().flatten() {
-                *census.pages.entry(class_name(page.class)).or_default() += 1;
+                *counts.pages.entry(class_name(page.class)).or_default() += 1;
             }
         }
     }
-    Ok(census)
+    Ok(counts)
 }
 
 /// Verifies every page of the image in `folder`, and that its drive recovers. Writes nothing.
 ///
 /// # Errors
-/// As [`census`].
+/// The errors of [`count_image`].
 pub fn check(folder: &Path, progress: &mut dyn FnMut(f64) -> bool) -> Result<CheckReport, ImageError> {
     let (files, scenario, found) = scan_folder(folder)?;
-    let census = count(&files, scenario.clone(), &found)?;
+    let counts = count(&files, scenario.clone(), &found)?;
     let mut problems = damaged_pages(&files, &found, progress)?;
-    if found.left_over > 0 {
+    if found.undone_operations > 0 {
         problems.push(format!(
             "{} operations after number {} are there, and earlier ones are not: the machine stopped before they were on disk; opening \
              the image undoes them",
-            found.left_over, found.operation
+            found.undone_operations, found.operation
         ));
     }
-    let scratch = Arc::new(Scratch::new(Arc::new(files), found));
-    let live = Live::on(&scenario, scratch.clone());
+    let scratch = Arc::new(TrialFlash::new(Arc::new(files), found));
+    let live = LiveStack::on_stored_flash(&scenario, scratch.clone());
     let recovery = match (live, scratch.outcome()) {
         (Ok(live), how) => {
             problems.extend(live.check().err().map(|problem| format!("the tables do not add up: {problem}")));
@@ -153,7 +154,7 @@ pub fn check(folder: &Path, progress: &mut dyn FnMut(f64) -> bool) -> Result<Che
             None
         }
     };
-    Ok(CheckReport { census, problems, recovery })
+    Ok(CheckReport { counts, problems, recovery })
 }
 
 /// Finds pages whose bytes do not match their checksum.
@@ -165,17 +166,17 @@ fn damaged_pages(
     let mut problems = Vec::new();
     let (all, size) = (found.blocks.len() as f64, files.shape.pages_per_block);
     let mut bytes = vec![0; files.shape.page_bytes as usize];
-    for (block, held) in (0u32..).zip(&found.blocks) {
+    for (block, scanned) in (0u32..).zip(&found.blocks) {
         if !progress(f64::from(block) / all) {
             break;
         }
-        if held.record.state != BlockState::InUse {
+        if scanned.record.state != BlockState::InUse {
             continue;
         }
-        for (page, spare) in (0..).zip(held.pages.iter().flatten().flatten()) {
+        for (page, spare) in (0..).zip(scanned.pages.iter().flatten().flatten()) {
             let slot = u64::from(block) * u64::from(size) + page;
             files.read_page(slot, &mut bytes).map_err(|error| files.failed(&error))?;
-            if spare.class != SPOILT && crc(&bytes) != spare.page_crc {
+            if spare.class != UNREADABLE && crc(&bytes) != spare.page_crc {
                 problems.push(format!("block {block}, page {page}: the checksum of its bytes is another"));
             }
         }
@@ -183,10 +184,10 @@ fn damaged_pages(
     Ok(problems)
 }
 
-/// Calls `line` with every programmed page of the image in `folder`, of one block or of all.
+/// Calls `line` for every programmed page of the image in `folder`, in one block or in all blocks.
 ///
 /// # Errors
-/// As [`census`]; also if the block does not exist. Errors of `line` are passed on.
+/// The errors of [`count_image`]; also fails if the block does not exist. Errors of `line` are returned.
 pub fn dump<E: From<ImageError>>(
     folder: &Path,
     block: Option<u32>,
@@ -199,15 +200,15 @@ pub fn dump<E: From<ImageError>>(
             ImageError::new(folder, format!("has blocks 0 to {}, and no block {block}", blocks - 1)).into()
         );
     }
-    for (number, held) in (0..).zip(&found.blocks) {
+    for (number, scanned) in (0..).zip(&found.blocks) {
         if block.is_some_and(|block| block != number) {
             continue;
         }
-        for (page, found) in (0..).zip(held.pages.iter().flatten().flatten()) {
+        for (page, found) in (0..).zip(scanned.pages.iter().flatten().flatten()) {
             line(&PageLine {
                 block: number,
                 page,
-                holds: class_name(found.class),
+                kind: class_name(found.class),
                 operation: found.operation,
                 owner: found.spare.owner.0,
                 sequence: found.spare.sequence,

@@ -7,41 +7,41 @@ use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
-use wearwell_stack::{KeptPlan, Live};
+use wearwell_stack::{LiveStack, StoredFlashPlan};
 
 /// Drive with its flash image and battery.
-pub struct KeptDrive {
-    plan: KeptPlan,
+pub struct StoredDrive {
+    plan: StoredFlashPlan,
     /// Flash image.
     pub image: FlashImage,
     /// Record of trims, if the drive has a battery.
     pub battery: Option<Battery>,
-    /// Number of power losses with recovery.
+    /// Number of power cuts after which the drive recovered.
     pub power_cuts: u64,
 }
 
-impl KeptDrive {
+impl StoredDrive {
     /// Opens the drive of `plan` in the folder, or creates it.
     ///
     /// # Errors
-    /// Fails if the folder has other contents, the image is of another scenario, in use, or damaged, or the drive does not
-    /// recover.
-    pub fn open(plan: KeptPlan, folder: &Path) -> Result<(Self, Live), OpenError> {
+    /// Fails if the folder contains other files, or if the image belongs to another scenario, is in use or is
+    /// damaged. Also fails if the drive does not recover.
+    pub fn open(plan: StoredFlashPlan, folder: &Path) -> Result<(Self, LiveStack), OpenError> {
         let image = FlashImage::open(folder, &plan)?;
         let live = recover(&plan, &image)?;
-        let mut kept = KeptDrive { plan, image, battery: None, power_cuts: 0 };
-        // Drives that share pages record trims in the log of their map instead.
-        if kept.image.opened().has_battery && !kept.plan.shares_contents {
-            kept.battery = Some(kept.image.battery()?);
+        let mut stored = StoredDrive { plan, image, battery: None, power_cuts: 0 };
+        // Drives that share pages between equal content record trims in the log of their map instead.
+        if stored.image.open_report().has_battery && !stored.plan.shares_contents {
+            stored.battery = Some(stored.image.battery()?);
         }
-        Ok((kept, live))
+        Ok((stored, live))
     }
 
     /// Restores the power: reads the whole state from the files again, as a new process would.
     ///
     /// # Errors
     /// Fails if the files cannot be read or the drive does not recover.
-    pub fn recover(&mut self) -> Result<Live, ImageError> {
+    pub fn recover(&mut self) -> Result<LiveStack, ImageError> {
         self.image.reopen()?;
         let live = recover(&self.plan, &self.image).map_err(|error| match error {
             OpenError::Image(error) => error,
@@ -51,7 +51,7 @@ impl KeptDrive {
         Ok(live)
     }
 
-    /// Makes the battery's records survive a power cut of the host machine.
+    /// Makes the records of the battery durable, so that they survive a power cut of the host machine.
     ///
     /// # Errors
     /// Fails if the file cannot be written.
@@ -60,11 +60,11 @@ impl KeptDrive {
     }
 }
 
-/// Recovers the drive from its flash, which is as the power loss left it.
-fn recover(plan: &KeptPlan, image: &FlashImage) -> Result<Live, OpenError> {
+/// Recovers the drive from its flash in the state after the power cut.
+fn recover(plan: &StoredFlashPlan, image: &FlashImage) -> Result<LiveStack, OpenError> {
     let medium = Arc::new(image.clone());
     // The files are untrusted even if their checksums match, so a panic of the FTL's recovery must not end the server.
-    let live = catch_unwind(AssertUnwindSafe(|| Live::on(&plan.scenario, medium)));
+    let live = catch_unwind(AssertUnwindSafe(|| LiveStack::on_stored_flash(&plan.scenario, medium)));
     match live {
         Ok(Ok(live)) => match live.check() {
             Ok(()) => Ok(live),

@@ -1,4 +1,4 @@
-//! Files of an image and their layout.
+//! Files of an image, and their layout.
 
 use super::records::{BlockRecord, RECORD_BYTES, SyncRecord};
 use crate::error::ImageError;
@@ -8,20 +8,20 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use wearwell_engine::flash_format::{FormatError, SPARE_BYTES, VERSION, crc};
-use wearwell_stack::{KeptPlan, Scenario};
+use wearwell_stack::{Scenario, StoredFlashPlan};
 
-/// Name of the file with the head; it marks a folder as an image of flash.
+/// Name of the file with the head, by which a folder is recognised as a flash image.
 pub const HEAD: &str = "flash";
 const PAGES: &str = "pages";
 const SPARES: &str = "spares";
 const BLOCKS: &str = "blocks";
 
 const MAGIC: [u8; 8] = *b"WEARFLSH";
-/// Bytes of a head before the scenario.
+/// Bytes of a head in front of the scenario.
 const HEAD_BYTES: usize = 32;
 /// Length limit of the scenario in bytes.
-const LONGEST_SCENARIO: u32 = 1 << 24;
-/// Two sync records before the records of blocks; the newer one counts.
+const MAX_SCENARIO_BYTES: u32 = 1 << 24;
+/// Number of sync records in front of the records of blocks; the newer one is valid.
 const SYNC_RECORDS: u64 = 2;
 
 /// Size of a drive's flash.
@@ -29,16 +29,16 @@ const SYNC_RECORDS: u64 = 2;
 pub struct Shape {
     /// Number of erase blocks.
     pub blocks: u32,
-    /// Pages of a block.
+    /// Number of pages per block.
     pub pages_per_block: u32,
-    /// Bytes of a page.
+    /// Bytes per page.
     pub page_bytes: u32,
 }
 
 impl Shape {
     /// Returns the size for the drive of `plan`.
-    pub fn of(plan: &KeptPlan) -> Self {
-        let &KeptPlan { blocks, pages_per_block, page_bytes, .. } = plan;
+    pub fn from_plan(plan: &StoredFlashPlan) -> Self {
+        let &StoredFlashPlan { blocks, pages_per_block, page_bytes, .. } = plan;
         Shape { blocks, pages_per_block, page_bytes }
     }
 
@@ -48,7 +48,7 @@ impl Shape {
     }
 }
 
-/// True if the folder has an image of flash.
+/// True if the folder has a flash image.
 pub fn is_flash(folder: &Path) -> bool {
     folder.join(HEAD).exists()
 }
@@ -62,7 +62,7 @@ pub struct Files {
     spares: File,
     blocks: File,
     /// Index of the older sync record.
-    older: u64,
+    older_sync_record: u64,
 }
 
 fn failed(folder: &Path, name: &str, problem: impl ToString) -> ImageError {
@@ -73,13 +73,14 @@ impl Files {
     /// Opens the image in `folder`, or creates it for the drive of `plan`, with exclusive access.
     ///
     /// # Errors
-    /// Fails if the folder has other contents, or the image is of another scenario or version, in use, or damaged.
-    pub fn open(folder: &Path, plan: &KeptPlan) -> Result<Self, ImageError> {
-        let head = head(&plan.scenario, Shape::of(plan));
+    /// Fails if the folder contains other files, or if the image belongs to another scenario or version, is in use,
+    /// or is damaged.
+    pub fn open(folder: &Path, plan: &StoredFlashPlan) -> Result<Self, ImageError> {
+        let head = head(&plan.scenario, Shape::from_plan(plan));
         if !is_flash(folder) {
             begin(folder, &head).map_err(|problem| failed(folder, "", problem))?;
         }
-        let files = Files::of(folder, true)?;
+        let files = Files::open_in(folder, true)?;
         let found = read_head(&files.head).map_err(|problem| failed(folder, HEAD, problem))?;
         if found.bytes != head {
             let problem = "is of another scenario; name the one that it was made with, or another folder";
@@ -91,9 +92,9 @@ impl Files {
     /// Opens an image for reading. Also returns the scenario in its head.
     ///
     /// # Errors
-    /// As [`Files::open`].
+    /// The errors of [`Files::open`].
     pub fn read_only(folder: &Path) -> Result<(Self, Scenario), ImageError> {
-        let files = Files::of(folder, false)?;
+        let files = Files::open_in(folder, false)?;
         let found = read_head(&files.head).map_err(|problem| failed(folder, HEAD, problem))?;
         let scenario = serde_json::from_slice(&found.scenario).map_err(|error| {
             failed(folder, HEAD, format!("has no scenario that this program knows: {error}"))
@@ -101,7 +102,7 @@ impl Files {
         Ok((files, scenario))
     }
 
-    fn of(folder: &Path, writes: bool) -> Result<Self, ImageError> {
+    fn open_in(folder: &Path, writes: bool) -> Result<Self, ImageError> {
         let file = |name: &str| {
             let mut options = OpenOptions::new();
             options.read(true).write(writes).create(writes).truncate(false).mode(0o600);
@@ -125,14 +126,14 @@ impl Files {
                 });
             sized.map_err(|error| failed(folder, "", error))?;
         }
-        Ok(Files { folder: folder.to_owned(), shape, head, pages, spares, blocks, older: 0 })
+        Ok(Files { folder: folder.to_owned(), shape, head, pages, spares, blocks, older_sync_record: 0 })
     }
 
     /// Clones the open files, for a new scan.
     ///
     /// # Errors
     /// Fails if too many files are open.
-    pub fn again(&self) -> Result<Self, ImageError> {
+    pub fn try_clone(&self) -> Result<Self, ImageError> {
         let again = |file: &File| file.try_clone().map_err(|error| self.failed(&error));
         Ok(Files {
             folder: self.folder.clone(),
@@ -141,7 +142,7 @@ impl Files {
             pages: again(&self.pages)?,
             spares: again(&self.spares)?,
             blocks: again(&self.blocks)?,
-            older: self.older,
+            older_sync_record: self.older_sync_record,
         })
     }
 
@@ -190,12 +191,12 @@ impl Files {
     }
 
     /// Erases all pages of `block` and releases their disk space.
-    pub fn empty(&self, block: u32) -> io::Result<()> {
+    pub fn erase_pages(&self, block: u32) -> io::Result<()> {
         let spares = u64::from(self.shape.pages_per_block) * SPARE_BYTES as u64;
         self.spares.write_all_at(&vec![0; spares as usize], u64::from(block) * spares)?;
         let bytes = u64::from(self.shape.pages_per_block) * u64::from(self.shape.page_bytes);
         let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
-        // A file system without holes keeps the space; the old bytes are never read.
+        // A file system without holes does not release the space; the old bytes are never read.
         let _ = fallocate(&self.pages, hole, u64::from(block) * bytes, bytes);
         Ok(())
     }
@@ -216,16 +217,16 @@ impl Files {
         self.blocks.write_all_at(&record.encode(), Files::record_at(block))
     }
 
-    /// Makes the records of blocks survive a power cut of the host machine.
+    /// Makes the records of blocks durable, so that they survive a power cut of the host machine.
     pub fn sync_blocks(&self) -> io::Result<()> {
         self.blocks.sync_data()
     }
 
-    /// Returns the last operation up to which everything is durable.
+    /// Returns the last operation up to which all operations are durable.
     ///
     /// # Errors
     /// Fails if the files cannot be read. The inner result fails if both sync records are damaged.
-    pub fn synced(&mut self) -> io::Result<Result<u64, FormatError>> {
+    pub fn last_synced(&mut self) -> io::Result<Result<u64, FormatError>> {
         let mut records = [[0; RECORD_BYTES]; SYNC_RECORDS as usize];
         for (at, record) in (0..).zip(&mut records) {
             self.blocks.read_exact_at(record, at * RECORD_BYTES as u64)?;
@@ -233,29 +234,31 @@ impl Files {
         let [first, second] = records.map(|bytes| SyncRecord::decode(&bytes));
         Ok(match (first, second) {
             (Ok(first), Ok(second)) => {
-                self.older = u64::from(second.operation <= first.operation);
+                self.older_sync_record = u64::from(second.operation <= first.operation);
                 Ok(first.operation.max(second.operation))
             }
-            // The other record was being written when the machine stopped.
+            // The other record was being written when the host machine stopped.
             (Ok(whole), Err(_)) => {
-                self.older = 1;
+                self.older_sync_record = 1;
                 Ok(whole.operation)
             }
             (Err(_), Ok(whole)) => {
-                self.older = 0;
+                self.older_sync_record = 0;
                 Ok(whole.operation)
             }
             (Err(error), Err(_)) => Err(error),
         })
     }
 
-    /// Makes everything survive a power cut of the host machine, and records `operation` as the last durable one.
+    /// Makes all files durable, so that they survive a power cut of the host machine, and records `operation` as the
+    /// last durable operation.
     pub fn sync(&mut self, operation: u64) -> io::Result<()> {
         self.pages.sync_data()?;
         self.spares.sync_data()?;
         self.blocks.sync_data()?;
-        self.blocks.write_all_at(&SyncRecord { operation }.encode(), self.older * RECORD_BYTES as u64)?;
-        self.older = 1 - self.older;
+        self.blocks
+            .write_all_at(&SyncRecord { operation }.encode(), self.older_sync_record * RECORD_BYTES as u64)?;
+        self.older_sync_record = 1 - self.older_sync_record;
         Ok(())
     }
 
@@ -287,7 +290,7 @@ fn head(scenario: &Scenario, shape: Shape) -> Vec<u8> {
 
 fn read_head(mut file: &File) -> Result<Head, String> {
     let mut bytes = Vec::new();
-    let most = u64::from(LONGEST_SCENARIO) + HEAD_BYTES as u64 + 4;
+    let most = u64::from(MAX_SCENARIO_BYTES) + HEAD_BYTES as u64 + 4;
     file.seek(SeekFrom::Start(0)).map_err(|error| error.to_string())?;
     file.take(most + 1).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
     if bytes.len() < HEAD_BYTES || bytes[..8] != MAGIC {
@@ -304,7 +307,7 @@ fn read_head(mut file: &File) -> Result<Head, String> {
         return Err(format!("is of version {version}; this program knows version {VERSION}"));
     }
     let end = HEAD_BYTES + length as usize;
-    if length > LONGEST_SCENARIO || bytes.len() != end + 4 || crc(&bytes[..end]) != number(end) {
+    if length > MAX_SCENARIO_BYTES || bytes.len() != end + 4 || crc(&bytes[..end]) != number(end) {
         return Err("is damaged: the checksum of the head is another".into());
     }
     if spare_bytes as usize != SPARE_BYTES || page_bytes == 0 || pages_per_block == 0 || blocks == 0 {
@@ -315,9 +318,9 @@ fn read_head(mut file: &File) -> Result<Head, String> {
     Ok(Head { bytes, shape, scenario })
 }
 
-/// Creates an empty image. The head gets its name only when it is complete.
+/// Creates an empty image. The file of the head gets its name only after it is complete.
 fn begin(folder: &Path, head: &[u8]) -> Result<(), String> {
-    let made = || -> io::Result<bool> {
+    let create = || -> io::Result<bool> {
         std::fs::create_dir_all(folder)?;
         if std::fs::read_dir(folder)?.next().is_some() {
             return Ok(false);
@@ -329,7 +332,7 @@ fn begin(folder: &Path, head: &[u8]) -> Result<(), String> {
         File::open(folder)?.sync_all()?;
         Ok(true)
     };
-    match made() {
+    match create() {
         Ok(true) => Ok(()),
         Ok(false) => Err("is no image of a drive, and not empty".into()),
         Err(error) => Err(error.to_string()),

@@ -1,37 +1,38 @@
-//! Open image of flash.
+//! Flash image in use.
 
 use super::battery::Battery;
 use super::files::{Files, Shape};
-use super::medium::{Medium, Off, PowerCut, SharedMedium};
+use super::medium::{Medium, PowerCut, PowerOff, SharedMedium};
 use super::scan::{ScannedFlash, scan};
 use crate::error::ImageError;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use wearwell_engine::forms::{CameBack, KeptMedium};
-use wearwell_engine::layer::{Content, RecoveryReport};
-use wearwell_engine::nand::{Backing, KeptError, KeptFlash, Nand};
+use wearwell_engine::instances::{RestartResult, StoredMedium};
+use wearwell_engine::layer::{ContentId, RecoveryReport};
+use wearwell_engine::nand::{FlashStorage, Nand, StoredFlash, StoredFlashError};
 use wearwell_engine::units::BlockId;
-use wearwell_stack::KeptPlan;
+use wearwell_stack::StoredFlashPlan;
 
 /// Results of opening an image and of the FTL's recovery.
 #[derive(Clone, Debug, Default)]
 pub struct OpenReport {
-    /// True if no operation was ever done.
+    /// True if no operation was ever executed.
     pub is_new: bool,
-    /// Operations so far: page programs, block erases and retired blocks.
+    /// Number of operations so far: page programs, block erases and retired blocks.
     pub operations: u64,
-    /// Operations that are undone, because operations before them had not reached the disk when the host machine stopped.
-    pub left_over: u64,
+    /// Number of operations that are undone, because operations before them had not reached the disk when the host
+    /// machine stopped.
+    pub undone_operations: u64,
     /// True if the drive has a battery.
     pub has_battery: bool,
     /// Steps of the FTL's recovery.
     pub recovery: Option<RecoveryReport>,
-    /// Pages trimmed again because of the battery's records.
+    /// Number of pages that were trimmed again because of the battery's records.
     pub trimmed_pages: u64,
 }
 
-/// State of an opening.
+/// State while an image is opened and its drive recovers.
 #[derive(Default)]
 struct OpenState {
     blocks: Option<ScannedFlash>,
@@ -52,12 +53,13 @@ impl FlashImage {
     /// Opens the image in `folder`, or creates it for the drive of `plan`.
     ///
     /// # Errors
-    /// Fails if the folder has other contents, or the image is of another scenario or version, in use, or damaged.
-    pub fn open(folder: &Path, plan: &KeptPlan) -> Result<Self, ImageError> {
+    /// Fails if the folder contains other files, or if the image belongs to another scenario or version, is in use,
+    /// or is damaged.
+    pub fn open(folder: &Path, plan: &StoredFlashPlan) -> Result<Self, ImageError> {
         let (medium, state) = FlashImage::scan_files(Files::open(folder, plan)?)?;
         Ok(FlashImage {
             folder: folder.to_owned(),
-            shape: Shape::of(plan),
+            shape: Shape::from_plan(plan),
             medium: SharedMedium::new(medium),
             state: Arc::new(Mutex::new(state)),
         })
@@ -66,21 +68,26 @@ impl FlashImage {
     fn scan_files(mut files: Files) -> Result<(Medium, OpenState), ImageError> {
         let found = scan(&mut files).map_err(|error| files.failed(&error))?;
         let found = found.map_err(|problem| files.damaged(problem))?;
-        let (operations, left_over) = (found.operation, found.left_over);
+        let (operations, left_over) = (found.operation, found.undone_operations);
         let folder_of = files.folder().to_owned();
         let medium =
             Medium::new(files, &found).map_err(|error| ImageError::new(&folder_of, error.to_string()))?;
-        let report = OpenReport { is_new: operations == 0, operations, left_over, ..OpenReport::default() };
+        let report = OpenReport {
+            is_new: operations == 0,
+            operations,
+            undone_operations: left_over,
+            ..OpenReport::default()
+        };
         Ok((medium, OpenState { blocks: Some(found), report, problem: None }))
     }
 
     /// Reads the files again, as a new process would, after power returns.
     ///
     /// # Errors
-    /// As [`FlashImage::open`].
+    /// The errors of [`FlashImage::open`].
     pub fn reopen(&self) -> Result<(), ImageError> {
         let mut medium = self.medium.lock();
-        let (again, state) = FlashImage::scan_files(medium.files.again()?)?;
+        let (again, state) = FlashImage::scan_files(medium.files.try_clone()?)?;
         *medium = again;
         *self.state() = state;
         Ok(())
@@ -91,16 +98,16 @@ impl FlashImage {
     }
 
     /// Returns the results of the last opening.
-    pub fn opened(&self) -> OpenReport {
+    pub fn open_report(&self) -> OpenReport {
         self.state().report.clone()
     }
 
     /// Records the number of pages that were trimmed again.
-    pub fn note_trimmed(&self, pages: u64) {
+    pub fn record_trimmed(&self, pages: u64) {
         self.state().report.trimmed_pages = pages;
     }
 
-    /// Takes the reason why the FTL did not recover, if it did not.
+    /// Takes the reason for which the FTL did not recover, if it did not.
     pub fn problem(&self) -> Option<ImageError> {
         let problem = self.state().problem.take()?;
         Some(ImageError::new(&self.folder, format!("is damaged: {problem}")))
@@ -141,16 +148,16 @@ impl FlashImage {
         let mut newest: HashMap<u32, (u64, u64)> = HashMap::new();
         for page in found.blocks.iter().flat_map(|block| block.pages.iter().flatten().flatten()) {
             if page.name != 0 {
-                let known = newest.entry(page.spare.owner.0).or_default();
-                *known = (page.operation, page.name).max(*known);
+                let newest_id = newest.entry(page.spare.owner.0).or_default();
+                *newest_id = (page.operation, page.name).max(*newest_id);
             }
         }
         Ok(newest.into_iter().map(|(page, (_, name))| (page, name)).collect())
     }
 
     /// Schedules a power cut; `None` cancels it.
-    pub fn cut(&self, cut: Option<PowerCut>) {
-        self.medium.lock().cut(cut);
+    pub fn schedule_cut(&self, cut: Option<PowerCut>) {
+        self.medium.lock().schedule_cut(cut);
     }
 
     /// Turns the power off now.
@@ -161,7 +168,7 @@ impl FlashImage {
     /// Returns the error of the files, if they failed.
     pub fn failure(&self) -> Option<String> {
         match self.medium.lock().off() {
-            Some(Off::Failed(problem)) => Some(problem.clone()),
+            Some(PowerOff::Failed(problem)) => Some(problem.clone()),
             _ => None,
         }
     }
@@ -172,33 +179,33 @@ impl FlashImage {
     }
 }
 
-impl KeptMedium for FlashImage {
+impl StoredMedium for FlashImage {
     fn is_new(&self) -> bool {
         self.state().report.is_new
     }
 
-    fn is_of_battery(&self, has_battery: bool) {
+    fn record_battery(&self, has_battery: bool) {
         self.state().report.has_battery = has_battery;
     }
 
-    fn restore(&self, nand: &mut Nand<Content>) -> Result<(), KeptError> {
+    fn restore(&self, nand: &mut Nand<ContentId>) -> Result<(), StoredFlashError> {
         let found = self.state().blocks.take();
         let blocks = found.map_or_else(Vec::new, |found| found.blocks);
         for (block, found) in (0..).map(BlockId).zip(&blocks) {
-            nand.restore(block, &found.kept(self.shape.pages_per_block))?;
+            nand.restore(block, &found.to_stored(self.shape.pages_per_block))?;
         }
         Ok(())
     }
 
-    fn backing(&self) -> Box<dyn Backing<Content>> {
+    fn storage(&self) -> Box<dyn FlashStorage<ContentId>> {
         Box::new(self.medium.clone())
     }
 
-    fn reader(&self) -> Box<dyn KeptFlash> {
+    fn reader(&self) -> Box<dyn StoredFlash> {
         Box::new(self.medium.clone())
     }
 
-    fn came_back(&self, how: CameBack) {
+    fn record_restart(&self, how: RestartResult) {
         let mut state = self.state();
         match how {
             Ok(report) => state.report.recovery = Some(report),

@@ -1,29 +1,32 @@
-//! Flash in use: writes to its files in the order of operations, until its power is cut.
+//! Flash in use: it writes to its files in the order of operations, until its power is cut.
 
 use super::files::{Files, Shape};
+use super::metadata_pages::{read_own, spare_note};
 use super::records::{BlockRecord, BlockState};
 use super::scan::ScannedFlash;
 use hashbrown::HashMap;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use wearwell_engine::counters::Cause;
-use wearwell_engine::flash_format::{Class, DATA, SPOILT, SpareRecord, crc};
-use wearwell_engine::layer::{Content, Group, MediumError, Run};
-use wearwell_engine::nand::{Backing, DescribePage, FillPage, KeptError, KeptFlash, OwnNote, Spare};
+use wearwell_engine::flash_format::{DATA, SpareRecord, crc};
+use wearwell_engine::layer::{ContentId, Group, MediumError, Run};
+use wearwell_engine::nand::{
+    DescribePage, FillPage, FlashStorage, MetadataNote, Spare, StoredFlash, StoredFlashError,
+};
 use wearwell_engine::units::BlockId;
 
-/// Time of a power cut, in flash operations (page programs and block erases).
+/// Moment of a power cut, counted in flash operations (page programs and block erases).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PowerCut {
-    /// Operations to complete before the cut.
+    /// Number of operations to complete before the cut.
     pub after: u64,
     /// True if the next operation is begun, which leaves a torn page or a partly erased block.
     pub torn: bool,
 }
 
-/// Reason why the flash does nothing more.
+/// Reason for which the flash executes no further operations.
 #[derive(Debug)]
-pub enum Off {
+pub enum PowerOff {
     /// Power was cut.
     Cut,
     /// The files failed.
@@ -37,24 +40,25 @@ struct Location {
     crc: u32,
 }
 
-/// The flash.
+/// Flash in use, with the state of its files.
 pub struct Medium {
     pub files: Files,
     records: Vec<BlockRecord>,
     locations: ById<Location>,
-    /// Further locations of contents with several copies, as during a move, or before equal contents are merged.
+    /// Further locations of content that has several copies, because it is being moved, or because equal content was
+    /// not merged yet.
     other_slots: ById<Vec<u32>>,
-    /// Contents of the current write, by content ID: position of the bytes in `staged_bytes`.
+    /// Content of the current write, by content ID: offset of the bytes in `staged_bytes`.
     staged: ById<usize>,
     staged_bytes: Vec<u8>,
-    /// Page of FTL data that is programmed but whose bytes are not yet known.
-    waiting: Option<(u64, SpareRecord)>,
+    /// Page with data of the FTL that is programmed, but whose bytes are not known yet.
+    incomplete_page: Option<(u64, SpareRecord)>,
     /// Number of the last operation.
     pub operation: u64,
-    /// Last operation that is durable for sure.
+    /// Number of the last operation that is certainly durable.
     synced: u64,
-    cut: Option<PowerCut>,
-    off: Option<Off>,
+    scheduled_cut: Option<PowerCut>,
+    off: Option<PowerOff>,
     pub next_id: u64,
     page: Vec<u8>,
     spares: Vec<u8>,
@@ -78,7 +82,7 @@ impl SharedMedium {
 /// Map from content IDs to locations.
 type ById<T> = HashMap<u64, T, foldhash::fast::FixedState>;
 
-/// Adds a location of the content `name`; reads use it from now on.
+/// Adds a location of the content `name`; later reads use it.
 fn put(locations: &mut ById<Location>, other_slots: &mut ById<Vec<u32>>, name: u64, location: Location) {
     if let Some(before) = locations.insert(name, location)
         && before.slot != location.slot
@@ -96,17 +100,17 @@ impl Medium {
         let Shape { pages_per_block, page_bytes, .. } = files.shape;
         let (mut locations, mut other_slots) = (HashMap::default(), HashMap::default());
         let mut next_id = 1;
-        for (block, held) in (0..).zip(&found.blocks) {
-            for (page, spare) in (0..).zip(held.pages.iter().flatten().flatten()) {
+        for (block, scanned) in (0..).zip(&found.blocks) {
+            for (page, spare) in (0..).zip(scanned.pages.iter().flatten().flatten()) {
                 let location = Location { slot: block * pages_per_block + page, crc: spare.page_crc };
-                if spare.name != 0 && held.record.state == BlockState::InUse {
+                if spare.name != 0 && scanned.record.state == BlockState::InUse {
                     put(&mut locations, &mut other_slots, spare.name, location);
                     next_id = next_id.max(spare.name.saturating_add(1));
                 }
             }
             if found.has_stale {
                 let first = block * pages_per_block;
-                for page in held.pages.len() as u32..pages_per_block {
+                for page in scanned.pages.len() as u32..pages_per_block {
                     files.write_spare(u64::from(first + page), &[0; _])?;
                 }
             }
@@ -117,42 +121,42 @@ impl Medium {
             other_slots,
             staged: HashMap::default(),
             staged_bytes: Vec::new(),
-            waiting: None,
+            incomplete_page: None,
             operation: found.operation,
             synced: 0,
-            cut: None,
+            scheduled_cut: None,
             off: None,
             next_id,
             page: vec![0; page_bytes as usize],
             spares: Vec::new(),
             files,
         };
-        // Makes the removals durable, so that removed pages do not reappear.
+        // The removals are made durable, so that removed pages do not reappear.
         medium.sync()?;
         Ok(medium)
     }
 
-    /// Returns the bytes of pages with a content ID.
+    /// Returns the number of bytes in pages that have a content ID.
     pub fn stored_bytes(&self) -> u64 {
         self.locations.len() as u64 * self.page.len() as u64
     }
 
     /// Schedules a power cut and replaces an earlier schedule; `None` cancels it.
-    pub fn cut(&mut self, cut: Option<PowerCut>) {
-        self.cut = cut;
+    pub fn schedule_cut(&mut self, cut: Option<PowerCut>) {
+        self.scheduled_cut = cut;
     }
 
-    /// Returns the reason why the flash does nothing more, if it is off.
-    pub fn off(&self) -> Option<&Off> {
+    /// Returns the reason for which the flash executes no further operations, if it is off.
+    pub fn off(&self) -> Option<&PowerOff> {
         self.off.as_ref()
     }
 
     /// Turns the power off now.
     pub fn turn_off(&mut self) {
-        self.off.get_or_insert(Off::Cut);
+        self.off.get_or_insert(PowerOff::Cut);
     }
 
-    /// Makes everything survive a power cut of the host machine.
+    /// Makes all files durable, so that they survive a power cut of the host machine.
     pub fn sync(&mut self) -> io::Result<()> {
         if self.operation > self.synced {
             self.files.sync(self.operation)?;
@@ -161,7 +165,7 @@ impl Medium {
         Ok(())
     }
 
-    /// Begins a write: its contents follow in calls of [`Medium::stage`].
+    /// Begins a write, whose content follows in calls of [`Medium::stage`].
     pub fn begin_write(&mut self) {
         self.staged.clear();
         self.staged_bytes.clear();
@@ -184,7 +188,7 @@ impl Medium {
         self.staged_bytes.extend_from_slice(page);
     }
 
-    /// Reads the content `name` into `out`. Returns false if there is none.
+    /// Reads the content `name` into `out`. Returns false if there is no such content.
     ///
     /// # Errors
     /// Fails if the files cannot be read or the checksum is wrong.
@@ -208,19 +212,20 @@ impl Medium {
 
     /// Turns the flash off because the files failed.
     fn fail(&mut self, problem: impl ToString) -> MediumError {
-        self.off.get_or_insert(Off::Failed(problem.to_string()));
+        self.off.get_or_insert(PowerOff::Failed(problem.to_string()));
         MediumError::PowerLost
     }
 
-    /// Begins an operation. Fails when power is off; with `Err(true)` the operation must be begun and left incomplete.
+    /// Begins an operation. Fails when power is off. With `Err(true)`, the caller must begin the operation and leave
+    /// it incomplete.
     fn begin(&mut self) -> Result<(), bool> {
         if self.off.is_some() {
             return Err(false);
         }
-        match &mut self.cut {
+        match &mut self.scheduled_cut {
             Some(cut) if cut.after == 0 => {
                 let torn = cut.torn;
-                self.off = Some(Off::Cut);
+                self.off = Some(PowerOff::Cut);
                 return Err(torn);
             }
             Some(cut) => cut.after -= 1,
@@ -230,10 +235,10 @@ impl Medium {
         Ok(())
     }
 
-    /// Leaves a page torn: neither erased nor readable.
+    /// Leaves a page torn, so that it is neither erased nor readable.
     fn tear(&mut self, slot: u64) -> io::Result<()> {
         self.operation += 1;
-        self.files.write_spare(slot, &SpareRecord::spoilt(self.operation).encode())
+        self.files.write_spare(slot, &SpareRecord::unreadable(self.operation).encode())
     }
 
     /// Programs a page with the bytes in `self.page`: first the bytes, then the spare area, which makes the page programmed.
@@ -241,24 +246,25 @@ impl Medium {
         spare.page_crc = crc(&self.page);
         self.files.write_page(slot, &self.page)?;
         self.files.write_spare(slot, &spare.encode())?;
-        if spare.name != 0 {
+        if spare.content_id != 0 {
             let location = Location { slot: slot as u32, crc: spare.page_crc };
-            put(&mut self.locations, &mut self.other_slots, spare.name, location);
+            put(&mut self.locations, &mut self.other_slots, spare.content_id, location);
         }
         Ok(())
     }
 
-    /// Prepares the bytes of page `at` of a run. Returns its note and its content ID, or `None` if the bytes come later.
+    /// Prepares the bytes of page `at` of a run. Returns the page's note and content ID, or `None` if the bytes come
+    /// later.
     fn prepare(
         &mut self,
         at: usize,
-        run: &Run<'_, Content>,
+        run: &Run<'_, ContentId>,
         describe: &DescribePage<'_>,
-    ) -> Result<Option<(OwnNote, u64)>, String> {
+    ) -> Result<Option<(MetadataNote, u64)>, String> {
         self.page.fill(0);
-        let own = describe(at, &mut self.page)?;
+        let note = describe(at, &mut self.page)?;
         let name = run.data[at].0;
-        if let Some(own) = own.filter(|own| own.class != DATA) {
+        if let Some(own) = note.filter(|own| own.class != DATA) {
             return Ok(Some((own, 0)));
         }
         if name == 0 && matches!(run.cause, Cause::Translation | Cause::Validity) {
@@ -272,14 +278,14 @@ impl Medium {
                 return Err(format!("nobody knows what content {name} is"));
             }
         }
-        Ok(Some((own.unwrap_or(OwnNote::new(DATA)), name)))
+        Ok(Some((note.unwrap_or(MetadataNote::new(DATA)), name)))
     }
 
-    fn program_one(
+    fn program_page(
         &mut self,
         (block, page): (BlockId, u32),
         at: usize,
-        run: &Run<'_, Content>,
+        run: &Run<'_, ContentId>,
         describe: &DescribePage<'_>,
     ) -> Result<(), MediumError> {
         let slot = self.slot(block, page + at as u32);
@@ -293,25 +299,27 @@ impl Medium {
         let owner = owner.ok_or(MediumError::OwnersMissing { block: block.0 })?;
         let group_goes_on = match run.group {
             Group::None => false,
-            Group::GoesOn => true,
+            Group::Continues => true,
             Group::Ends => at + 1 != run.data.len(),
         };
         let sequence = run.sequence + at as u64;
-        let spare = Spare { owner, sequence, stream: run.stream, cause: run.cause, group_goes_on };
+        let spare =
+            Spare { owner, sequence, stream: run.stream, cause: run.cause, group_continues: group_goes_on };
         let (note, operation) = (run.note, self.operation);
-        let record = |own, name| SpareRecord { spare, note, name, operation, page_crc: 0, own };
+        let record =
+            |own, name| SpareRecord { spare, note, content_id: name, operation, page_crc: 0, ftl_note: own };
         match self.prepare(at, run, describe) {
             Ok(Some((own, name))) => self.write(slot, record(own, name)).map_err(|error| self.fail(error)),
             Ok(None) => {
-                self.waiting = Some((slot, record(OwnNote::new(DATA), 0)));
+                self.incomplete_page = Some((slot, record(MetadataNote::new(DATA), 0)));
                 Ok(())
             }
             Err(problem) => Err(self.fail(problem)),
         }
     }
 
-    /// Begins the erase of `block`: its pages cannot be read from now on. Syncs all earlier operations first, so that the host
-    /// machine can only lose later ones.
+    /// Begins the erase of `block`, whose pages can then no longer be read. First syncs all earlier operations, so
+    /// that the host machine can lose only later operations.
     fn begin_erase(&mut self, block: u32) -> io::Result<()> {
         if self.operation - 1 > self.synced {
             self.files.sync(self.operation - 1)?;
@@ -325,18 +333,18 @@ impl Medium {
         self.files.write_block(block, &record)?;
         self.files.sync_blocks()?;
         self.records[block as usize] = record;
-        self.forget(block)
+        self.remove_locations(block)
     }
 
     /// Removes all locations in `block`.
-    fn forget(&mut self, block: u32) -> io::Result<()> {
+    fn remove_locations(&mut self, block: u32) -> io::Result<()> {
         let mut spares = std::mem::take(&mut self.spares);
         let read = self.files.read_spares(block, &mut spares);
         let first = block * self.files.shape.pages_per_block;
         for (slot, bytes) in (first..).zip(spares.as_chunks().0) {
             // Damaged spare areas have no content ID.
             if let Ok(Some(spare)) = SpareRecord::decode(bytes) {
-                self.forget_location(spare.name, slot);
+                self.remove_location(spare.content_id, slot);
             }
         }
         self.spares = spares;
@@ -344,7 +352,7 @@ impl Medium {
     }
 
     /// Removes `slot` from the locations of the content `name`.
-    fn forget_location(&mut self, name: u64, slot: u32) {
+    fn remove_location(&mut self, name: u64, slot: u32) {
         let mut other_slots = self.other_slots.remove(&name).unwrap_or_default();
         other_slots.retain(|other| *other != slot);
         match self.locations.get_mut(&name) {
@@ -362,7 +370,7 @@ impl Medium {
     }
 
     fn end_erase(&mut self, block: u32, erases: u32) -> io::Result<()> {
-        self.files.empty(block)?;
+        self.files.erase_pages(block)?;
         let record = BlockRecord { state: BlockState::InUse, erases, operation: self.operation };
         self.files.write_block(block, &record)?;
         self.records[block as usize] = record;
@@ -370,22 +378,27 @@ impl Medium {
     }
 }
 
-impl Backing<Content> for SharedMedium {
+impl FlashStorage<ContentId> for SharedMedium {
     fn program(
         &mut self,
         block: BlockId,
         page: u32,
-        run: &Run<'_, Content>,
+        run: &Run<'_, ContentId>,
         describe: &DescribePage<'_>,
     ) -> Result<(), MediumError> {
         let mut medium = self.lock();
-        (0..run.data.len()).try_for_each(|at| medium.program_one((block, page), at, run, describe))
+        (0..run.data.len()).try_for_each(|at| medium.program_page((block, page), at, run, describe))
     }
 
-    fn hold(&mut self, block: BlockId, page: u32, fill: &mut FillPage<'_>) -> Result<(), MediumError> {
+    fn store_page_bytes(
+        &mut self,
+        block: BlockId,
+        page: u32,
+        fill: &mut FillPage<'_>,
+    ) -> Result<(), MediumError> {
         let mut medium = self.lock();
         let slot = medium.slot(block, page);
-        let Some((_, mut record)) = medium.waiting.take_if(|(waiting, _)| *waiting == slot) else {
+        let Some((_, mut record)) = medium.incomplete_page.take_if(|(waiting, _)| *waiting == slot) else {
             return Err(medium.fail(format!("page {page} of block {} waits for nothing", block.0)));
         };
         medium.page.fill(0);
@@ -393,14 +406,14 @@ impl Backing<Content> for SharedMedium {
         let filled = fill(&mut bytes);
         medium.page = bytes;
         match filled {
-            Ok(own) => record.own = own,
+            Ok(own) => record.ftl_note = own,
             Err(problem) => return Err(medium.fail(problem)),
         }
         let written = medium.write(slot, record);
         written.map_err(|error| medium.fail(error))
     }
 
-    fn spoil(&mut self, block: BlockId, page: u32, pages: u32) {
+    fn mark_unreadable(&mut self, block: BlockId, page: u32, pages: u32) {
         let mut medium = self.lock();
         if medium.begin().is_err() {
             return;
@@ -421,17 +434,17 @@ impl Backing<Content> for SharedMedium {
 
     fn erase(&mut self, block: BlockId, erases: u32) -> Result<(), MediumError> {
         let mut medium = self.lock();
-        let begun = medium.begin();
-        if begun == Err(false) {
+        let result = medium.begin();
+        if result == Err(false) {
             return Err(MediumError::PowerLost);
         }
-        if begun == Err(true) {
+        if result == Err(true) {
             medium.operation += 1;
         }
         if let Err(error) = medium.begin_erase(block.0) {
             return Err(medium.fail(error));
         }
-        if begun.is_err() {
+        if result.is_err() {
             return Err(MediumError::PowerLost);
         }
         let erased = medium.end_erase(block.0, erases);
@@ -449,51 +462,26 @@ impl Backing<Content> for SharedMedium {
             operation: medium.operation,
             ..medium.records[block.index()]
         };
-        let begun = medium.begin_erase(block.0);
-        if let Err(error) = begun.and_then(|()| medium.files.write_block(block.0, &record)) {
+        let result = medium.begin_erase(block.0);
+        if let Err(error) = result.and_then(|()| medium.files.write_block(block.0, &record)) {
             medium.fail(error);
         }
         medium.records[block.index()] = record;
     }
 }
 
-impl KeptFlash for SharedMedium {
-    fn read_own(&mut self, block: BlockId, page: u32, bytes: &mut [u8]) -> Result<OwnNote, KeptError> {
+impl StoredFlash for SharedMedium {
+    fn read_metadata_page(
+        &mut self,
+        block: BlockId,
+        page: u32,
+        bytes: &mut [u8],
+    ) -> Result<MetadataNote, StoredFlashError> {
         let medium = self.lock();
         read_own(&medium.files, block, page, bytes)
     }
 
-    fn noted(&self, block: BlockId, page: u32) -> Option<(OwnNote, u64)> {
+    fn page_note(&self, block: BlockId, page: u32) -> Option<(MetadataNote, u64)> {
         spare_note(&self.lock().files, block, page)
     }
-}
-
-/// Reads a page with data of the FTL.
-pub fn read_own(files: &Files, block: BlockId, page: u32, bytes: &mut [u8]) -> Result<OwnNote, KeptError> {
-    let slot = u64::from(block.0) * u64::from(files.shape.pages_per_block) + u64::from(page);
-    let damaged = |problem: String| KeptError::page(block, page, problem);
-    let spare = files.read_spare(slot).map_err(|error| damaged(error.to_string()))?;
-    let spare = SpareRecord::decode(&spare).map_err(|error| damaged(error.to_string()))?;
-    let spare = spare.ok_or_else(|| damaged("is erased".into()))?;
-    if spare.own.class == SPOILT {
-        return Err(damaged("was left torn".into()));
-    }
-    Class::of(spare.own.class).map_err(|error| damaged(error.to_string()))?;
-    let mut whole = vec![0; files.shape.page_bytes as usize];
-    files.read_page(slot, &mut whole).map_err(|error| damaged(error.to_string()))?;
-    if crc(&whole) != spare.page_crc {
-        return Err(damaged("the checksum of its bytes is another".into()));
-    }
-    if bytes.len() > whole.len() {
-        return Err(damaged(format!("has {} bytes, and {} are needed", whole.len(), bytes.len())));
-    }
-    bytes.copy_from_slice(&whole[..bytes.len()]);
-    Ok(spare.own)
-}
-
-/// Returns the note and the content ID in the spare area of a programmed page.
-pub fn spare_note(files: &Files, block: BlockId, page: u32) -> Option<(OwnNote, u64)> {
-    let slot = u64::from(block.0) * u64::from(files.shape.pages_per_block) + u64::from(page);
-    let spare = SpareRecord::decode(&files.read_spare(slot).ok()?).ok()??;
-    (spare.own.class != SPOILT).then_some((spare.own, spare.name))
 }

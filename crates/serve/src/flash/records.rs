@@ -14,7 +14,7 @@ const SYNC: [u8; 2] = *b"WS";
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
 pub enum BlockState {
-    /// Erased or with pages.
+    /// Usable: erased, or with programmed pages.
     #[default]
     InUse = 1,
     /// The erase has begun, so no page can be read.
@@ -23,7 +23,7 @@ pub enum BlockState {
     Bad = 3,
 }
 
-/// Data of a block besides its pages. The record of a block that was never erased is all zeroes.
+/// Data of a block in addition to its pages. The record of a block that was never erased is all zeroes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BlockRecord {
     /// State of the block.
@@ -34,14 +34,14 @@ pub struct BlockRecord {
     pub operation: u64,
 }
 
-fn seal(mut bytes: [u8; RECORD_BYTES]) -> [u8; RECORD_BYTES] {
+fn with_checksum(mut bytes: [u8; RECORD_BYTES]) -> [u8; RECORD_BYTES] {
     let sum = crc(&bytes[..CRC_AT]);
     bytes[CRC_AT..].copy_from_slice(&sum.to_le_bytes());
     bytes
 }
 
 /// Returns the bytes of a record after verification, or `None` if it was never written.
-fn open(bytes: &[u8; RECORD_BYTES], magic: [u8; 2]) -> Result<Option<[u8; RECORD_BYTES]>, FormatError> {
+fn verify(bytes: &[u8; RECORD_BYTES], magic: [u8; 2]) -> Result<Option<[u8; RECORD_BYTES]>, FormatError> {
     if bytes.iter().all(|byte| *byte == 0) {
         return Ok(None);
     }
@@ -69,7 +69,7 @@ impl BlockRecord {
         (bytes[2], bytes[3]) = (VERSION, self.state as u8);
         bytes[4..8].copy_from_slice(&self.erases.to_le_bytes());
         bytes[8..16].copy_from_slice(&self.operation.to_le_bytes());
-        seal(bytes)
+        with_checksum(bytes)
     }
 
     /// Decodes a record.
@@ -77,7 +77,7 @@ impl BlockRecord {
     /// # Errors
     /// Fails if the bytes are damaged or of another version.
     pub fn decode(bytes: &[u8; RECORD_BYTES]) -> Result<Self, FormatError> {
-        let Some(bytes) = open(bytes, BLOCK)? else { return Ok(BlockRecord::default()) };
+        let Some(bytes) = verify(bytes, BLOCK)? else { return Ok(BlockRecord::default()) };
         let state = match bytes[3] {
             1 => BlockState::InUse,
             2 => BlockState::Erasing,
@@ -91,7 +91,7 @@ impl BlockRecord {
     }
 }
 
-/// Record that all operations up to a given one are durable on the host machine.
+/// Record which says that all operations up to a given one are durable on the host machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SyncRecord {
     /// Last durable operation.
@@ -105,15 +105,15 @@ impl SyncRecord {
         bytes[..2].copy_from_slice(&SYNC);
         bytes[2] = VERSION;
         bytes[8..16].copy_from_slice(&self.operation.to_le_bytes());
-        seal(bytes)
+        with_checksum(bytes)
     }
 
     /// Decodes a record.
     ///
     /// # Errors
-    /// As [`BlockRecord::decode`].
+    /// The errors of [`BlockRecord::decode`].
     pub fn decode(bytes: &[u8; RECORD_BYTES]) -> Result<Self, FormatError> {
-        let found = open(bytes, SYNC)?;
+        let found = verify(bytes, SYNC)?;
         Ok(SyncRecord { operation: found.map_or(0, |bytes| number(&bytes, 8)) })
     }
 }

@@ -1,16 +1,16 @@
-//! Scan of an image's files.
+//! Scan of the files of an image.
 
 use super::files::Files;
 use super::records::{BlockRecord, BlockState};
 use std::io;
-use wearwell_engine::flash_format::{FormatError, SPARE_BYTES, SPOILT, SpareRecord};
-use wearwell_engine::layer::Content;
-use wearwell_engine::nand::{KeptBlock, KeptPage, Spare};
+use wearwell_engine::flash_format::{FormatError, SPARE_BYTES, SpareRecord, UNREADABLE};
+use wearwell_engine::layer::ContentId;
+use wearwell_engine::nand::{Spare, StoredBlock, StoredPage};
 
 /// Programmed page found by a scan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ScannedPage {
-    /// Content of the spare area for the FTL.
+    /// Data for the FTL in the spare area.
     pub spare: Spare,
     /// Field of the page's [`SpareRecord`], as are the following fields.
     pub note: u64,
@@ -21,7 +21,9 @@ pub struct ScannedPage {
 }
 
 impl From<SpareRecord> for ScannedPage {
-    fn from(SpareRecord { spare, note, name, operation, page_crc, own }: SpareRecord) -> Self {
+    fn from(
+        SpareRecord { spare, note, content_id: name, operation, page_crc, ftl_note: own }: SpareRecord,
+    ) -> Self {
         ScannedPage { spare, note, name, operation, page_crc, class: own.class }
     }
 }
@@ -33,7 +35,7 @@ pub type PageScan = Result<Option<ScannedPage>, FormatError>;
 pub struct ScannedBlock {
     /// Record of the block.
     pub record: BlockRecord,
-    /// Pages up to the last one that is not erased.
+    /// Pages up to the last page that is not erased.
     pub pages: Vec<PageScan>,
 }
 
@@ -41,12 +43,12 @@ pub struct ScannedBlock {
 pub struct ScannedFlash {
     /// All blocks.
     pub blocks: Vec<ScannedBlock>,
-    /// Last valid operation: it and all operations before it are in the files.
+    /// Last valid operation: this operation and all operations before it are in the files.
     pub operation: u64,
-    /// Later operations in the files, which do not count: the host machine stopped before operations preceding them reached its
-    /// disk.
-    pub left_over: u64,
-    /// True if the files have spare areas that do not count any more.
+    /// Number of later operations in the files. They are not valid, because the host machine stopped before all
+    /// operations preceding them had reached its disk.
+    pub undone_operations: u64,
+    /// True if the files have spare areas that are no longer valid.
     pub has_stale: bool,
 }
 
@@ -55,7 +57,7 @@ pub struct ScannedFlash {
 /// # Errors
 /// Fails if the files cannot be read. The inner result fails if the image cannot be used.
 pub fn scan(files: &mut Files) -> io::Result<Result<ScannedFlash, String>> {
-    let synced = match files.synced()? {
+    let synced = match files.last_synced()? {
         Ok(synced) => synced,
         Err(error) => return Ok(Err(format!("what is on disk for sure is not known: {error}"))),
     };
@@ -68,8 +70,8 @@ pub fn scan(files: &mut Files) -> io::Result<Result<ScannedFlash, String>> {
         files.read_spares(block, &mut bytes)?;
         blocks.push(ScannedBlock { record, pages: pages(&bytes) });
     }
-    let mut found = ScannedFlash { blocks, operation: synced, left_over: 0, has_stale: false };
-    Ok(found.settle(synced).map(|()| found))
+    let mut found = ScannedFlash { blocks, operation: synced, undone_operations: 0, has_stale: false };
+    Ok(found.drop_incomplete(synced).map(|()| found))
 }
 
 /// Decodes the spare areas of a block.
@@ -81,12 +83,13 @@ fn pages(bytes: &[u8]) -> Vec<PageScan> {
 }
 
 impl ScannedFlash {
-    /// Finds the last valid operation and drops the pages of later ones. All operations up to `synced` must be present.
+    /// Finds the last valid operation and drops the pages of later operations. All operations up to `synced` must be
+    /// present.
     ///
     /// Data that a process has written survives the end of the process. If the host machine stops, some operations
     /// since the last sync may be on its disk while earlier ones are missing. The operations before the first missing
     /// one are the state that a power cut at that moment leaves.
-    fn settle(&mut self, synced: u64) -> Result<(), String> {
+    fn drop_incomplete(&mut self, synced: u64) -> Result<(), String> {
         let mut operations: Vec<u64> = Vec::new();
         for block in &mut self.blocks {
             self.has_stale |= block.drop_stale();
@@ -99,7 +102,7 @@ impl ScannedFlash {
         let whole =
             (synced + 1..).zip(&operations).take_while(|(next, operation)| next == *operation).count();
         self.operation = synced + whole as u64;
-        self.left_over = (operations.len() - whole) as u64;
+        self.undone_operations = (operations.len() - whole) as u64;
         let last = self.operation;
         for (number, block) in (0..).zip(&mut self.blocks) {
             if block.record.operation > last {
@@ -108,7 +111,7 @@ impl ScannedFlash {
                     last + 1
                 ));
             }
-            if self.left_over > 0 {
+            if self.undone_operations > 0 {
                 self.has_stale = true;
                 block.drop_after(last);
             }
@@ -119,8 +122,8 @@ impl ScannedFlash {
 }
 
 impl ScannedBlock {
-    /// Drops pages from before the block's last erase, which the host machine may have kept when it stopped. An erase counts as
-    /// complete if a page was programmed after it. Returns true if pages were dropped.
+    /// Drops pages that were programmed before the block's last erase, which the host machine may have kept when it
+    /// stopped. An erase counts as complete if a page was programmed after it. Returns true if pages were dropped.
     fn drop_stale(&mut self) -> bool {
         let (record, mut stale) = (self.record, false);
         for page in &mut self.pages {
@@ -160,25 +163,27 @@ impl ScannedBlock {
         Ok(())
     }
 
-    /// Converts the block for simulated flash with `pages_per_block` pages a block.
-    pub fn kept(&self, pages_per_block: u32) -> KeptBlock<Content> {
+    /// Converts the block to a block of simulated flash with `pages_per_block` pages per block.
+    pub fn to_stored(&self, pages_per_block: u32) -> StoredBlock<ContentId> {
         let BlockRecord { state, erases, .. } = self.record;
-        let mut kept = KeptBlock { erases, is_bad: state == BlockState::Bad, note: 0, pages: Vec::new() };
+        let mut stored = StoredBlock { erases, is_bad: state == BlockState::Bad, note: 0, pages: Vec::new() };
         match state {
             BlockState::Bad => {}
-            BlockState::Erasing => kept.pages = vec![KeptPage::Unreadable; pages_per_block as usize],
+            BlockState::Erasing => stored.pages = vec![StoredPage::Unreadable; pages_per_block as usize],
             BlockState::InUse => {
                 for spare in self.pages.iter().flatten().flatten() {
-                    if spare.class == SPOILT {
-                        kept.pages.push(KeptPage::Unreadable);
+                    if spare.class == UNREADABLE {
+                        stored.pages.push(StoredPage::Unreadable);
                         continue;
                     }
-                    kept.note = spare.note;
-                    kept.pages.push(KeptPage::Written { spare: spare.spare, content: Content(spare.name) });
+                    stored.note = spare.note;
+                    stored
+                        .pages
+                        .push(StoredPage::Written { spare: spare.spare, content: ContentId(spare.name) });
                 }
             }
         }
-        kept
+        stored
     }
 }
 
@@ -187,7 +192,7 @@ mod tests {
     use super::*;
 
     fn page(operation: u64) -> PageScan {
-        Ok(Some(SpareRecord::spoilt(operation).into()))
+        Ok(Some(SpareRecord::unreadable(operation).into()))
     }
 
     fn found(blocks: Vec<(u64, Vec<PageScan>)>) -> ScannedFlash {
@@ -198,21 +203,21 @@ mod tests {
         ScannedFlash {
             blocks: blocks.into_iter().map(block).collect(),
             operation: 0,
-            left_over: 0,
+            undone_operations: 0,
             has_stale: false,
         }
     }
 
     #[test]
-    fn settle_keeps_operations_before_first_missing_one() {
+    fn drop_incomplete_keeps_operations_before_first_missing_one() {
         // Operation 4 is missing; operations 5 and 6 reached the disk before it.
         let mut all = found(vec![(0, vec![page(1), page(3), page(5)]), (2, vec![page(6)])]);
-        all.settle(1).unwrap();
-        assert_eq!((all.operation, all.left_over), (3, 2));
+        all.drop_incomplete(1).unwrap();
+        assert_eq!((all.operation, all.undone_operations), (3, 2));
         assert_eq!(all.blocks.iter().map(|block| block.pages.len()).collect::<Vec<_>>(), [2, 0]);
         let mut whole = found(vec![(0, vec![page(1), page(3)]), (2, vec![page(4)])]);
-        whole.settle(0).unwrap();
-        assert_eq!((whole.operation, whole.left_over), (4, 0));
+        whole.drop_incomplete(0).unwrap();
+        assert_eq!((whole.operation, whole.undone_operations), (4, 0));
     }
 
     #[test]
@@ -221,24 +226,29 @@ mod tests {
             let record = BlockRecord { state: BlockState::Erasing, erases: 4, operation: 7 };
             ScannedBlock { record, pages }
         };
-        let mut begun = erasing(vec![page(2), page(3)]);
-        assert!(begun.drop_stale());
-        assert_eq!((begun.pages.len(), begun.record.state), (0, BlockState::Erasing));
-        // The record of the erase's end did not reach the disk, but a page programmed later did.
+        let mut partly_erased = erasing(vec![page(2), page(3)]);
+        assert!(partly_erased.drop_stale());
+        assert_eq!((partly_erased.pages.len(), partly_erased.record.state), (0, BlockState::Erasing));
+        // The record of the end of the erase did not reach the disk, but a page that was programmed later did.
         let mut done = erasing(vec![page(8), page(3)]);
         assert!(done.drop_stale());
         assert_eq!((done.pages.len(), done.record.state, done.record.erases), (1, BlockState::InUse, 5));
     }
 
     #[test]
-    fn settle_without_synced_operation_fails() {
+    fn drop_incomplete_without_synced_operation_fails() {
         let damaged = || vec![page(1), Err(FormatError::new("is damaged")), page(3)];
-        assert!(found(vec![(0, damaged())]).settle(3).unwrap_err().contains("page 1"));
+        assert!(found(vec![(0, damaged())]).drop_incomplete(3).unwrap_err().contains("page 1"));
         assert!(
-            found(vec![(0, damaged())]).settle(0).is_ok(),
+            found(vec![(0, damaged())]).drop_incomplete(0).is_ok(),
             "operation 2 is missing, and 3 came too early"
         );
-        assert!(found(vec![(0, vec![page(1), Ok(None), page(2)])]).settle(2).is_err());
-        assert!(found(vec![(5, vec![]), (0, vec![page(1)])]).settle(1).unwrap_err().contains("erased after"));
+        assert!(found(vec![(0, vec![page(1), Ok(None), page(2)])]).drop_incomplete(2).is_err());
+        assert!(
+            found(vec![(5, vec![]), (0, vec![page(1)])])
+                .drop_incomplete(1)
+                .unwrap_err()
+                .contains("erased after")
+        );
     }
 }

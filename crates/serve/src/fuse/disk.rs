@@ -14,7 +14,7 @@ pub const DISK: &str = "disk";
 
 const FOLDER_NUMBER: INodeNo = INodeNo::ROOT;
 const DISK_NUMBER: INodeNo = INodeNo(2);
-/// Directory with the file of the device.
+/// Directory with one file, which is the device.
 pub struct DiskFolder {
     device: SharedDevice,
     bytes: u64,
@@ -24,24 +24,24 @@ pub struct DiskFolder {
 
 impl DiskFolder {
     /// Creates the directory for `device`.
-    pub fn of(device: SharedDevice) -> Result<Self, DeviceError> {
+    pub fn new(device: SharedDevice) -> Result<Self, DeviceError> {
         let (bytes, page_bytes) = device.with(|device| Ok((device.bytes(), device.page_bytes())))?;
         Ok(DiskFolder { device, bytes, page_bytes, owner: Owner::default() })
     }
 
-    /// Returns how many bytes of the range lie in the file.
-    fn within(&self, offset: u64, length: u64) -> u64 {
+    /// Returns the number of bytes of the range that are within the file.
+    fn bytes_in_file(&self, offset: u64, length: u64) -> u64 {
         self.bytes.saturating_sub(offset).min(length)
     }
 }
 
-/// Value of `whence` in `lseek`, as in Linux.
+/// Value of `whence` in `lseek` on Linux.
 const SEEK_DATA: i32 = 3;
 /// See [`SEEK_DATA`].
 const SEEK_HOLE: i32 = 4;
 
 impl Files for DiskFolder {
-    /// Short, because the allocated size changes.
+    /// The time is short, because the allocated size changes.
     const CACHE_TIME: Duration = Duration::from_secs(1);
     const CAPABILITIES: InitFlags = InitFlags::FUSE_ASYNC_DIO.union(InitFlags::FUSE_DIRECT_IO_ALLOW_MMAP);
     const OPEN_FLAGS: FopenFlags =
@@ -63,16 +63,16 @@ impl Files for DiskFolder {
         2
     }
 
-    fn attributes(&self, of: INodeNo) -> Result<FileAttr, Errno> {
-        let (size, held, kind, perm, nlink) = match of {
+    fn attributes(&self, node_id: INodeNo) -> Result<FileAttr, Errno> {
+        let (size, content_bytes, kind, perm, nlink) = match node_id {
             FOLDER_NUMBER => (0, 0, FileType::Directory, 0o555, 2),
             DISK_NUMBER => {
-                let held = self.device.with(|device| Ok(device.content_bytes())).map_err(errno)?;
-                (self.bytes, held, FileType::RegularFile, 0o600, 1)
+                let content_bytes = self.device.with(|device| Ok(device.content_bytes())).map_err(errno)?;
+                (self.bytes, content_bytes, FileType::RegularFile, 0o600, 1)
             }
             _ => return Err(Errno::ENOENT),
         };
-        Ok(self.owner.attributes(of, (kind, perm, nlink), (size, held), self.page_bytes))
+        Ok(self.owner.attributes(node_id, (kind, perm, nlink), (size, content_bytes), self.page_bytes))
     }
 
     fn lookup(&self, parent: INodeNo, name: &OsStr) -> Result<INodeNo, Errno> {
@@ -89,26 +89,27 @@ impl Files for DiskFolder {
         named.into_iter().skip(from.min(3) as usize)
     }
 
-    /// Accepts only the present size: the file is as long as the device.
+    /// Accepts only the present size, because the file always has the size of the device.
     fn resize(&self, _: INodeNo, bytes: u64) -> Result<(), Errno> {
         if bytes == self.bytes { Ok(()) } else { Err(Errno::EPERM) }
     }
 
     fn range(&self, _: INodeNo, offset: u64, bytes: u64) -> Result<(u64, u64), Errno> {
-        Ok((offset, self.within(offset, bytes)))
+        Ok((offset, self.bytes_in_file(offset, bytes)))
     }
 
     fn write(&self, _: INodeNo, offset: u64, data: &[u8]) -> Result<u32, Errno> {
-        let data = &data[..self.within(offset, data.len() as u64) as usize];
+        let data = &data[..self.bytes_in_file(offset, data.len() as u64) as usize];
         if data.is_empty() {
-            // A block device reports the same error.
+            // A block device returns the same error.
             return Err(Errno::ENOSPC);
         }
         self.device.with(|device| device.write(offset, data)).map_err(errno)?;
         Ok(data.len() as u32)
     }
 
-    /// Frees or zeroes a range. The kernel asks for this on behalf of `fallocate` callers and of a loop device that discards.
+    /// Frees or zeroes a range. The kernel sends this request for callers of `fallocate`, and for a loop device that
+    /// discards.
     fn allocate(&self, offset: u64, length: u64, mode: i32) -> Result<(), Errno> {
         let mode = FallocateFlags::from_bits_retain(mode as u32);
         let keeps_size = mode.contains(FallocateFlags::KEEP_SIZE);
@@ -116,10 +117,10 @@ impl Files for DiskFolder {
         let allocated = match mode - FallocateFlags::KEEP_SIZE {
             FallocateFlags::PUNCH_HOLE if keeps_size => false,
             FallocateFlags::ZERO_RANGE => true,
-            // Space cannot be reserved: a simulated drive can be full regardless.
+            // Space cannot be reserved: a simulated drive can become full in any case.
             _ => return Err(Errno::EOPNOTSUPP),
         };
-        let within = self.within(offset, length);
+        let within = self.bytes_in_file(offset, length);
         if within < length && !keeps_size {
             return Err(Errno::EFBIG);
         }
@@ -129,7 +130,7 @@ impl Files for DiskFolder {
         self.device.with(|device| device.write_zeroes(offset, within, allocated)).map_err(errno)
     }
 
-    /// Returns the next offset with (or without) content, from `offset` on.
+    /// Returns the next offset at or after `offset` with content (or without it).
     fn seek(&self, offset: i64, whence: i32) -> Result<i64, Errno> {
         let data = match whence {
             SEEK_DATA => true,

@@ -1,4 +1,4 @@
-//! FUSE request handler for a directory of [`Files`].
+//! FUSE request handler for a directory with implementations of [`Files`].
 
 use super::replies::errno;
 use crate::shared::SharedDevice;
@@ -12,13 +12,13 @@ use std::ffi::OsStr;
 use std::io;
 use std::time::{Duration, SystemTime};
 
-/// Longest write from the kernel in bytes.
-const MOST_WRITE_BYTES: u32 = 1 << 20;
-/// Background requests that the kernel may have in progress.
-const MOST_REQUESTS: u16 = 64;
+/// Maximum size of a write request from the kernel, bytes.
+const MAX_WRITE_BYTES: u32 = 1 << 20;
+/// Maximum number of background requests that the kernel has in progress.
+const MAX_REQUESTS: u16 = 64;
 
 thread_local! {
-    /// Read buffer of each thread, kept so that not every request clears a new one.
+    /// Read buffer of each thread, which is reused so that requests need not clear a new one.
     static BUFFER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -28,7 +28,8 @@ pub trait Files: Send + Sync + 'static {
     const CACHE_TIME: Duration;
     /// Kernel capabilities that the files need.
     const CAPABILITIES: InitFlags;
-    /// Flags of opened files. All kinds bypass the page cache, so the device sees the accesses of a real host.
+    /// Flags of opened files. All files bypass the page cache, so that the device sees the accesses that a real drive
+    /// would see.
     const OPEN_FLAGS: FopenFlags;
 
     /// Returns the device of the files.
@@ -40,22 +41,23 @@ pub trait Files: Send + Sync + 'static {
     /// Returns the number of files and directories.
     fn count(&self) -> u64;
     /// Returns the attributes of a file for `stat`.
-    fn attributes(&self, of: INodeNo) -> Result<FileAttr, Errno>;
+    fn attributes(&self, node_id: INodeNo) -> Result<FileAttr, Errno>;
     /// Looks up a name in a directory.
     fn lookup(&self, parent: INodeNo, name: &OsStr) -> Result<INodeNo, Errno>;
-    /// Returns the entries of a directory, from index `from` on.
-    fn entries(&self, of: INodeNo, from: u64) -> impl Iterator<Item = (INodeNo, FileType, String)>;
+    /// Returns the entries of a directory, starting at index `from`.
+    fn entries(&self, node_id: INodeNo, from: u64) -> impl Iterator<Item = (INodeNo, FileType, String)>;
     /// Sets the size of a file.
-    fn resize(&self, of: INodeNo, bytes: u64) -> Result<(), Errno>;
-    /// Returns the position on the device of the file's byte `offset`, and how many of `bytes` exist from there.
-    fn range(&self, of: INodeNo, offset: u64, bytes: u64) -> Result<(u64, u64), Errno>;
+    fn resize(&self, node_id: INodeNo, bytes: u64) -> Result<(), Errno>;
+    /// Returns the offset on the device of the byte `offset` of the file, and the number of bytes, at most `bytes`,
+    /// that exist from there.
+    fn range(&self, node_id: INodeNo, offset: u64, bytes: u64) -> Result<(u64, u64), Errno>;
     /// Writes to a file. Returns the number of bytes written.
-    fn write(&self, of: INodeNo, offset: u64, data: &[u8]) -> Result<u32, Errno>;
-    /// Frees or zeroes a range as in `fallocate`.
+    fn write(&self, node_id: INodeNo, offset: u64, data: &[u8]) -> Result<u32, Errno>;
+    /// Frees or zeroes a range, as `fallocate` does.
     fn allocate(&self, _offset: u64, _length: u64, _mode: i32) -> Result<(), Errno> {
         Err(Errno::ENOSYS)
     }
-    /// Finds the next data or hole as in `lseek`.
+    /// Finds the next data or hole, as `lseek` does.
     fn seek(&self, _offset: i64, _whence: i32) -> Result<i64, Errno> {
         Err(Errno::ENOSYS)
     }
@@ -72,8 +74,8 @@ fn done(reply: ReplyEmpty, answer: Result<(), Errno>) {
 }
 
 impl<F: Files> Folder<F> {
-    fn attr(&self, reply: ReplyAttr, of: INodeNo) {
-        match self.0.attributes(of) {
+    fn attr(&self, reply: ReplyAttr, node_id: INodeNo) {
+        match self.0.attributes(node_id) {
             Ok(attributes) => reply.attr(&F::CACHE_TIME, &attributes),
             Err(error) => reply.error(error),
         }
@@ -83,9 +85,9 @@ impl<F: Files> Folder<F> {
 impl<F: Files> Filesystem for Folder<F> {
     fn init(&mut self, _: &Request, config: &mut KernelConfig) -> io::Result<()> {
         config.add_capabilities(F::CAPABILITIES & config.capabilities()).expect("the kernel offers these");
-        // If a value is refused, the kernel keeps the nearest allowed one (the default of older kernels).
-        let _ = config.set_max_write(MOST_WRITE_BYTES);
-        let _ = config.set_max_background(MOST_REQUESTS);
+        // If a value is refused, the kernel uses the nearest allowed value (the default of older kernels).
+        let _ = config.set_max_write(MAX_WRITE_BYTES);
+        let _ = config.set_max_background(MAX_REQUESTS);
         Ok(())
     }
 
@@ -96,15 +98,15 @@ impl<F: Files> Filesystem for Folder<F> {
         }
     }
 
-    fn getattr(&self, _: &Request, of: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
-        self.attr(reply, of);
+    fn getattr(&self, _: &Request, node_id: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
+        self.attr(reply, node_id);
     }
 
-    /// Changes the size only; other attributes are fixed.
+    /// This changes only the size; other attributes are fixed.
     fn setattr(
         &self,
         _: &Request,
-        of: INodeNo,
+        node_id: INodeNo,
         mode: Option<u32>,
         uid: Option<u32>,
         gid: Option<u32>,
@@ -122,8 +124,8 @@ impl<F: Files> Filesystem for Folder<F> {
         if mode.is_some() || uid.is_some() || gid.is_some() || atime.is_some() || mtime.is_some() {
             return reply.error(Errno::EPERM);
         }
-        match size.map_or(Ok(()), |size| self.0.resize(of, size)) {
-            Ok(()) => self.attr(reply, of),
+        match size.map_or(Ok(()), |size| self.0.resize(node_id, size)) {
+            Ok(()) => self.attr(reply, node_id),
             Err(error) => reply.error(error),
         }
     }
@@ -135,7 +137,7 @@ impl<F: Files> Filesystem for Folder<F> {
     fn read(
         &self,
         _: &Request,
-        of: INodeNo,
+        node_id: INodeNo,
         _: FileHandle,
         offset: u64,
         size: u32,
@@ -143,7 +145,7 @@ impl<F: Files> Filesystem for Folder<F> {
         _: Option<LockOwner>,
         reply: ReplyData,
     ) {
-        let (offset, length) = match self.0.range(of, offset, size.into()) {
+        let (offset, length) = match self.0.range(node_id, offset, size.into()) {
             Ok((_, 0)) => return reply.data(&[]),
             Ok((offset, length)) => (offset, length as usize),
             Err(error) => return reply.error(error),
@@ -163,7 +165,7 @@ impl<F: Files> Filesystem for Folder<F> {
     fn write(
         &self,
         _: &Request,
-        of: INodeNo,
+        node_id: INodeNo,
         _: FileHandle,
         offset: u64,
         data: &[u8],
@@ -172,13 +174,13 @@ impl<F: Files> Filesystem for Folder<F> {
         _: Option<LockOwner>,
         reply: ReplyWrite,
     ) {
-        match self.0.write(of, offset, data) {
+        match self.0.write(node_id, offset, data) {
             Ok(written) => reply.written(written),
             Err(error) => reply.error(error),
         }
     }
 
-    /// Called at every `close`. Nothing is buffered, so ENOSYS tells the kernel not to ask again.
+    /// The kernel calls this at every `close`. Nothing is buffered, so ENOSYS tells the kernel not to call it again.
     fn flush(&self, _: &Request, _: INodeNo, _: FileHandle, _: LockOwner, reply: ReplyEmpty) {
         reply.error(Errno::ENOSYS);
     }
@@ -207,8 +209,8 @@ impl<F: Files> Filesystem for Folder<F> {
         }
     }
 
-    fn readdir(&self, _: &Request, of: INodeNo, _: FileHandle, from: u64, mut reply: ReplyDirectory) {
-        for (next, (number, kind, name)) in (from + 1..).zip(self.0.entries(of, from)) {
+    fn readdir(&self, _: &Request, node_id: INodeNo, _: FileHandle, from: u64, mut reply: ReplyDirectory) {
+        for (next, (number, kind, name)) in (from + 1..).zip(self.0.entries(node_id, from)) {
             if reply.add(number, next, kind, name) {
                 break;
             }
@@ -216,11 +218,11 @@ impl<F: Files> Filesystem for Folder<F> {
         reply.ok();
     }
 
-    /// Reports a page as the block size: loop devices take it as the discard granularity.
+    /// The page size is reported as the block size, because loop devices use it as the discard granularity.
     fn statfs(&self, _: &Request, _: INodeNo, reply: ReplyStatfs) {
-        let held = self.0.device().with(|device| Ok(device.content_bytes())).unwrap_or(0);
+        let content_bytes = self.0.device().with(|device| Ok(device.content_bytes())).unwrap_or(0);
         let (bytes, page) = (self.0.bytes(), self.0.page_bytes());
-        let free = bytes.saturating_sub(held) / u64::from(page);
+        let free = bytes.saturating_sub(content_bytes) / u64::from(page);
         reply.statfs(bytes / u64::from(page), free, free, self.0.count(), 0, page, 255, page);
     }
 }

@@ -1,4 +1,4 @@
-//! Replies to the kernel that all kinds of files share.
+//! Replies to the kernel, used for the file of a disk and for the files of zones.
 
 use crate::error::DeviceError;
 use fuser::{Errno, FileAttr, FileType, INodeNo};
@@ -8,7 +8,7 @@ use wearwell_engine::layer::LayerError;
 
 /// Owner of the files (the user that runs the server) and their creation time.
 pub struct Owner {
-    began: SystemTime,
+    started: SystemTime,
     uid: u32,
     gid: u32,
 }
@@ -16,28 +16,29 @@ pub struct Owner {
 impl Default for Owner {
     fn default() -> Self {
         let (uid, gid) = (rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw());
-        Owner { began: SystemTime::now(), uid, gid }
+        Owner { started: SystemTime::now(), uid, gid }
     }
 }
 
 impl Owner {
-    /// Returns the attributes of a file from its kind, permissions and link count, its size, and its allocated bytes.
+    /// Returns the attributes of a file. `kind` is its file type, permissions and link count; the sizes are its
+    /// length and its allocated bytes.
     pub fn attributes(
         &self,
-        of: INodeNo,
+        node_id: INodeNo,
         (kind, perm, nlink): (FileType, u16, u32),
-        (size, held): (u64, u64),
+        (size, content_bytes): (u64, u64),
         page_bytes: u32,
     ) -> FileAttr {
         FileAttr {
-            ino: of,
+            ino: node_id,
             size,
             // The kernel counts sectors of 512 bytes.
-            blocks: held / 512,
-            atime: self.began,
-            mtime: self.began,
-            ctime: self.began,
-            crtime: self.began,
+            blocks: content_bytes / 512,
+            atime: self.started,
+            mtime: self.started,
+            ctime: self.started,
+            crtime: self.started,
             kind,
             perm,
             nlink,
@@ -54,7 +55,7 @@ impl Owner {
 pub fn errno(error: DeviceError) -> Errno {
     match error {
         DeviceError::OutOfRange { .. } => Errno::EINVAL,
-        // These are the codes of zonefs.
+        // zonefs returns the same error codes.
         DeviceError::Layer(LayerError::NotSequential { .. } | LayerError::PartialReset { .. }) => {
             Errno::EINVAL
         }

@@ -1,5 +1,5 @@
-//! Directory of zones, each a file that is written sequentially, compatible with zonefs (Documentation/filesystems/zonefs.rst),
-//! which Linux offers for zoned block devices.
+//! Directory of zones, each of which is a file that is written sequentially. It is compatible with zonefs
+//! (Documentation/filesystems/zonefs.rst), which Linux offers for zoned block devices.
 
 use super::folder::Files;
 use super::replies::{Owner, errno};
@@ -25,25 +25,25 @@ pub struct ZoneFolder {
     owner: Owner,
 }
 
-/// Zone of a file.
+/// Zone to which a file belongs.
 struct Zone {
     number: u32,
-    /// Position on the device in bytes.
+    /// Offset on the device in bytes.
     offset: u64,
-    /// Bytes up to the write pointer.
+    /// Number of bytes up to the write pointer.
     length: u64,
     is_offline: bool,
 }
 
 impl ZoneFolder {
     /// Creates the directory for the zones of `device`.
-    pub fn of(device: SharedDevice, zones: Zones) -> Result<Self, DeviceError> {
+    pub fn new(device: SharedDevice, zones: Zones) -> Result<Self, DeviceError> {
         let page_bytes = device.with(|device| Ok(device.page_bytes()))?;
         Ok(ZoneFolder { device, zones, page_bytes, owner: Owner::default() })
     }
 
-    fn zone(&self, of: INodeNo) -> Result<Zone, Errno> {
-        let number = of.0.checked_sub(FIRST).and_then(|number| u32::try_from(number).ok());
+    fn zone(&self, node_id: INodeNo) -> Result<Zone, Errno> {
+        let number = node_id.0.checked_sub(FIRST).and_then(|number| u32::try_from(number).ok());
         let number = number.ok_or(Errno::EISDIR)?;
         let state =
             self.device.with(|device| Ok(device.zone(number))).map_err(errno)?.ok_or(Errno::ENOENT)?;
@@ -56,9 +56,9 @@ impl ZoneFolder {
 }
 
 impl Files for ZoneFolder {
-    /// Sizes of files change with writes and resets, so they are not cached.
+    /// Sizes of files change with writes and resets, so attributes are not cached.
     const CACHE_TIME: Duration = Duration::ZERO;
-    /// Without concurrent writes, whose order would be undefined.
+    /// Concurrent writes are disabled, because their order would be undefined.
     const CAPABILITIES: InitFlags = InitFlags::empty();
     const OPEN_FLAGS: FopenFlags = FopenFlags::FOPEN_DIRECT_IO;
 
@@ -78,16 +78,16 @@ impl Files for ZoneFolder {
         u64::from(self.zones.count) + 2
     }
 
-    fn attributes(&self, of: INodeNo) -> Result<FileAttr, Errno> {
-        let (kind, sizes) = if of == ROOT || of == FOLDER {
-            ((FileType::Directory, 0o555, if of == ROOT { 3 } else { 2 }), (0, 0))
+    fn attributes(&self, node_id: INodeNo) -> Result<FileAttr, Errno> {
+        let (kind, sizes) = if node_id == ROOT || node_id == FOLDER {
+            ((FileType::Directory, 0o555, if node_id == ROOT { 3 } else { 2 }), (0, 0))
         } else {
-            let zone = self.zone(of)?;
+            let zone = self.zone(node_id)?;
             let mode = if zone.is_offline { 0o400 } else { 0o600 };
             // As in zonefs, the allocated size is that of the zone.
             ((FileType::RegularFile, mode, 1), (zone.length, self.zones.bytes))
         };
-        Ok(self.owner.attributes(of, kind, sizes, self.page_bytes))
+        Ok(self.owner.attributes(node_id, kind, sizes, self.page_bytes))
     }
 
     fn lookup(&self, parent: INodeNo, name: &OsStr) -> Result<INodeNo, Errno> {
@@ -99,9 +99,9 @@ impl Files for ZoneFolder {
         number.map(|number| INodeNo(FIRST + u64::from(number))).ok_or(Errno::ENOENT)
     }
 
-    fn entries(&self, of: INodeNo, from: u64) -> impl Iterator<Item = (INodeNo, FileType, String)> {
+    fn entries(&self, node_id: INodeNo, from: u64) -> impl Iterator<Item = (INodeNo, FileType, String)> {
         let folder = |number, name: &str| (number, FileType::Directory, name.to_owned());
-        let (first, count) = match of {
+        let (first, count) = match node_id {
             ROOT => (vec![folder(ROOT, "."), folder(ROOT, ".."), folder(FOLDER, SEQUENTIAL)], 0),
             _ => (vec![folder(FOLDER, "."), folder(ROOT, "..")], u64::from(self.zones.count)),
         };
@@ -112,8 +112,8 @@ impl Files for ZoneFolder {
     }
 
     /// Truncates a file: size 0 resets its zone, the full zone size finishes it, and the present size has no effect.
-    fn resize(&self, of: INodeNo, size: u64) -> Result<(), Errno> {
-        let zone = self.zone(of)?;
+    fn resize(&self, node_id: INodeNo, size: u64) -> Result<(), Errno> {
+        let zone = self.zone(node_id)?;
         match size {
             _ if size == zone.length => Ok(()),
             0 => self.device.with(|device| device.trim(zone.offset, self.zones.bytes)).map_err(errno),
@@ -124,13 +124,13 @@ impl Files for ZoneFolder {
         }
     }
 
-    fn range(&self, of: INodeNo, offset: u64, bytes: u64) -> Result<(u64, u64), Errno> {
-        let zone = self.zone(of)?;
+    fn range(&self, node_id: INodeNo, offset: u64, bytes: u64) -> Result<(u64, u64), Errno> {
+        let zone = self.zone(node_id)?;
         Ok((zone.offset + offset.min(zone.length), zone.length.saturating_sub(offset).min(bytes)))
     }
 
-    fn write(&self, of: INodeNo, offset: u64, data: &[u8]) -> Result<u32, Errno> {
-        let zone = self.zone(of)?;
+    fn write(&self, node_id: INodeNo, offset: u64, data: &[u8]) -> Result<u32, Errno> {
+        let zone = self.zone(node_id)?;
         let end = offset.saturating_add(data.len() as u64);
         if end > self.zones.bytes {
             return Err(Errno::EFBIG);

@@ -2,36 +2,36 @@
 
 use super::protocol::{
     FIXED_NEWSTYLE, GREETING, NO_ZEROES, OPTION_MAGIC, OPTION_REPLY_MAGIC, REQUEST_MAGIC, SIMPLE_REPLY_MAGIC,
-    answer, command, info, option, take,
+    command, info, option, option_reply, take,
 };
 use crate::sockets::Stream;
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
-/// Length limit of an option reply in bytes.
-const MOST_ANSWER_BYTES: u32 = 1 << 16;
+/// Maximum length of an option reply in bytes.
+const MAX_ANSWER_BYTES: u32 = 1 << 16;
 
 /// Connection to a device.
 pub struct Client {
     stream: Stream,
     cookie: u64,
     bytes: u64,
-    sent: Vec<u8>,
+    request_buffer: Vec<u8>,
 }
 
-fn wrong(what: &str) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, format!("the server's {what} is not that of NBD"))
+fn protocol_error(problem: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, format!("the server's {problem} is not that of NBD"))
 }
 
 impl Client {
     /// Connects to the default export at a Unix-domain socket.
     ///
     /// # Errors
-    /// Fails if no server listens there or it does not speak NBD.
+    /// Fails if no server listens at the socket, or the server does not speak NBD.
     pub fn connect(path: &Path) -> io::Result<Self> {
         let stream = Stream::from(UnixStream::connect(path)?);
-        let mut client = Client { stream, cookie: 0, bytes: 0, sent: Vec::new() };
+        let mut client = Client { stream, cookie: 0, bytes: 0, request_buffer: Vec::new() };
         client.negotiate()?;
         Ok(client)
     }
@@ -42,11 +42,11 @@ impl Client {
         let is_greeting = greeting[..8] == GREETING && greeting[8..16] == OPTION_MAGIC.to_be_bytes();
         let flags = u16::from_be_bytes([greeting[16], greeting[17]]);
         if !is_greeting || flags & FIXED_NEWSTYLE == 0 {
-            return Err(wrong("greeting"));
+            return Err(protocol_error("greeting"));
         }
         let mut words = u32::from(flags & (FIXED_NEWSTYLE | NO_ZEROES)).to_be_bytes().to_vec();
         words.extend(OPTION_MAGIC.to_be_bytes());
-        // Selects the default export, without requests for further information.
+        // The option selects the default export, without requests for further information.
         for number in [option::GO, 6, 0] {
             words.extend(number.to_be_bytes());
         }
@@ -55,7 +55,8 @@ impl Client {
         while let Some(message) = self.next_message()? {
             if message.starts_with(&info::EXPORT.to_be_bytes()) {
                 let mut size = message.get(2..).unwrap_or(&[]);
-                self.bytes = take(&mut size).map(u64::from_be_bytes).ok_or_else(|| wrong("answer"))?;
+                self.bytes =
+                    take(&mut size).map(u64::from_be_bytes).ok_or_else(|| protocol_error("answer"))?;
             }
         }
         Ok(())
@@ -68,14 +69,14 @@ impl Client {
         let mut head = &head[..];
         let magic = take(&mut head).map(u64::from_be_bytes);
         let [option_type, kind, length] = [(); 3].map(|()| take(&mut head).map_or(0, u32::from_be_bytes));
-        if magic != Some(OPTION_REPLY_MAGIC) || option_type != option::GO || length > MOST_ANSWER_BYTES {
-            return Err(wrong("answer"));
+        if magic != Some(OPTION_REPLY_MAGIC) || option_type != option::GO || length > MAX_ANSWER_BYTES {
+            return Err(protocol_error("answer"));
         }
         let mut data = vec![0; length as usize];
         self.stream.read_exact(&mut data)?;
         match kind {
-            answer::INFO => Ok(Some(data)),
-            answer::ACK => Ok(None),
+            option_reply::INFO => Ok(Some(data)),
+            option_reply::ACK => Ok(None),
             _ => Err(io::Error::other(String::from_utf8_lossy(&data).into_owned())),
         }
     }
@@ -85,10 +86,10 @@ impl Client {
         self.bytes
     }
 
-    /// Reads the bytes from `offset` on.
+    /// Reads the bytes from `offset` on into `out`.
     ///
     /// # Errors
-    /// Fails if the range is beyond the end or the device fails.
+    /// Fails if the range ends beyond the device, or the device fails.
     pub fn read(&mut self, offset: u64, out: &mut [u8]) -> io::Result<()> {
         self.request(command::READ, offset, out.len() as u32, &[])?;
         self.stream.read_exact(out)
@@ -97,7 +98,7 @@ impl Client {
     /// Writes `data` at `offset`.
     ///
     /// # Errors
-    /// As [`Client::read`]; also if there is no room.
+    /// The errors of [`Client::read`]; also fails if there is no free space.
     pub fn write(&mut self, offset: u64, data: &[u8]) -> io::Result<()> {
         self.request(command::WRITE, offset, data.len() as u32, data)
     }
@@ -105,7 +106,7 @@ impl Client {
     /// Trims a range.
     ///
     /// # Errors
-    /// As [`Client::read`].
+    /// The errors of [`Client::read`].
     pub fn trim(&mut self, offset: u64, length: u32) -> io::Result<()> {
         self.request(command::TRIM, offset, length, &[])
     }
@@ -120,21 +121,21 @@ impl Client {
 
     fn request(&mut self, command: u16, offset: u64, length: u32, data: &[u8]) -> io::Result<()> {
         self.cookie += 1;
-        self.sent.clear();
-        self.sent.extend(REQUEST_MAGIC.to_be_bytes());
-        self.sent.extend([0; 2]);
-        self.sent.extend(command.to_be_bytes());
-        self.sent.extend(self.cookie.to_be_bytes());
-        self.sent.extend(offset.to_be_bytes());
-        self.sent.extend(length.to_be_bytes());
-        self.sent.extend(data);
-        self.stream.write_all(&self.sent)?;
+        self.request_buffer.clear();
+        self.request_buffer.extend(REQUEST_MAGIC.to_be_bytes());
+        self.request_buffer.extend([0; 2]);
+        self.request_buffer.extend(command.to_be_bytes());
+        self.request_buffer.extend(self.cookie.to_be_bytes());
+        self.request_buffer.extend(offset.to_be_bytes());
+        self.request_buffer.extend(length.to_be_bytes());
+        self.request_buffer.extend(data);
+        self.stream.write_all(&self.request_buffer)?;
         let mut reply = [0; 16];
         self.stream.read_exact(&mut reply)?;
         let mut reply = &reply[..];
         let [magic, error] = [(); 2].map(|()| take(&mut reply).map_or(0, u32::from_be_bytes));
         if magic != SIMPLE_REPLY_MAGIC || take(&mut reply).map(u64::from_be_bytes) != Some(self.cookie) {
-            return Err(wrong("reply"));
+            return Err(protocol_error("reply"));
         }
         // NBD error codes are Linux errnos.
         if error == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(error as i32)) }
@@ -147,7 +148,7 @@ impl Drop for Client {
         last.extend([0; 2]);
         last.extend(command::DISC.to_be_bytes());
         last.extend([0; 20]);
-        // The server may be gone already.
+        // The server may have closed the connection already.
         let _ = self.stream.write_all(&last);
     }
 }

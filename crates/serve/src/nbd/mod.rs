@@ -1,7 +1,7 @@
 //! Export of the device over NBD, the Network Block Device protocol.
 //!
-//! Supports fixed newstyle negotiation, structured replies, block status, FUA, trim, write zeroes and multiple connections, in
-//! plain text or by TLS.
+//! The server supports fixed newstyle negotiation, structured replies, block status, FUA, trim, write zeroes and
+//! multiple connections, in plain text or by TLS.
 
 mod client;
 mod handshake;
@@ -13,7 +13,7 @@ use crate::transport::TransportKind;
 
 pub use crate::sockets::{Address, CertificateError, Certificates, Limits};
 pub use client::Client;
-pub use handshake::{ClientFlags, Ended, Export, Negotiated, TlsMode, greet, negotiate};
+pub use handshake::{ClientFlags, Export, NegotiationResult, OptionsOutcome, TlsMode, greet, negotiate};
 pub use server::{Server, ServerOptions};
 pub use transmission::Transmission;
 
@@ -27,4 +27,4 @@ pub const TRANSPORT: TransportKind = TransportKind {
 };
 
 /// Maximum length of a read or write in bytes, as the protocol recommends.
-pub const MOST_REQUEST_BYTES: u32 = 32 << 20;
+pub const MAX_REQUEST_BYTES: u32 = 32 << 20;

@@ -1,23 +1,23 @@
-//! NBD wire format, from the protocol's own document (`doc/proto.md` of the NetworkBlockDevice project). Numbers are big endian.
+//! NBD wire format, as specified in `doc/proto.md` of the NetworkBlockDevice project. Numbers are big endian.
 
 use std::io::{self, Read, Write};
 
-/// First bytes from the server.
+/// First bytes that the server sends.
 pub const GREETING: [u8; 8] = *b"NBDMAGIC";
-/// Magic before each option, and after the greeting.
+/// Magic number before each option, and at the end of the greeting.
 pub const OPTION_MAGIC: u64 = u64::from_be_bytes(*b"IHAVEOPT");
-/// Magic before each option reply.
+/// Magic number before each option reply.
 pub const OPTION_REPLY_MAGIC: u64 = 0x0003_e889_0455_65a9;
-/// Magic before each request.
+/// Magic number before each request.
 pub const REQUEST_MAGIC: u32 = 0x2560_9513;
-/// Magic before each simple reply.
+/// Magic number before each simple reply.
 pub const SIMPLE_REPLY_MAGIC: u32 = 0x6744_6698;
-/// Magic before each chunk of a structured reply.
+/// Magic number before each chunk of a structured reply.
 pub const STRUCTURED_REPLY_MAGIC: u32 = 0x668e_33ef;
 
-/// Handshake flag: fixed newstyle. The client's flag has the same value.
+/// Handshake flag: fixed newstyle. The flag of the client has the same value.
 pub const FIXED_NEWSTYLE: u16 = 1;
-/// Handshake flag: no zeroes after NBD_OPT_EXPORT_NAME. The client's flag has the same value.
+/// Handshake flag: no zeroes after NBD_OPT_EXPORT_NAME. The flag of the client has the same value.
 pub const NO_ZEROES: u16 = 2;
 
 /// Options.
@@ -35,7 +35,7 @@ pub mod option {
 }
 
 /// Types of option replies.
-pub mod answer {
+pub mod option_reply {
     #![allow(missing_docs, reason = "the names are the protocol's")]
     pub const ACK: u32 = 1;
     pub const SERVER: u32 = 2;
@@ -58,7 +58,7 @@ pub mod info {
     pub const BLOCK_SIZE: u16 = 3;
 }
 
-/// Transmission flags (abilities) of an export.
+/// Transmission flags, which tell the abilities of an export.
 pub mod export_flag {
     #![allow(missing_docs, reason = "the names are the protocol's")]
     pub const HAS_FLAGS: u16 = 1;
@@ -95,7 +95,7 @@ pub mod flag {
     pub const FAST_ZERO: u16 = 16;
 }
 
-/// Chunks of structured replies: flags and types.
+/// Flags and types of chunks in structured replies.
 pub mod chunk {
     #![allow(missing_docs, reason = "the names are the protocol's")]
     pub const DONE: u16 = 1;
@@ -134,11 +134,11 @@ pub struct Request {
     pub flags: u16,
     /// Request type, see [`command`].
     pub command: u16,
-    /// Client's ID for the request, returned in its reply.
+    /// ID that the client gave the request; it is returned in the reply.
     pub cookie: u64,
-    /// First byte of the range.
+    /// Offset of the first byte of the range.
     pub offset: u64,
-    /// Bytes of the range.
+    /// Length of the range in bytes.
     pub length: u32,
 }
 
@@ -157,7 +157,7 @@ impl Request {
         (magic == REQUEST_MAGIC).then_some(request)
     }
 
-    /// Returns the bytes of data that follow the header.
+    /// Returns the number of data bytes that follow the header.
     pub fn data_bytes(&self) -> u32 {
         if self.command == command::WRITE { self.length } else { 0 }
     }
@@ -170,7 +170,7 @@ pub fn take<const N: usize>(bytes: &mut &[u8]) -> Option<[u8; N]> {
     Some(*head)
 }
 
-/// Removes and returns the next text, which has a 32-bit length before it.
+/// Removes and returns the next text, which is preceded by its length in 32 bits.
 pub fn take_text<'a>(bytes: &mut &'a [u8]) -> Option<&'a [u8]> {
     let length = u32::from_be_bytes(take(bytes)?) as usize;
     let (text, rest) = bytes.split_at_checked(length)?;
@@ -188,11 +188,11 @@ pub struct ClientOption {
 }
 
 impl ClientOption {
-    /// Reads an option. The data is skipped if it is longer than `most_bytes`.
+    /// Reads an option. The data is skipped if it is longer than `max_bytes`.
     ///
     /// # Errors
     /// Fails at the end of the connection or if the magic is wrong.
-    pub fn read(source: &mut impl Read, most_bytes: u32) -> io::Result<Self> {
+    pub fn read(source: &mut impl Read, max_bytes: u32) -> io::Result<Self> {
         let mut head = [0; 16];
         source.read_exact(&mut head)?;
         let mut head = &head[..];
@@ -201,7 +201,7 @@ impl ClientOption {
         if magic != Some(OPTION_MAGIC) {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "no option"));
         }
-        if length > most_bytes {
+        if length > max_bytes {
             skip(source, length.into())?;
             return Ok(ClientOption { option, data: None });
         }
@@ -239,8 +239,8 @@ pub fn answer_option(out: &mut impl Write, option: u32, kind: u32, data: &[u8]) 
 pub fn parse_go(mut data: &[u8]) -> Option<(&[u8], Vec<u16>)> {
     let name = take_text(&mut data)?;
     let count = u16::from_be_bytes(take(&mut data)?);
-    let wanted: Vec<u16> = std::iter::from_fn(|| take(&mut data).map(u16::from_be_bytes)).collect();
-    (data.is_empty() && wanted.len() == usize::from(count)).then_some((name, wanted))
+    let requested: Vec<u16> = std::iter::from_fn(|| take(&mut data).map(u16::from_be_bytes)).collect();
+    (data.is_empty() && requested.len() == usize::from(count)).then_some((name, requested))
 }
 
 /// Parses NBD_OPT_SET_META_CONTEXT and NBD_OPT_LIST_META_CONTEXT: the export's name and the context queries. Returns `None` if

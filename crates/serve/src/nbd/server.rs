@@ -1,7 +1,7 @@
 //! NBD server.
 
-use super::MOST_REQUEST_BYTES;
-use super::handshake::{Ended, Export, Negotiated, TlsMode, greet, negotiate};
+use super::MAX_REQUEST_BYTES;
+use super::handshake::{Export, NegotiationResult, OptionsOutcome, TlsMode, greet, negotiate};
 use super::transmission::Transmission;
 use crate::shared::SharedDevice;
 use crate::sockets::{
@@ -22,10 +22,10 @@ pub struct Server {
 /// Options of the server.
 #[derive(Clone, Default)]
 pub struct ServerOptions {
-    /// Certificates for TLS. If set, clients must use TLS.
+    /// Certificates for TLS. If they are set, clients must use TLS.
     pub certificates: Option<Certificates>,
-    /// True if threads poll for the next request before they sleep.
-    pub polls: bool,
+    /// True if threads poll for the next request before they block.
+    pub is_polling: bool,
 }
 
 /// Parses an address with its options.
@@ -39,10 +39,10 @@ pub fn parse(text: &str) -> Result<Arc<dyn Endpoint>, String> {
     let address: Address = address.parse().map_err(|error: AddressError| error.to_string())?;
     let certificates = folder.map(|folder| Certificates::read(Path::new(folder))).transpose();
     let certificates = certificates.map_err(|error| error.to_string())?;
-    Ok(Arc::new(ListenAddress { address, options: ServerOptions { certificates, polls } }))
+    Ok(Arc::new(ListenAddress { address, options: ServerOptions { certificates, is_polling: polls } }))
 }
 
-/// Address to listen at, and the server's options.
+/// Address to listen at, with the options of the server.
 struct ListenAddress {
     address: Address,
     options: ServerOptions,
@@ -60,7 +60,7 @@ impl Server {
     /// Serves `device` at `address` with the options `options`.
     ///
     /// # Errors
-    /// As [`Server::start`].
+    /// The errors of [`Server::start`].
     pub fn start_with(
         options: ServerOptions,
         device: SharedDevice,
@@ -68,7 +68,7 @@ impl Server {
         limits: Limits,
     ) -> io::Result<Self> {
         let is_encrypted = options.certificates.is_some();
-        let exported = Exported::of(device, options)?;
+        let exported = ExportedDevice::new(device, options)?;
         let server = crate::sockets::Server::start("nbd", exported, address, limits)?;
         Ok(Server { server, is_encrypted })
     }
@@ -82,32 +82,32 @@ impl Server {
         }
     }
 
-    /// Closes all connections and waits until each current request is done.
+    /// Closes all connections and waits until the current requests are complete.
     pub fn stop(mut self) {
         self.server.end();
     }
 }
 
-/// Device with its exports.
-struct Exported {
-    /// Handle of the device for each export, in the order of `exports`.
+/// Device together with its exports.
+struct ExportedDevice {
+    /// For each export, a handle of the device, in the order of `exports`.
     devices: Vec<SharedDevice>,
     exports: Vec<Export>,
     options: ServerOptions,
 }
 
-impl Exported {
+impl ExportedDevice {
     /// Creates the default export, and one export for each placement handle of the device.
-    fn of(device: SharedDevice, options: ServerOptions) -> io::Result<Self> {
+    fn new(device: SharedDevice, options: ServerOptions) -> io::Result<Self> {
         device.check_has_no_zones()?;
-        let known =
+        let properties =
             device.with(|device| Ok((device.bytes(), device.page_bytes(), device.placement_handles())));
-        let (bytes, page_bytes, handles) = known.map_err(io::Error::other)?;
+        let (bytes, page_bytes, handles) = properties.map_err(io::Error::other)?;
         let export = Export {
             name: String::new(),
             bytes,
-            page_bytes: page_bytes.clamp(512, MOST_REQUEST_BYTES),
-            most_bytes: MOST_REQUEST_BYTES,
+            page_bytes: page_bytes.clamp(512, MAX_REQUEST_BYTES),
+            max_bytes: MAX_REQUEST_BYTES,
             description: "a drive simulated by Wearwell".into(),
         };
         let by_handle = |handle: u16| Export {
@@ -118,34 +118,39 @@ impl Exported {
             ),
             ..export.clone()
         };
-        let others = (0..handles).map(|handle| (device.with_hint(handle), by_handle(handle)));
-        let (devices, exports) = std::iter::once((device.clone(), export.clone())).chain(others).unzip();
-        Ok(Exported { devices, exports, options })
+        let placement_exports = (0..handles).map(|handle| (device.with_hint(handle), by_handle(handle)));
+        let (devices, exports) =
+            std::iter::once((device.clone(), export.clone())).chain(placement_exports).unzip();
+        Ok(ExportedDevice { devices, exports, options })
     }
 
-    /// Negotiates with a client within the time limit. Returns the result and the connection to use, or `None` if the client
-    /// left.
-    fn negotiate(&self, stream: &Stream, limits: Limits) -> io::Result<Option<(Negotiated, Connection)>> {
+    /// Negotiates with a client within the time limit. Returns the result and the connection to use; `None` if the
+    /// client disconnected.
+    fn negotiate(
+        &self,
+        stream: &Stream,
+        limits: Limits,
+    ) -> io::Result<Option<(NegotiationResult, Connection)>> {
         let until = Instant::now() + limits.handshake;
-        let mut connection = Connection::Clear(stream.try_clone()?);
+        let mut connection = Connection::PlainText(stream.try_clone()?);
         let mut tls = if self.options.certificates.is_some() { TlsMode::Required } else { TlsMode::Off };
-        let flags = greet(&mut WithDeadline { connection: &mut connection, until })?;
+        let flags = greet(&mut WithDeadline { connection: &mut connection, deadline: until })?;
         loop {
-            let ended = negotiate(
-                &mut WithDeadline { connection: &mut connection, until },
+            let outcome = negotiate(
+                &mut WithDeadline { connection: &mut connection, deadline: until },
                 &self.exports,
                 flags,
                 tls,
             )?;
-            match (ended, &self.options.certificates) {
-                (Ended::Negotiated(negotiated), _) => {
+            match (outcome, &self.options.certificates) {
+                (OptionsOutcome::Complete(negotiated), _) => {
                     connection.set_timeout(None)?;
                     return Ok(Some((negotiated, connection)));
                 }
-                (Ended::Encrypted, Some(certificates)) => {
+                (OptionsOutcome::Encrypted, Some(certificates)) => {
                     (connection, tls) = (Connection::encrypted(stream, certificates)?, TlsMode::Encrypted);
                 }
-                (Ended::Encrypted | Ended::Left, _) => {
+                (OptionsOutcome::Encrypted | OptionsOutcome::Disconnected, _) => {
                     connection.end();
                     return Ok(None);
                 }
@@ -154,10 +159,10 @@ impl Exported {
     }
 }
 
-impl Service for Exported {
+impl Service for ExportedDevice {
     fn serve(&self, stream: &mut Stream, limits: Limits) -> io::Result<()> {
         let Some((negotiated, mut connection)) = self.negotiate(stream, limits)? else { return Ok(()) };
-        if self.options.polls {
+        if self.options.is_polling {
             connection.poll();
         }
         let out = connection.try_clone()?;
@@ -170,7 +175,8 @@ impl Service for Exported {
 
 impl Endpoint for ListenAddress {
     fn is_guarded(&self) -> bool {
-        self.address.is_local() || self.options.certificates.as_ref().is_some_and(Certificates::asks_clients)
+        self.address.is_local()
+            || self.options.certificates.as_ref().is_some_and(Certificates::requires_client_certificates)
     }
 
     fn open(&self, device: &SharedDevice) -> io::Result<Box<dyn Transport>> {
@@ -185,7 +191,7 @@ impl Transport for Server {
     }
 
     fn is_closed(&self) -> bool {
-        self.server.is_ended()
+        self.server.has_ended()
     }
 
     fn close(mut self: Box<Self>) -> Result<(), String> {

@@ -1,6 +1,6 @@
 //! NBD transmission phase: requests and replies.
 
-use super::handshake::{CONTEXT, Export, Negotiated};
+use super::handshake::{CONTEXT, Export, NegotiationResult};
 use super::protocol::{
     Fault, HOLE, REQUEST_BYTES, Request, SIMPLE_REPLY_MAGIC, STRUCTURED_REPLY_MAGIC, chunk, command, flag,
     skip,
@@ -13,17 +13,17 @@ use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::sync::mpsc::sync_channel;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Size of the buffers for requests and for replies in bytes.
+/// Size in bytes of the buffers for requests and for replies.
 const BUFFER_BYTES: usize = 256 << 10;
-/// Size of the first read of a write's data in bytes; later reads grow with the data received.
+/// Number of bytes in the first read of a write's data; later reads grow with the amount of data received.
 const FIRST_READ_BYTES: usize = 128 << 10;
-/// Maximum number of extents in one block-status reply.
-const MOST_EXTENTS: usize = 1 << 16;
+/// Maximum number of extents in a block-status reply.
+const MAX_EXTENTS: usize = 1 << 16;
 
-/// Maximum number of concurrent requests of a client with a timed device.
-const MOST_CONCURRENT: usize = 64;
-/// Longer requests (in bytes) are not served concurrently.
-const MOST_CONCURRENT_BYTES: u32 = 1 << 20;
+/// Maximum number of requests of a client that are served concurrently on a timed device.
+const MAX_CONCURRENT: usize = 64;
+/// Maximum length in bytes of a request that is served concurrently.
+const MAX_CONCURRENT_BYTES: u32 = 1 << 20;
 
 /// Connection of a client in the transmission phase.
 pub struct Transmission<'a, R, W: Write> {
@@ -31,14 +31,14 @@ pub struct Transmission<'a, R, W: Write> {
     out: Mutex<BufWriter<W>>,
     device: &'a SharedDevice,
     export: &'a Export,
-    negotiated: Negotiated,
+    negotiated: NegotiationResult,
 }
 
 /// Message received from a client.
 enum Incoming {
     /// Request with its data.
     Request(Request),
-    /// Request with too much data, which was skipped.
+    /// Request with too much data; the data was skipped.
     TooLong(Request),
     /// Disconnect request.
     Disconnect,
@@ -51,7 +51,7 @@ impl<'a, R: Read, W: Write + Send> Transmission<'a, R, W> {
         out: W,
         device: &'a SharedDevice,
         export: &'a Export,
-        negotiated: Negotiated,
+        negotiated: NegotiationResult,
     ) -> Self {
         let source = BufReader::with_capacity(BUFFER_BYTES, source);
         let out = Mutex::new(BufWriter::with_capacity(BUFFER_BYTES, out));
@@ -61,7 +61,7 @@ impl<'a, R: Read, W: Write + Send> Transmission<'a, R, W> {
     /// Serves requests until the client disconnects.
     ///
     /// # Errors
-    /// Fails if the client disconnects without a request to do so or violates the protocol.
+    /// Fails if the client disconnects without a disconnect request, or violates the protocol.
     pub fn serve(&mut self) -> io::Result<()> {
         match self.device.with(|device| Ok(device.speed())) {
             Ok(Speed::Timed) => self.serve_concurrently(),
@@ -69,11 +69,12 @@ impl<'a, R: Read, W: Write + Send> Transmission<'a, R, W> {
         }
     }
 
-    /// Serves requests one after the other. The device serves one request at a time and is faster than a thread switch.
+    /// Serves requests one after the other: the device serves one request at a time, and is faster than a switch
+    /// between threads.
     fn serve_sequentially(&mut self) -> io::Result<()> {
-        let mut responder = Responder::of(self.device, self.export, self.negotiated, &self.out);
+        let mut responder = Responder::new(self.device, self.export, self.negotiated, &self.out);
         loop {
-            // Flush replies before blocking on the next request.
+            // Replies are flushed before the thread blocks on the next request.
             if !has_whole_request(&self.source) {
                 responder.out().flush()?;
             }
@@ -85,15 +86,15 @@ impl<'a, R: Read, W: Write + Send> Transmission<'a, R, W> {
         }
     }
 
-    /// Serves requests concurrently, because each waits for its own simulated completion. Replies come in the order of
-    /// completion.
+    /// Serves requests concurrently, because each waits for its simulated completion. Replies are sent in the order
+    /// of completion.
     fn serve_concurrently(&mut self) -> io::Result<()> {
         let (source, device, export, negotiated, out) =
             (&mut self.source, self.device, self.export, self.negotiated, &self.out);
         let (sender, receiver) = sync_channel::<(Request, Vec<u8>)>(0);
         let receiver = Mutex::new(receiver);
         let work = || {
-            let mut responder = Responder::of(device, export, negotiated, out);
+            let mut responder = Responder::new(device, export, negotiated, out);
             loop {
                 let received = receiver.lock().unwrap_or_else(PoisonError::into_inner).recv();
                 let Ok((request, data)) = received else { return };
@@ -107,16 +108,16 @@ impl<'a, R: Read, W: Write + Send> Transmission<'a, R, W> {
         std::thread::scope(|scope| {
             // The workers end when this sender is dropped.
             let sender = sender;
-            for _ in 0..MOST_CONCURRENT {
+            for _ in 0..MAX_CONCURRENT {
                 std::thread::Builder::new().name("nbd request".into()).spawn_scoped(scope, work)?;
             }
-            let mut responder = Responder::of(device, export, negotiated, out);
+            let mut responder = Responder::new(device, export, negotiated, out);
             loop {
                 let mut data = Vec::new();
                 match next(source, export, &mut data)? {
-                    Incoming::Request(request) if request.length <= MOST_CONCURRENT_BYTES => {
-                        let gone = |_| io::Error::from(io::ErrorKind::BrokenPipe);
-                        sender.send((request, data)).map_err(gone)?;
+                    Incoming::Request(request) if request.length <= MAX_CONCURRENT_BYTES => {
+                        let broken_pipe = |_| io::Error::from(io::ErrorKind::BrokenPipe);
+                        sender.send((request, data)).map_err(broken_pipe)?;
                         continue;
                     }
                     Incoming::Request(request) => {
@@ -139,7 +140,7 @@ fn has_whole_request<R: Read>(source: &BufReader<R>) -> bool {
         .is_some_and(|request| buffered.len() - REQUEST_BYTES >= request.data_bytes() as usize)
 }
 
-/// Waits for the next message. Data of a write is read into `data`.
+/// Waits for the next message. The data of a write is read into `data`.
 fn next(source: &mut impl Read, export: &Export, data: &mut Vec<u8>) -> io::Result<Incoming> {
     let mut bytes = [0; REQUEST_BYTES];
     source.read_exact(&mut bytes)?;
@@ -149,7 +150,7 @@ fn next(source: &mut impl Read, export: &Export, data: &mut Vec<u8>) -> io::Resu
     if request.command == command::DISC {
         return Ok(Incoming::Disconnect);
     }
-    if request.data_bytes() > export.most_bytes {
+    if request.data_bytes() > export.max_bytes {
         skip(source, request.data_bytes().into())?;
         return Ok(Incoming::TooLong(request));
     }
@@ -159,7 +160,8 @@ fn next(source: &mut impl Read, export: &Export, data: &mut Vec<u8>) -> io::Resu
     Ok(Incoming::Request(request))
 }
 
-/// Reads `bytes` bytes into `data`, which grows as data arrives. So a client that only announces much data takes no memory.
+/// Reads `bytes` bytes into `data`, which grows as data arrives. So a client that announces much data without sending
+/// it takes no memory.
 fn read_announced(source: &mut impl Read, data: &mut Vec<u8>, bytes: usize) -> io::Result<()> {
     data.truncate(bytes);
     let mut received = 0;
@@ -178,16 +180,16 @@ fn read_announced(source: &mut impl Read, data: &mut Vec<u8>, bytes: usize) -> i
 struct Responder<'a, W: Write> {
     device: &'a SharedDevice,
     export: &'a Export,
-    negotiated: Negotiated,
+    negotiated: NegotiationResult,
     out: &'a Mutex<BufWriter<W>>,
     data: Vec<u8>,
 }
 
 impl<'a, W: Write> Responder<'a, W> {
-    fn of(
+    fn new(
         device: &'a SharedDevice,
         export: &'a Export,
-        negotiated: Negotiated,
+        negotiated: NegotiationResult,
         out: &'a Mutex<BufWriter<W>>,
     ) -> Self {
         Responder { device, export, negotiated, out, data: Vec::new() }
@@ -204,14 +206,14 @@ impl<'a, W: Write> Responder<'a, W> {
         match request.command {
             command::READ => self.read(request),
             command::BLOCK_STATUS => self.block_status(request),
-            _ => match self.device.with(|device| self.change(device, request)) {
+            _ => match self.device.with(|device| self.perform(device, request)) {
                 Ok(()) => self.reply(request, chunk::NONE, &[], &[]),
                 Err(error) => self.refuse(request, fault(&error)),
             },
         }
     }
 
-    /// Validates a request before the device is used.
+    /// Checks a request before the device is used.
     fn check(&self, request: &Request) -> Result<(), Fault> {
         let allowed = match request.command {
             command::READ if self.negotiated.structured => flag::DF | flag::FUA,
@@ -231,13 +233,13 @@ impl<'a, W: Write> Responder<'a, W> {
             let takes_room = matches!(request.command, command::WRITE | command::WRITE_ZEROES);
             return Err(if takes_room { Fault::NoSpace } else { Fault::Invalid });
         }
-        let is_long = request.command == command::READ && request.length > self.export.most_bytes;
+        let is_long = request.command == command::READ && request.length > self.export.max_bytes;
         let tells_nothing = request.command == command::BLOCK_STATUS && request.length == 0;
         if is_long || tells_nothing { Err(Fault::Invalid) } else { Ok(()) }
     }
 
     /// Performs a request whose reply has no data.
-    fn change(&self, device: &mut Device, request: &Request) -> Result<(), DeviceError> {
+    fn perform(&self, device: &mut Device, request: &Request) -> Result<(), DeviceError> {
         let &Request { offset, length, flags, .. } = request;
         match request.command {
             command::WRITE => device.write(offset, &self.data)?,
@@ -245,13 +247,14 @@ impl<'a, W: Write> Responder<'a, W> {
             command::WRITE_ZEROES => {
                 let allocated = flags & flag::NO_HOLE != 0;
                 if allocated && flags & flag::FAST_ZERO != 0 {
-                    // Allocated zeroes take as long as any other write.
+                    // Zeroes that must be allocated take as long as any other write, so a fast write of zeroes is
+                    // refused.
                     return Err(io::Error::from(io::ErrorKind::Unsupported).into());
                 }
                 device.write_zeroes(offset, length.into(), allocated)?;
             }
             command::FLUSH => return device.flush(),
-            // Cache is a hint, and the flash has no faster tier.
+            // The cache request is a hint, and the flash has no faster tier.
             _ => return Ok(()),
         }
         if flags & flag::FUA != 0 { device.flush() } else { Ok(()) }
@@ -271,7 +274,7 @@ impl<'a, W: Write> Responder<'a, W> {
     }
 
     fn block_status(&mut self, request: &Request) -> io::Result<()> {
-        let most = if request.flags & flag::REQ_ONE != 0 { 1 } else { MOST_EXTENTS };
+        let most = if request.flags & flag::REQ_ONE != 0 { 1 } else { MAX_EXTENTS };
         let found = self.device.with(|device| device.extents(request.offset, request.length.into(), most));
         let extents = match found {
             Ok(extents) => extents,
@@ -287,7 +290,7 @@ impl<'a, W: Write> Responder<'a, W> {
         self.reply(request, chunk::BLOCK_STATUS, &reply, &[])
     }
 
-    /// Sends a reply of one chunk with `data` and `more`, or a simple reply with `more` alone.
+    /// Sends a reply that consists of one chunk with `data` and `more`, or a simple reply with `more` only.
     fn reply(&self, request: &Request, kind: u16, data: &[u8], more: &[u8]) -> io::Result<()> {
         if !self.negotiated.structured {
             return self.simple(request, 0, more);

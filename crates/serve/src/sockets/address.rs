@@ -5,22 +5,23 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-/// Separator between an address and a folder of certificates, where one is allowed. It must not occur in paths.
+/// Separator between an address and a folder of certificates, for transports that allow one. It must not occur in
+/// paths.
 pub const TLS: &str = ",tls=";
 
-/// Suffix of an address that enables polling: the server polls for the next request before it sleeps.
+/// Suffix of an address that enables polling: the server polls for the next request before it blocks.
 pub const POLL: &str = ",poll";
 
 /// Address to listen at.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Address {
-    /// Unix-domain socket, accessible to the user only.
+    /// Unix-domain socket, to which only the user can connect.
     Unix(PathBuf),
     /// TCP address and port.
     Tcp(SocketAddr),
 }
 
-/// Parse error of an address.
+/// Error in the text of an address.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "no place to listen at; use unix:PATH, or tcp:ADDRESS:PORT such as tcp:127.0.0.1:10809; {TLS}DIR and {POLL} are for NBD alone"

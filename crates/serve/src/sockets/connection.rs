@@ -1,24 +1,24 @@
 //! Connections, in plain text or by TLS.
 
 use super::certificates::Certificates;
-use super::encrypted::Encrypted;
 use super::stream::Stream;
+use super::tls_connection::TlsConnection;
 use std::io::{self, Read, Write};
 use std::time::{Duration, Instant};
 
 /// Connection to a client.
 pub enum Connection {
     /// Plain text.
-    Clear(Stream),
+    PlainText(Stream),
     /// Encrypted by TLS.
-    Encrypted(Box<Encrypted>),
+    Encrypted(Box<TlsConnection>),
 }
 
-/// Makes the same call on either kind of connection.
+/// Makes the given call on either kind of connection.
 macro_rules! either {
     ($connection:expr, $name:ident => $call:expr) => {
         match $connection {
-            Connection::Clear($name) => $call,
+            Connection::PlainText($name) => $call,
             Connection::Encrypted($name) => $call,
         }
     };
@@ -33,18 +33,18 @@ impl Connection {
         Ok(Connection::Encrypted(Box::new(certificates.encrypt(stream)?)))
     }
 
-    /// Clones the connection. Only one of the clones may be read.
+    /// Clones the connection. Only one of the clones may be used for reading.
     ///
     /// # Errors
     /// Fails if too many files are open.
     pub fn try_clone(&self) -> io::Result<Self> {
         Ok(match self {
-            Connection::Clear(stream) => Connection::Clear(stream.try_clone()?),
+            Connection::PlainText(stream) => Connection::PlainText(stream.try_clone()?),
             Connection::Encrypted(stream) => Connection::Encrypted(Box::new(stream.try_clone()?)),
         })
     }
 
-    /// Sets the time limit of reads and writes.
+    /// Sets the time limit for reads and for writes.
     ///
     /// # Errors
     /// Fails if the time is zero.
@@ -52,7 +52,7 @@ impl Connection {
         either!(self, stream => stream.set_timeout(timeout))
     }
 
-    /// Enables polling in reads, see [`Stream::poll`].
+    /// Enables polling in reads; see [`Stream::poll`].
     pub fn poll(&mut self) {
         either!(self, stream => stream.poll());
     }
@@ -79,21 +79,21 @@ impl Write for Connection {
     }
 }
 
-/// Connection with a deadline.
+/// Connection with a deadline for its reads and writes.
 pub struct WithDeadline<'a> {
     /// The connection.
     pub connection: &'a mut Connection,
-    /// Deadline for all reads and writes.
-    pub until: Instant,
+    /// Deadline for all reads and writes together.
+    pub deadline: Instant,
 }
 
 impl WithDeadline<'_> {
     fn set_remaining_time(&mut self) -> io::Result<()> {
-        let left = self.until.saturating_duration_since(Instant::now());
-        if left.is_zero() {
+        let remaining = self.deadline.saturating_duration_since(Instant::now());
+        if remaining.is_zero() {
             return Err(io::ErrorKind::TimedOut.into());
         }
-        self.connection.set_timeout(Some(left))
+        self.connection.set_timeout(Some(remaining))
     }
 }
 

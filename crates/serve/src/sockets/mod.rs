@@ -3,9 +3,9 @@
 mod address;
 mod certificates;
 mod connection;
-mod encrypted;
 mod server;
 mod stream;
+mod tls_connection;
 
 pub use address::{Address, AddressError, POLL, TLS};
 pub use certificates::{CertificateError, Certificates};

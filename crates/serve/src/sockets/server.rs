@@ -10,12 +10,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Limits on clients before the handshake is complete.
+/// Limits for clients before the handshake is complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Simultaneous connections; further connections are closed at once.
+    /// Maximum number of simultaneous connections; a further connection is closed immediately.
     pub connections: usize,
-    /// Time limit of the handshake.
+    /// Time limit for the handshake.
     pub handshake: Duration,
 }
 
@@ -27,7 +27,7 @@ impl Default for Limits {
 
 /// Handler of connections.
 pub trait Service: Send + Sync + 'static {
-    /// Serves one client until it disconnects; [`Stream::end`] disconnects it.
+    /// Serves one client until it disconnects, or until [`Stream::end`] disconnects it.
     ///
     /// # Errors
     /// Fails if the client disconnects unexpectedly or violates the protocol. Other clients are not affected.
@@ -46,13 +46,13 @@ struct Shared {
     service: Box<dyn Service>,
     name: &'static str,
     limits: Limits,
-    ended: AtomicBool,
-    /// Connected clients, and perhaps some that have left.
+    is_stopping: AtomicBool,
+    /// Connected clients, and possibly some that have already disconnected.
     connected: Mutex<Vec<(Stream, JoinHandle<()>)>>,
 }
 
 impl Server {
-    /// Serves clients at `address`; threads are named `name`.
+    /// Serves clients at `address`, on threads with the name `name`.
     ///
     /// # Errors
     /// Fails if the address is in use or the user may not use it.
@@ -64,8 +64,8 @@ impl Server {
     ) -> io::Result<Self> {
         let (listener, address) = Listener::bind(address)?;
         let service = Box::new(service);
-        let (ended, connected) = (AtomicBool::new(false), Mutex::default());
-        let shared = Arc::new(Shared { service, name, limits, ended, connected });
+        let (is_stopping, connected) = (AtomicBool::new(false), Mutex::default());
+        let shared = Arc::new(Shared { service, name, limits, is_stopping, connected });
         let listening = {
             let shared = shared.clone();
             std::thread::Builder::new().name(name.into()).spawn(move || shared.listen(&listener))?
@@ -78,16 +78,16 @@ impl Server {
         &self.address
     }
 
-    /// True if no clients can connect any more.
-    pub fn is_ended(&self) -> bool {
+    /// True if no further client can connect.
+    pub fn has_ended(&self) -> bool {
         self.listening.as_ref().is_none_or(JoinHandle::is_finished)
     }
 
-    /// Closes all connections and waits until each current request is done.
+    /// Closes all connections and waits until the current requests are complete.
     pub fn end(&mut self) {
         let Some(listening) = self.listening.take() else { return };
-        self.shared.ended.store(true, Ordering::SeqCst);
-        // A connection wakes the listening thread, which then checks `ended`.
+        self.shared.is_stopping.store(true, Ordering::SeqCst);
+        // A connection wakes the listening thread, which then checks `is_stopping`.
         let woken = match &self.address {
             Address::Unix(path) => UnixStream::connect(path).is_ok(),
             Address::Tcp(address) => TcpStream::connect(address).is_ok(),
@@ -97,7 +97,7 @@ impl Server {
             let _ = std::fs::remove_file(path);
         }
         if woken {
-            // A panic was already reported.
+            // A panic of the thread was already reported.
             let _ = listening.join();
         }
         let connected = std::mem::take(&mut *self.shared.connected());
@@ -121,28 +121,28 @@ impl Shared {
     }
 
     fn listen(self: &Arc<Self>, listener: &Listener) {
-        while !self.ended.load(Ordering::SeqCst) {
+        while !self.is_stopping.load(Ordering::SeqCst) {
             match listener.accept() {
                 Ok(stream) => self.admit(stream),
-                // For example, too many open files: clients may leave meanwhile.
+                // There may be too many open files, for example; clients may disconnect during the pause.
                 Err(_) => std::thread::sleep(Duration::from_millis(10)),
             }
         }
     }
 
-    /// Serves a new client by its own thread, if the limits allow.
+    /// Serves a new client on a separate thread, if the limits allow.
     fn admit(self: &Arc<Self>, mut stream: Stream) {
         let mut connected = self.connected();
         connected.retain(|(_, thread)| !thread.is_finished());
-        if connected.len() >= self.limits.connections || self.ended.load(Ordering::SeqCst) {
+        if connected.len() >= self.limits.connections || self.is_stopping.load(Ordering::SeqCst) {
             return;
         }
         let Ok(kept) = stream.try_clone() else { return };
         let shared = self.clone();
         let thread = std::thread::Builder::new().name(format!("{} client", self.name)).spawn(move || {
-            // Errors of one client do not concern the other clients.
+            // An error of one client does not affect the other clients.
             let _ = shared.service.serve(&mut stream, shared.limits);
-            // Clones of the connection still exist, so it must be shut down.
+            // Clones of the connection still exist, so dropping it would not close it.
             stream.end();
         });
         if let Ok(thread) = thread {

@@ -11,10 +11,10 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Connection by a Unix-domain or TCP socket.
+/// Connection through a Unix-domain or TCP socket.
 pub struct Stream {
     socket: Socket,
-    /// Polling state, if reads poll before they block.
+    /// Polling state; `None` if reads block without polling.
     polling: Option<Polling>,
 }
 
@@ -26,7 +26,7 @@ enum Socket {
     Tcp(TcpStream),
 }
 
-/// Makes the same call on either kind of socket.
+/// Makes the given call on either kind of socket.
 macro_rules! either {
     ($stream:expr, $name:ident => $call:expr) => {
         match &$stream.socket {
@@ -57,7 +57,7 @@ impl Stream {
         either!(self, stream => stream.try_clone().map(Stream::from))
     }
 
-    /// Returns the Unix-domain socket, if it is one.
+    /// Returns the socket if it is a Unix-domain socket.
     pub fn unix(&mut self) -> Option<&mut UnixStream> {
         match &mut self.socket {
             Socket::Unix(stream) => Some(stream),
@@ -65,7 +65,7 @@ impl Stream {
         }
     }
 
-    /// Sets the time limit of reads and writes.
+    /// Sets the time limit for reads and for writes.
     ///
     /// # Errors
     /// Fails if the time is zero.
@@ -158,7 +158,7 @@ impl Listener {
     }
 }
 
-/// Creates a socket that only the user may connect to, from the first moment on. The socket is created in a private folder and
+/// Creates a socket to which only the user may connect, at any time. The socket is created in a private folder, and
 /// gets its name after its permissions are set.
 fn bind_unix(path: &Path) -> io::Result<UnixListener> {
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -168,7 +168,7 @@ fn bind_unix(path: &Path) -> io::Result<UnixListener> {
     std::fs::set_permissions(&hidden, PermissionsExt::from_mode(0o600))?;
     match std::fs::hard_link(&hidden, path) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            // A socket left behind by a killed process refuses connections.
+            // A socket that a killed process left refuses connections.
             let refused = UnixStream::connect(path).err().map(|error| error.kind());
             if refused != Some(io::ErrorKind::ConnectionRefused) {
                 return Err(error);

@@ -1,7 +1,7 @@
-//! Device as the driver of a guest sees it: virtio features, configuration and queues.
+//! Device as seen by the driver of a guest: virtio features, configuration and queues.
 
 use super::requests::{
-    MOST_RANGE_SECTORS, MOST_RANGES, MOST_SEGMENT_BYTES, MOST_SEGMENTS, Requests, SECTOR_BYTES, Status,
+    MAX_RANGE_SECTORS, MAX_RANGES, MAX_SEGMENT_BYTES, MAX_SEGMENTS, RequestContext, SECTOR_BYTES, Status,
 };
 use crate::error::DeviceError;
 use crate::polling::Polling;
@@ -21,11 +21,12 @@ use vmm_sys_util::event::{EventConsumer, EventFlag, EventNotifier, new_event_con
 
 /// Number of queues, each with its own thread. A guest uses one queue per processor.
 const QUEUES: u16 = 4;
-/// Length limit of a queue.
-const MOST_QUEUED: usize = 1024;
-/// Requests served before the guest is notified and the queue's lock is released, so that the guest can work in parallel.
+/// Maximum length of a queue.
+const MAX_QUEUED: usize = 1024;
+/// Number of requests after which the guest is notified and the lock of the queue is released, so that the guest can
+/// work in parallel.
 const BATCH: usize = 8;
-/// Bytes of the configuration, up to `write_zeroes_may_unmap` and its padding.
+/// Bytes of the configuration, up to the field `write_zeroes_may_unmap` and its padding.
 const CONFIG_BYTES: usize = 60;
 
 /// Feature bits, VIRTIO sections 5.2.3 and 6.
@@ -64,34 +65,34 @@ pub struct Drive {
     config: [u8; CONFIG_BYTES],
     memory: Memory,
     writes_through: AtomicBool,
-    ended: AtomicBool,
+    is_stopping: AtomicBool,
     /// Polling state of each queue.
     polling: [Mutex<Polling>; QUEUES as usize],
-    /// Connection back to the front end. User-mode Linux treats its closing as the end of the device.
+    /// Connection to the front end. User-mode Linux treats its closing as the end of the device.
     front: Mutex<Option<Backend>>,
-    /// Event descriptors that wake the queue threads at the end; nothing else closes them.
+    /// Event descriptors that wake the queue threads at the end; they are not closed elsewhere.
     exits: Mutex<Vec<OwnedFd>>,
 }
 
 impl Drive {
     /// Creates the device for a guest with this memory.
-    pub fn of(device: SharedDevice, memory: Memory) -> Result<Self, DeviceError> {
+    pub fn new(device: SharedDevice, memory: Memory) -> Result<Self, DeviceError> {
         let (bytes, page_bytes) = device.with(|device| Ok((device.bytes(), device.page_bytes())))?;
         Ok(Drive {
             device,
             config: config(bytes, page_bytes),
             memory,
             writes_through: AtomicBool::new(true),
-            ended: AtomicBool::new(false),
+            is_stopping: AtomicBool::new(false),
             polling: Default::default(),
             front: Mutex::default(),
             exits: Mutex::default(),
         })
     }
 
-    /// Stops the queue threads: no further request is begun.
+    /// Stops the queue threads, which begin no further request.
     pub fn end(&self) {
-        self.ended.store(true, Ordering::SeqCst);
+        self.is_stopping.store(true, Ordering::SeqCst);
     }
 
     /// Serves up to [`BATCH`] requests of a queue. Returns their number.
@@ -108,20 +109,20 @@ impl Drive {
             let written = self.answer(chain, &memory).unwrap_or(0);
             served += 1;
             if state.add_used(head, written).is_err() {
-                // The queue lies outside the guest's memory.
+                // The queue is outside of the guest's memory.
                 return 0;
             }
         }
         if served > 0 && state.needs_notification().unwrap_or(true) {
-            // A failed notification means that the front end is gone; its socket reports that too.
+            // A failed notification means that the front end has disconnected, which its socket reports, too.
             let _ = state.signal_used_queue();
         }
         served
     }
 
-    /// Polls an empty queue for a short time if that pays off. Returns true if a request arrived.
-    fn finds_more(&self, queue: &VringMutex<Memory>, polling: &Polling) -> bool {
-        let polled = polling.poll(|| match self.ended.load(Ordering::SeqCst) {
+    /// Polls an empty queue for a short time, if polling pays off. Returns true if a request arrived.
+    fn poll_for_more(&self, queue: &VringMutex<Memory>, polling: &Polling) -> bool {
+        let polled = polling.poll(|| match self.is_stopping.load(Ordering::SeqCst) {
             true => Some(false),
             false => self.has_more(queue).then_some(true),
         });
@@ -138,7 +139,8 @@ impl Drive {
             && at.avail_idx(&*memory, Ordering::Acquire).is_ok_and(|available| available.0 != at.next_avail())
     }
 
-    /// Serves a request. Returns the bytes written to the guest's memory, or `None` if there is no room even for the status.
+    /// Serves a request. Returns the number of bytes written to the guest's memory; `None` if there is no space even
+    /// for the status.
     fn answer(
         &self,
         chain: DescriptorChain<GuestMemoryLoadGuard<GuestMemoryMmap>>,
@@ -146,15 +148,17 @@ impl Drive {
     ) -> Option<u32> {
         let mut readable = chain.clone().reader(memory).ok()?;
         let mut writable = chain.writer(memory).ok()?;
-        let room = writable.available_bytes().checked_sub(1)?;
-        let mut status = writable.split_at(room).ok()?;
-        let requests =
-            Requests { device: &self.device, writes_through: self.writes_through.load(Ordering::Relaxed) };
+        let writable_bytes = writable.available_bytes().checked_sub(1)?;
+        let mut status = writable.split_at(writable_bytes).ok()?;
+        let requests = RequestContext {
+            device: &self.device,
+            writes_through: self.writes_through.load(Ordering::Relaxed),
+        };
         let bytes = readable.available_bytes();
         let done = if bytes < 16 {
             Err(Status::IoError)
         } else {
-            requests.serve((&mut readable, bytes), (&mut writable, room))
+            requests.serve((&mut readable, bytes), (&mut writable, writable_bytes))
         };
         status.write_obj(done.err().unwrap_or(Status::Ok) as u8).ok()?;
         Some((writable.bytes_written() + 1) as u32)
@@ -169,19 +173,19 @@ fn config(bytes: u64, page_bytes: u32) -> [u8; CONFIG_BYTES] {
     let block_bytes = page_bytes.clamp(SECTOR_BYTES as u32, 4096);
     let blocks_of_page = (page_bytes / block_bytes).max(1);
     put(0, &(bytes / SECTOR_BYTES).to_le_bytes());
-    put(8, &MOST_SEGMENT_BYTES.to_le_bytes());
-    put(12, &MOST_SEGMENTS.to_le_bytes());
+    put(8, &MAX_SEGMENT_BYTES.to_le_bytes());
+    put(12, &MAX_SEGMENTS.to_le_bytes());
     put(20, &block_bytes.to_le_bytes());
     put(24, &[blocks_of_page.ilog2() as u8]);
     put(26, &(blocks_of_page.min(u16::MAX.into()) as u16).to_le_bytes());
     put(34, &QUEUES.to_le_bytes());
     let sectors_of_page = (page_bytes / SECTOR_BYTES as u32).max(1);
     for (at, number) in [
-        (36, MOST_RANGE_SECTORS),
-        (40, MOST_RANGES),
+        (36, MAX_RANGE_SECTORS),
+        (40, MAX_RANGES),
         (44, sectors_of_page),
-        (48, MOST_RANGE_SECTORS),
-        (52, MOST_RANGES),
+        (48, MAX_RANGE_SECTORS),
+        (52, MAX_RANGES),
     ] {
         put(at, &number.to_le_bytes());
     }
@@ -198,7 +202,7 @@ impl VhostUserBackend for Drive {
     }
 
     fn max_queue_size(&self) -> usize {
-        MOST_QUEUED
+        MAX_QUEUED
     }
 
     fn features(&self) -> u64 {
@@ -209,7 +213,7 @@ impl VhostUserBackend for Drive {
         self.writes_through.store(features & feature::FLUSH == 0, Ordering::Relaxed);
     }
 
-    /// User-mode Linux refuses devices without BACKEND_REQ.
+    /// The feature BACKEND_REQ is needed because User-mode Linux refuses devices without it.
     fn protocol_features(&self) -> VhostUserProtocolFeatures {
         VhostUserProtocolFeatures::CONFIG
             | VhostUserProtocolFeatures::MQ
@@ -218,18 +222,18 @@ impl VhostUserBackend for Drive {
             | VhostUserProtocolFeatures::CONFIGURE_MEM_SLOTS
     }
 
-    /// Does nothing: each queue stores the setting itself.
+    /// This does nothing, because each queue stores the setting.
     fn set_event_idx(&self, _: bool) {}
 
     fn get_config(&self, offset: u32, size: u32) -> Vec<u8> {
-        // A driver may ask for more bytes than exist; fields without a feature are 0.
+        // A driver may request more bytes than exist; fields of features that are not offered are 0.
         let (from, size) = (offset as usize, size as usize);
-        let known = self.config.get(from..).unwrap_or_default();
-        known.iter().copied().chain(std::iter::repeat(0)).take(size).collect()
+        let config = self.config.get(from..).unwrap_or_default();
+        config.iter().copied().chain(std::iter::repeat(0)).take(size).collect()
     }
 
     fn update_memory(&self, _: Memory) -> io::Result<()> {
-        // The argument is the memory object that `self` has already, with changed regions.
+        // The argument is the memory object that `self` already has, with changed regions.
         Ok(())
     }
 
@@ -262,17 +266,17 @@ impl VhostUserBackend for Drive {
         let mut polling: MutexGuard<'_, Polling> = polling.lock().unwrap_or_else(PoisonError::into_inner);
         polling.after_sleep(Instant::now());
         let mut found_more = false;
-        while !self.ended.load(Ordering::SeqCst) {
-            // Errors mean that the queue is outside the guest's memory; then `serve_batch` finds nothing.
+        while !self.is_stopping.load(Ordering::SeqCst) {
+            // An error means that the queue is outside of the guest's memory; `serve_batch` then finds no request.
             let _ = queue.disable_notification();
             let served = self.serve_batch(queue);
             if served == BATCH {
                 found_more = false;
                 continue;
             }
-            // A queue that announces requests but has none is ignored until its next kick.
+            // A queue that announces requests but has none is ignored until its next notification.
             let lies = found_more && served == 0;
-            let found = !lies && self.finds_more(queue, &polling);
+            let found = !lies && self.poll_for_more(queue, &polling);
             let has_more = !found && queue.enable_notification().unwrap_or(false);
             found_more = found || (has_more && !lies);
             if !found_more {
@@ -284,7 +288,7 @@ impl VhostUserBackend for Drive {
     }
 }
 
-/// Returns an owner that closes a descriptor which the event loop leaks.
+/// Returns an owner that closes a descriptor which the event loop would leak.
 fn owned(number: RawFd) -> OwnedFd {
     // SAFETY: the event loop takes the descriptor from its owner (`into_raw_fd`) and never closes it. The returned owner is
     // dropped with `Drive`, which outlives the event loop because the loop holds a handle to it.

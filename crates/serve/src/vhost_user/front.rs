@@ -12,8 +12,8 @@ use vhost::vhost_user::Listener;
 use vhost_user_backend::VhostUserDaemon;
 use vm_memory::GuestMemoryMmap;
 
-/// Maximum number of simultaneous front ends. Each has threads for its queues.
-const MOST_FRONT_ENDS: usize = 8;
+/// Maximum number of simultaneous front ends, each of which has threads for its queues.
+const MAX_FRONT_ENDS: usize = 8;
 
 /// Parses the address of the socket.
 pub fn parse(text: &str) -> Result<Arc<dyn Endpoint>, String> {
@@ -33,8 +33,8 @@ impl Endpoint for ListenAddress {
 
     fn open(&self, device: &SharedDevice) -> io::Result<Box<dyn Transport>> {
         device.check_has_no_zones()?;
-        let limits = Limits { connections: MOST_FRONT_ENDS, ..Limits::default() };
-        let server = Server::start("vhost-user", FrontEnds(device.clone()), &self.0, limits)?;
+        let limits = Limits { connections: MAX_FRONT_ENDS, ..Limits::default() };
+        let server = Server::start("vhost-user", FrontEndService(device.clone()), &self.0, limits)?;
         Ok(Box::new(VhostUser(server)))
     }
 }
@@ -48,7 +48,7 @@ impl Transport for VhostUser {
     }
 
     fn is_closed(&self) -> bool {
-        self.0.is_ended()
+        self.0.has_ended()
     }
 
     fn close(mut self: Box<Self>) -> Result<(), String> {
@@ -57,15 +57,15 @@ impl Transport for VhostUser {
     }
 }
 
-/// Device served to all front ends.
-struct FrontEnds(SharedDevice);
+/// Device that is served to all front ends.
+struct FrontEndService(SharedDevice);
 
-impl Service for FrontEnds {
-    /// Serves a front end by the `vhost-user-backend` crate, with [`relay`] between them.
+impl Service for FrontEndService {
+    /// Serves a front end by means of the `vhost-user-backend` crate, with [`relay`] between the two.
     fn serve(&self, stream: &mut Stream, _: Limits) -> io::Result<()> {
         let Some(front) = stream.unix() else { return Err(io::ErrorKind::Unsupported.into()) };
         let memory = Memory::new(GuestMemoryMmap::new());
-        let drive = Drive::of(self.0.clone(), memory.clone()).map_err(io::Error::other)?;
+        let drive = Drive::new(self.0.clone(), memory.clone()).map_err(io::Error::other)?;
         let drive = Arc::new(drive);
         let mut daemon = VhostUserDaemon::new("vhost-user".into(), drive.clone(), memory).map_err(failed)?;
         let back = connect(&mut daemon)?;
@@ -75,16 +75,17 @@ impl Service for FrontEnds {
         })?;
         let relayed = relay(front, &back);
         drive.end();
-        // This ends the protocol's thread, and with it the thread of answers.
+        // This ends the thread of the protocol implementation, and then the thread that relays its answers.
         daemon.request_shutdown();
-        // The front end may have ended it already by an invalid message.
+        // An invalid message of the front end may already have ended it.
         let _ = daemon.wait();
         let _ = answers.join();
         relayed
     }
 }
 
-/// Starts the protocol implementation, which accepts connections only at a path. Returns the other end of the connection.
+/// Starts the protocol implementation, which accepts connections only at a path. Returns the other end of the
+/// connection.
 fn connect(daemon: &mut VhostUserDaemon<Arc<Drive>>) -> io::Result<UnixStream> {
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("s");

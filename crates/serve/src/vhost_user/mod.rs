@@ -1,7 +1,7 @@
 //! Export of the device as a virtio block device by vhost-user, for guests of QEMU and User-mode Linux.
 //!
-//! The guest's memory is shared with this process, so requests need no copy through a socket. Sources: Virtual I/O Device
-//! (VIRTIO) Version 1.2, section 5.2; QEMU's "Vhost-user Protocol".
+//! The guest's memory is shared with this process, so that requests need no copy through a socket. The sources are
+//! the Virtual I/O Device (VIRTIO) Version 1.2, section 5.2, and the "Vhost-user Protocol" of QEMU.
 
 #[cfg(all(feature = "vhost_user", target_os = "linux"))]
 mod drive;

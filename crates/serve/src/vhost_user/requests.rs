@@ -5,18 +5,18 @@ use crate::shared::SharedDevice;
 use std::cell::RefCell;
 use std::io::{Read, Write};
 
-/// Unit of sizes and positions, independent of the block size.
+/// Unit of sizes and offsets, which does not depend on the block size.
 pub const SECTOR_BYTES: u64 = 512;
-/// Maximum data of a request in bytes. The configuration announces this limit in segments.
-pub const MOST_BYTES: usize = (MOST_SEGMENTS * MOST_SEGMENT_BYTES) as usize;
-/// Maximum number of data segments of a request.
-pub const MOST_SEGMENTS: u32 = 126;
+/// Maximum data of a request in bytes. The configuration announces this limit as a number of segments.
+pub const MAX_BYTES: usize = (MAX_SEGMENTS * MAX_SEGMENT_BYTES) as usize;
+/// Maximum number of data segments in a request.
+pub const MAX_SEGMENTS: u32 = 126;
 /// Maximum size of a segment in bytes.
-pub const MOST_SEGMENT_BYTES: u32 = 1 << 16;
-/// Maximum number of ranges in one discard or write-zeroes request.
-pub const MOST_RANGES: u32 = 32;
+pub const MAX_SEGMENT_BYTES: u32 = 1 << 16;
+/// Maximum number of ranges in a request to discard or to write zeroes.
+pub const MAX_RANGES: u32 = 32;
 /// Maximum length of such a range in sectors: 1 GiB.
-pub const MOST_RANGE_SECTORS: u32 = 1 << 21;
+pub const MAX_RANGE_SECTORS: u32 = 1 << 21;
 /// Bytes of a device name in GET_ID.
 const NAME_BYTES: usize = 20;
 
@@ -30,7 +30,7 @@ mod kind {
     pub const WRITE_ZEROES: u32 = 13;
 }
 
-/// Status of a finished request, VIRTIO_BLK_S_*.
+/// Status of a completed request, VIRTIO_BLK_S_*.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Status {
@@ -55,20 +55,21 @@ impl From<std::io::Error> for Status {
 }
 
 thread_local! {
-    /// Buffer between the device and the guest's memory, which may change at any time.
+    /// Buffer between the device and the guest's memory; the guest may change its memory at any time.
     static BUFFER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Context of a request.
-pub struct Requests<'a> {
+/// Device and settings with which a request is served.
+pub struct RequestContext<'a> {
     /// The device.
     pub device: &'a SharedDevice,
-    /// True if writes must survive a power cut without a flush, because the driver does not support flushes.
+    /// True if writes must be durable without a flush, because the driver does not support flushes.
     pub writes_through: bool,
 }
 
-impl Requests<'_> {
-    /// Serves the request in `readable`; its answer goes to `writable`. Both come with their sizes in bytes.
+impl RequestContext<'_> {
+    /// Serves the request in `readable`, and writes the reply to `writable`. Both are given with their sizes in
+    /// bytes.
     pub fn serve(
         &self,
         (readable, readable_bytes): (&mut impl Read, usize),
@@ -87,7 +88,7 @@ impl Requests<'_> {
             kind::OUT => with_buffer(data_bytes, |data| {
                 readable.read_exact(data)?;
                 self.device.with(|device| device.write(offset(sector)?, data))?;
-                self.written()
+                self.finish_write()
             }),
             kind::FLUSH => Ok(self.device.with(|device| device.flush())?),
             kind::GET_ID => {
@@ -97,15 +98,15 @@ impl Requests<'_> {
             }
             kind::DISCARD | kind::WRITE_ZEROES => {
                 for range in ranges(readable, data_bytes, kind == kind::WRITE_ZEROES)? {
-                    self.forget(&range, kind == kind::WRITE_ZEROES)?;
+                    self.discard(&range, kind == kind::WRITE_ZEROES)?;
                 }
-                self.written()
+                self.finish_write()
             }
             _ => Err(Status::Unsupported),
         }
     }
 
-    fn forget(&self, range: &Range, zeroes: bool) -> Result<(), Status> {
+    fn discard(&self, range: &Range, zeroes: bool) -> Result<(), Status> {
         let length = u64::from(range.sectors) * SECTOR_BYTES;
         let done = self.device.with(|device| match zeroes {
             true => device.write_zeroes(offset(range.sector)?, length, !range.unmap),
@@ -114,7 +115,7 @@ impl Requests<'_> {
         Ok(done?)
     }
 
-    fn written(&self) -> Result<(), Status> {
+    fn finish_write(&self) -> Result<(), Status> {
         if self.writes_through {
             self.device.with(|device| device.flush())?;
         }
@@ -122,15 +123,15 @@ impl Requests<'_> {
     }
 }
 
-/// Converts a sector to a byte offset. Fails on overflow, as for a range beyond the end.
+/// Converts a sector number to a byte offset. Fails on overflow, as it does for a range beyond the end.
 fn offset(sector: u64) -> Result<u64, DeviceError> {
     let beyond = DeviceError::OutOfRange { offset: u64::MAX, end: u128::MAX, bytes: 0 };
     sector.checked_mul(SECTOR_BYTES).ok_or(beyond)
 }
 
-/// Lends a buffer for data of whole sectors.
+/// Calls `work` with a buffer for data of whole sectors.
 fn with_buffer(bytes: usize, work: impl FnOnce(&mut [u8]) -> Result<(), Status>) -> Result<(), Status> {
-    if bytes > MOST_BYTES || !bytes.is_multiple_of(SECTOR_BYTES as usize) {
+    if bytes > MAX_BYTES || !bytes.is_multiple_of(SECTOR_BYTES as usize) {
         return Err(Status::IoError);
     }
     BUFFER.with_borrow_mut(|buffer| {
@@ -148,11 +149,11 @@ struct Range {
     unmap: bool,
 }
 
-/// Reads all ranges of a request before any is processed.
+/// Reads all ranges of a request before any of them is processed.
 fn ranges(source: &mut impl Read, bytes: usize, may_unmap: bool) -> Result<Vec<Range>, Status> {
     const RANGE_BYTES: usize = 16;
     let count = bytes / RANGE_BYTES;
-    if !bytes.is_multiple_of(RANGE_BYTES) || count == 0 || count > MOST_RANGES as usize {
+    if !bytes.is_multiple_of(RANGE_BYTES) || count == 0 || count > MAX_RANGES as usize {
         return Err(Status::IoError);
     }
     let range = |_| {
@@ -162,7 +163,7 @@ fn ranges(source: &mut impl Read, bytes: usize, may_unmap: bool) -> Result<Vec<R
         if flags & !u32::from(may_unmap) != 0 {
             return Err(Status::Unsupported);
         }
-        if sectors > MOST_RANGE_SECTORS {
+        if sectors > MAX_RANGE_SECTORS {
             return Err(Status::IoError);
         }
         Ok(Range { sector: u64::from(low) | u64::from(high) << 32, sectors, unmap: flags != 0 })

@@ -1,20 +1,20 @@
-//! The counters of a live device equal those of a simulation of the same requests.
+//! Tests that the counters of a live device equal those of a simulation with the same requests.
 
 use crate::client::Client;
-use crate::common::{PAGE, SMALL, Step, device, page_steps, scenario, take};
+use crate::common::{PAGE, SMALL, Step, device, page_steps, run_step, scenario};
 use serde_json::{Value, json};
 use std::ops::ControlFlow;
-use wearwell_base::content::Content;
+use wearwell_base::content::ContentId;
 use wearwell_base::request::Op;
 use wearwell_base::units::Lpn;
 use wearwell_serve::nbd::{Address, Limits, Server};
 use wearwell_serve::{Device, SharedDevice, Speed, checksum};
 use wearwell_stack::layers::{PageMap, ftls};
-use wearwell_stack::{Parts, Progress, RunResult, run_with};
+use wearwell_stack::{CustomParts, Progress, RunResult, run_with};
 use wearwell_workload::{PageBatch, Stage, Workload};
 
-/// Workload of a simulation with the requests of a test.
-struct Requests {
+/// Workload of a simulation that has the requests of a test.
+struct StepWorkload {
     steps: Vec<Step>,
     next: usize,
     contents: bool,
@@ -22,7 +22,7 @@ struct Requests {
     hint: fn(usize) -> u16,
 }
 
-impl Workload for Requests {
+impl Workload for StepWorkload {
     fn fill(&mut self, batch: &mut PageBatch, pages: usize) {
         let until = batch.pages.len() + pages;
         while batch.pages.len() < until && self.next < self.steps.len() {
@@ -36,7 +36,7 @@ impl Workload for Requests {
                         Lpn(page(*offset)),
                         page(data.len() as u64),
                     );
-                    let names = data.chunks(PAGE as usize).map(|page| Content(checksum(page)));
+                    let names = data.chunks(PAGE as usize).map(|page| ContentId(checksum(page)));
                     batch.contents.extend(names.filter(|_| self.contents));
                 }
                 Step::Read(offset, length) => {
@@ -48,7 +48,7 @@ impl Workload for Requests {
                 _ => batch.push_request(Op::Flush, 0, Lpn(0), 0),
             }
             if self.contents {
-                batch.contents.resize(batch.pages.len(), Content::UNKNOWN);
+                batch.contents.resize(batch.pages.len(), ContentId::UNKNOWN);
             }
             self.next += 1;
             if pages == 1 || batch.pages.len() == before {
@@ -66,20 +66,21 @@ impl Workload for Requests {
     }
 }
 
-pub fn simulated(text: &str, steps: &[Step]) -> RunResult {
-    simulated_with(text, steps, |_| 0)
+pub fn simulate(text: &str, steps: &[Step]) -> RunResult {
+    simulate_with_hints(text, steps, |_| 0)
 }
 
-fn simulated_with(text: &str, steps: &[Step], hint: fn(usize) -> u16) -> RunResult {
+fn simulate_with_hints(text: &str, steps: &[Step], hint: fn(usize) -> u16) -> RunResult {
     let scenario = scenario(&format!("{text}\n[precondition]\nfill = \"none\"\n"));
     let contents = scenario.holds_content();
-    let requests = Requests { steps: steps.to_vec(), next: 0, contents, hint };
-    let parts = Parts { workload: Some(Box::new(move |_| Box::new(requests))), ..Parts::default() };
+    let requests = StepWorkload { steps: steps.to_vec(), next: 0, contents, hint };
+    let parts =
+        CustomParts { workload: Some(Box::new(move |_| Box::new(requests))), ..CustomParts::default() };
     let run = run_with(&scenario, parts, &mut |_: &Progress| ControlFlow::Continue(()));
     run.unwrap_or_else(|error| panic!("{error}\nin\n{text}"))
 }
 
-/// Returns the counters of a result. Leaves out the form of a log's directory, which depends on the page contents.
+/// Returns the counters of a result, without the form of a log's directory, which depends on the page content.
 pub fn counts(result: &RunResult) -> Value {
     let mut layers = serde_json::to_value(&result.layers).unwrap();
     for layer in layers.as_array_mut().unwrap() {
@@ -88,10 +89,10 @@ pub fn counts(result: &RunResult) -> Value {
         layer.remove("map_bytes");
     }
     json!({ "layers": layers, "nand": result.nand, "wear": result.wear, "device": result.device,
-        "host_pages": result.course.measured_host_pages })
+        "host_pages": result.phases.measured_host_pages })
 }
 
-/// Returns every FTL, every kind of deduplication where supported, and stacks of several layers.
+/// Returns stacks with every FTL, with every kind of deduplication where it is supported, and with several layers.
 fn stacks() -> Vec<String> {
     let logs = [
         "",
@@ -122,12 +123,12 @@ fn device_counts_equal_simulation() {
         let mut device = device(&text);
         let steps = page_steps(device.bytes(), 4000, 3);
         for step in &steps {
-            take(&mut device, step).unwrap_or_else(|error| panic!("{error}\nin\n{text}"));
+            run_step(&mut device, step).unwrap_or_else(|error| panic!("{error}\nin\n{text}"));
         }
         device.check().unwrap();
         let served = device.result().unwrap_or_else(|error| panic!("{error}\nin\n{text}"));
-        let simulated = simulated(&text, &steps);
-        // Deduplicated equal pages may need no cleaning.
+        let simulated = simulate(&text, &steps);
+        // A drive that deduplicates equal pages may need no cleaning.
         assert!(
             simulated.nand.erases > 100
                 || text.contains("inline")
@@ -154,16 +155,17 @@ fn device_counts_over_nbd_equal_simulation() {
         let mut client = Client::connect(&path);
         client.go();
         for step in &steps {
-            client.take(step);
+            client.run_step(step);
         }
-        client.leave();
+        client.disconnect();
         server.stop();
         let served = device.take().expect("nobody else has it").result().unwrap();
-        assert_eq!(counts(&served), counts(&simulated(&text, &steps)), "{text}");
+        assert_eq!(counts(&served), counts(&simulate(&text, &steps)), "{text}");
     }
 }
 
-/// Each export carries its placement handle, which the drive separates. A journal replays the handles too.
+/// Writes through an export carry its placement handle, which the drive separates. A replay of the journal uses the
+/// same handles.
 #[test]
 fn device_counts_with_placement_handles_equal_simulation() {
     const HINT: fn(usize) -> u16 = |at| at as u16 % 3;
@@ -183,15 +185,15 @@ fn device_counts_with_placement_handles_equal_simulation() {
             client
         });
         for (at, step) in steps.iter().enumerate() {
-            clients[usize::from(HINT(at))].take(step);
+            clients[usize::from(HINT(at))].run_step(step);
         }
-        clients.into_iter().for_each(Client::leave);
+        clients.into_iter().for_each(Client::disconnect);
         server.stop();
         drop(device.take());
         let (again, replayed) = Device::in_journal(&scenario(&text), &image, Speed::Full).unwrap();
         assert!(replayed.requests > 0);
-        let wanted = counts(&simulated_with(&text, &steps, HINT));
+        let wanted = counts(&simulate_with_hints(&text, &steps, HINT));
         assert_eq!(counts(&again.result().unwrap()), wanted, "{text}");
-        assert_ne!(counts(&simulated(&text, &steps)), wanted, "handles matter");
+        assert_ne!(counts(&simulate(&text, &steps)), wanted, "handles matter");
     }
 }

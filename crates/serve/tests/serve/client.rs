@@ -1,4 +1,4 @@
-//! NBD client written from the protocol's document alone, without code of the server.
+//! NBD client that is written from the protocol document only, without code of the server.
 
 use crate::common::Step;
 use std::io::{Read, Write};
@@ -6,7 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
-/// Reply: the error (0 for none), and the types and contents of the chunks.
+/// Reply: the error (0 for none), and the type and content of each chunk.
 #[derive(Debug, Default, PartialEq)]
 pub struct Reply {
     pub error: u32,
@@ -24,7 +24,7 @@ pub struct Client<S = UnixStream> {
 pub const GO: u32 = 7;
 
 impl Client {
-    /// Connects and answers the greeting.
+    /// Connects to a server and answers its greeting.
     pub fn connect(path: &Path) -> Client {
         let stream = UnixStream::connect(path).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
@@ -36,8 +36,8 @@ impl Client {
 }
 
 impl<S: Read + Write> Client<S> {
-    /// Replaces the connection by `change`, and resets the negotiated state.
-    pub fn by<T>(self, change: impl FnOnce(S) -> T) -> Client<T> {
+    /// Replaces the connection by the result of `change`, and resets the negotiated state.
+    pub fn map_stream<T>(self, change: impl FnOnce(S) -> T) -> Client<T> {
         Client { stream: change(self.stream), structured: false, cookie: 0, bytes: 0, flags: 0 }
     }
 
@@ -56,7 +56,7 @@ impl<S: Read + Write> Client<S> {
         self.stream.write_all(&head.concat()).unwrap();
     }
 
-    /// Reads one option reply: its type and data.
+    /// Reads an option reply; returns its type and data.
     pub fn option_reply(&mut self, option: u32) -> (u32, Vec<u8>) {
         assert_eq!(self.number::<8>(), 0x3e889045565a9);
         assert_eq!(self.number::<4>(), u64::from(option));
@@ -65,7 +65,7 @@ impl<S: Read + Write> Client<S> {
         (kind, self.bytes(length))
     }
 
-    /// Sends an option and reads all its replies.
+    /// Sends an option and reads all replies to it.
     pub fn option(&mut self, option: u32, data: &[u8]) -> Vec<(u32, Vec<u8>)> {
         self.send_option(option, data);
         let mut replies = Vec::new();
@@ -79,13 +79,13 @@ impl<S: Read + Write> Client<S> {
         }
     }
 
-    pub fn structured(&mut self) {
+    pub fn negotiate_structured(&mut self) {
         assert_eq!(self.option(8, &[]), [(1, vec![])]);
         self.structured = true;
     }
 
-    /// Selects the allocation context and returns its ID.
-    pub fn allocation(&mut self) -> u32 {
+    /// Selects the metadata context with the allocation, and returns its ID.
+    pub fn select_allocation(&mut self) -> u32 {
         let name = b"base:allocation";
         let question = [&[0; 4][..], &1u32.to_be_bytes(), &(name.len() as u32).to_be_bytes(), name].concat();
         let replies = self.option(10, &question);
@@ -151,21 +151,21 @@ impl<S: Read + Write> Client<S> {
     }
 
     /// Sends a request and reads its reply.
-    pub fn ask(&mut self, flags: u16, command: u16, offset: u64, length: u32, data: &[u8]) -> Reply {
+    pub fn request(&mut self, flags: u16, command: u16, offset: u64, length: u32, data: &[u8]) -> Reply {
         let cookie = self.send(flags, command, offset, length, data);
         self.reply(cookie, if command == 0 { length as usize } else { 0 })
     }
 
     /// Performs a step. Returns the bytes of a read.
-    pub fn take(&mut self, step: &Step) -> Vec<u8> {
+    pub fn run_step(&mut self, step: &Step) -> Vec<u8> {
         let reply = match step {
-            Step::Write(offset, data) => self.ask(0, 1, *offset, data.len() as u32, data),
-            Step::Read(offset, length) => self.ask(0, 0, *offset, *length as u32, &[]),
-            Step::Trim(offset, length) => self.ask(0, 4, *offset, *length as u32, &[]),
+            Step::Write(offset, data) => self.request(0, 1, *offset, data.len() as u32, data),
+            Step::Read(offset, length) => self.request(0, 0, *offset, *length as u32, &[]),
+            Step::Trim(offset, length) => self.request(0, 4, *offset, *length as u32, &[]),
             Step::Zero(offset, length, allocated) => {
-                self.ask(2 * u16::from(*allocated), 6, *offset, *length as u32, &[])
+                self.request(2 * u16::from(*allocated), 6, *offset, *length as u32, &[])
             }
-            Step::Flush => self.ask(0, 3, 0, 0, &[]),
+            Step::Flush => self.request(0, 3, 0, 0, &[]),
         };
         assert_eq!(reply.error, 0, "{step:?}");
         match step {
@@ -174,7 +174,7 @@ impl<S: Read + Write> Client<S> {
         }
     }
 
-    pub fn leave(mut self) {
+    pub fn disconnect(mut self) {
         self.send(0, 2, 0, 0, &[]);
         assert_eq!(self.stream.read(&mut [0]).unwrap(), 0);
     }

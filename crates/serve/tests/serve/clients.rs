@@ -1,4 +1,4 @@
-//! Well-behaved clients: the tests' own, and public ones where installed.
+//! Tests with well-behaved clients: the client of these tests, and public clients where they are installed.
 
 use crate::client::Client;
 use crate::common::{SMALL, device};
@@ -7,7 +7,7 @@ use std::time::Duration;
 use wearwell_serve::SharedDevice;
 use wearwell_serve::nbd::{Address, Limits, Server, TRANSPORT};
 
-/// With and without polling, a client is served, may pause, and is disconnected at the end.
+/// With and without polling, a client is served, may pause, and is disconnected when the server stops.
 #[test]
 fn server_with_and_without_polling_serves_clients() {
     for options in ["", ",poll"] {
@@ -23,8 +23,8 @@ fn server_with_and_without_polling_serves_clients() {
                 std::thread::sleep(Duration::from_millis(2));
             }
             let page = [round as u8; 4096];
-            assert_eq!(client.ask(0, 1, round % 7 * 4096, 4096, &page).error, 0);
-            assert_eq!(client.ask(0, 0, round % 7 * 4096, 4096, &[]).chunks, [(1, page.to_vec())]);
+            assert_eq!(client.request(0, 1, round % 7 * 4096, 4096, &page).error, 0);
+            assert_eq!(client.request(0, 0, round % 7 * 4096, 4096, &[]).chunks, [(1, page.to_vec())]);
         }
         transport.close().unwrap();
         assert!(client.is_ended());

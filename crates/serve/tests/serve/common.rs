@@ -1,6 +1,6 @@
 //! Drives and requests for tests.
 
-use wearwell_base::seed::{Seed, below};
+use wearwell_base::seed::{Seed, random_below};
 use wearwell_serve::{Device, DeviceError};
 use wearwell_stack::Scenario;
 
@@ -28,10 +28,11 @@ pub enum Step {
     Flush,
 }
 
-/// Returns `count` requests of whole pages on a device of `bytes` bytes: mostly overwrites, often with equal contents.
+/// Returns `count` requests of whole pages for a device of `bytes` bytes: mostly overwrites, often with equal
+/// content.
 pub fn page_steps(bytes: u64, count: u32, seed: u64) -> Vec<Step> {
     let mut random = Seed(seed).random();
-    let mut draw = |limit: u64| below(&mut random, limit);
+    let mut draw = |limit: u64| random_below(&mut random, limit);
     let pages = bytes / PAGE;
     let step = |_| {
         let (length, kind) = (1 + draw(4), draw(100));
@@ -50,7 +51,7 @@ pub fn page_steps(bytes: u64, count: u32, seed: u64) -> Vec<Step> {
 }
 
 /// Performs a step. Returns the bytes of a read.
-pub fn take(device: &mut Device, step: &Step) -> Result<Vec<u8>, DeviceError> {
+pub fn run_step(device: &mut Device, step: &Step) -> Result<Vec<u8>, DeviceError> {
     let mut out = Vec::new();
     match step {
         Step::Write(offset, data) => device.write(*offset, data)?,
@@ -69,7 +70,7 @@ pub fn take(device: &mut Device, step: &Step) -> Result<Vec<u8>, DeviceError> {
 pub struct ReferenceDisk(pub Vec<u8>);
 
 impl ReferenceDisk {
-    pub fn take(&mut self, step: &Step) -> Vec<u8> {
+    pub fn apply(&mut self, step: &Step) -> Vec<u8> {
         match step {
             Step::Write(offset, data) => self.0[*offset as usize..][..data.len()].copy_from_slice(data),
             Step::Read(offset, length) => return self.0[*offset as usize..][..*length].to_vec(),

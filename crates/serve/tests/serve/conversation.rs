@@ -1,36 +1,37 @@
-//! NBD conversations of a hostile client, derived from arbitrary bytes, and invariants that must hold. Also used for fuzzing.
+//! NBD conversations with a hostile client, derived from arbitrary bytes, and checks of invariants. Also used for
+//! fuzzing.
 
 use std::io::{self, Read, Write};
 use wearwell_serve::nbd::protocol::{OPTION_MAGIC, REQUEST_MAGIC, STRUCTURED_REPLY_MAGIC, command, option};
 use wearwell_serve::nbd::{
-    Ended, Export, MOST_REQUEST_BYTES, Negotiated, TlsMode, Transmission, greet, negotiate,
+    Export, MAX_REQUEST_BYTES, NegotiationResult, OptionsOutcome, TlsMode, Transmission, greet, negotiate,
 };
 use wearwell_serve::{Device, SharedDevice};
 
-/// Maximum number of options, and of requests, derived from the bytes of one client.
-const MOST_STEPS: usize = 32;
-/// Maximum size of the data that is actually sent with a request, in bytes.
-const MOST_DATA_BYTES: u64 = 20_000;
-/// Maximum size of a buffer for data that has not arrived, in bytes.
-const MOST_AHEAD_BYTES: usize = 512 << 10;
+/// Maximum number of options, and of requests, that are derived from the bytes of one client.
+const MAX_STEPS: usize = 32;
+/// Maximum number of bytes of data that are actually sent with a request.
+const MAX_DATA_BYTES: u64 = 20_000;
+/// Maximum size in bytes of a buffer for data that has not arrived.
+const MAX_AHEAD_BYTES: usize = 512 << 10;
 
-/// Client with a fixed output. It checks the buffer that the server allocates for announced data.
-struct FixedClient<'a> {
-    left: &'a [u8],
-    taken: usize,
+/// Client that sends fixed bytes. It checks the size of the buffer that the server allocates for announced data.
+struct ScriptedClient<'a> {
+    remaining: &'a [u8],
+    taken_bytes: usize,
 }
 
-impl Read for FixedClient<'_> {
+impl Read for ScriptedClient<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let (ready, taken) = (buffer.len(), self.taken);
-        assert!(ready <= MOST_AHEAD_BYTES.max(2 * taken), "{ready} bytes for a client that sent {taken}");
-        let read = self.left.read(buffer)?;
-        self.taken += read;
+        let (ready, taken) = (buffer.len(), self.taken_bytes);
+        assert!(ready <= MAX_AHEAD_BYTES.max(2 * taken), "{ready} bytes for a client that sent {taken}");
+        let read = self.remaining.read(buffer)?;
+        self.taken_bytes += read;
         Ok(read)
     }
 }
 
-impl Write for FixedClient<'_> {
+impl Write for ScriptedClient<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         Ok(bytes.len())
     }
@@ -40,7 +41,7 @@ impl Write for FixedClient<'_> {
     }
 }
 
-/// Receiver that checks that structured replies are complete.
+/// Receiver which checks that structured replies are complete.
 #[derive(Default)]
 struct ReplyChecker {
     structured: bool,
@@ -77,35 +78,36 @@ impl Write for ReplyChecker {
     }
 }
 
-/// Runs the conversation of a client whose output is derived from `bytes`: raw, or as options and requests with arbitrary fields.
-/// It begins with the handshake or with a negotiated state. TLS is replaced by plain text.
-pub fn hold(device: Device, bytes: &[u8]) {
+/// Runs the conversation with a client whose output is derived from `bytes`: either these bytes themselves, or
+/// options and requests with arbitrary fields. The conversation begins with the handshake or with a negotiated state.
+/// TLS is replaced by plain text.
+pub fn run_conversation(device: Device, bytes: &[u8]) {
     let export = |name: &str| Export {
         name: name.into(),
         bytes: device.bytes(),
         page_bytes: device.page_bytes(),
-        most_bytes: MOST_REQUEST_BYTES,
+        max_bytes: MAX_REQUEST_BYTES,
         description: "a drive".into(),
     };
     let exports = [export(""), export("other")];
     let (&how, rest) = bytes.split_first().unwrap_or((&0, &[]));
     let (is_raw, negotiated) = (how & 1 == 0, how >> 1 & 3);
-    let mut numbers = Numbers { left: rest, edge: device.bytes() };
+    let mut numbers = Numbers { remaining: rest, device_bytes: device.bytes() };
     let sent = match negotiated {
         _ if is_raw => rest.to_vec(),
         0 => [options(&mut numbers), requests(&mut numbers)].concat(),
         _ => requests(&mut numbers),
     };
     let device = SharedDevice::new(device);
-    let mut client = FixedClient { left: &sent, taken: 0 };
+    let mut client = ScriptedClient { remaining: &sent, taken_bytes: 0 };
     let negotiated = match negotiated {
         0 if how & 8 == 0 => handshake(&mut client, &exports, TlsMode::Off),
         0 => handshake(&mut client, &exports, TlsMode::Required),
-        kind => Some(Negotiated { structured: kind > 1, allocation: kind > 2, export: 0 }),
+        kind => Some(NegotiationResult { structured: kind > 1, allocation: kind > 2, export: 0 }),
     };
     if let Some(negotiated) = negotiated {
         let mut checker = ReplyChecker { structured: negotiated.structured, ..ReplyChecker::default() };
-        // The conversation ends with an unexpected end of the connection.
+        // The conversation ends because the client closes the connection unexpectedly.
         let _ =
             Transmission::new(client, &mut checker, &device, &exports[negotiated.export], negotiated).serve();
         assert_eq!((checker.body_bytes, checker.head.len()), (0, 0), "a reply that is not whole");
@@ -115,17 +117,21 @@ pub fn hold(device: Device, bytes: &[u8]) {
     device.flush().unwrap();
 }
 
-/// Runs the handshake. Returns the result if it succeeds.
-fn handshake(client: &mut FixedClient<'_>, exports: &[Export], mut tls: TlsMode) -> Option<Negotiated> {
+/// Runs the handshake. Returns the result if the handshake succeeds.
+fn handshake(
+    client: &mut ScriptedClient<'_>,
+    exports: &[Export],
+    mut tls: TlsMode,
+) -> Option<NegotiationResult> {
     let flags = greet(client).ok()?;
     loop {
         match negotiate(client, exports, flags, tls).ok()? {
-            Ended::Negotiated(negotiated) => {
+            OptionsOutcome::Complete(negotiated) => {
                 assert_ne!(tls, TlsMode::Required, "nothing is agreed in the clear");
                 return Some(negotiated);
             }
-            Ended::Left => return None,
-            Ended::Encrypted => {
+            OptionsOutcome::Disconnected => return None,
+            OptionsOutcome::Encrypted => {
                 assert_eq!(tls, TlsMode::Required, "nobody offers that");
                 tls = TlsMode::Encrypted;
             }
@@ -133,17 +139,17 @@ fn handshake(client: &mut FixedClient<'_>, exports: &[Export], mut tls: TlsMode)
     }
 }
 
-/// Generator of numbers from bytes.
+/// Generator that derives numbers from bytes.
 struct Numbers<'a> {
-    left: &'a [u8],
+    remaining: &'a [u8],
     /// Size of the device in bytes.
-    edge: u64,
+    device_bytes: u64,
 }
 
 impl Numbers<'_> {
     fn byte(&mut self) -> Option<u8> {
-        let (&byte, left) = self.left.split_first()?;
-        self.left = left;
+        let (&byte, left) = self.remaining.split_first()?;
+        self.remaining = left;
         Some(byte)
     }
 
@@ -154,18 +160,18 @@ impl Numbers<'_> {
             0 => low,
             1 => low * 4096,
             2 => u64::from(kind) << 8 | low,
-            3 => (self.edge + 128).wrapping_sub(low),
-            4 => self.edge.wrapping_sub(low * 4096),
+            3 => (self.device_bytes + 128).wrapping_sub(low),
+            4 => self.device_bytes.wrapping_sub(low * 4096),
             5 => u64::from(u32::MAX) - low,
             6 => u64::MAX - low,
-            _ => u64::from(MOST_REQUEST_BYTES) + 128 - low,
+            _ => u64::from(MAX_REQUEST_BYTES) + 128 - low,
         })
     }
 
-    /// Returns at most `count` of the bytes.
-    fn some(&mut self, count: usize) -> &[u8] {
-        let (now, left) = self.left.split_at(count.min(self.left.len()));
-        self.left = left;
+    /// Returns at most the next `count` bytes.
+    fn up_to(&mut self, count: usize) -> &[u8] {
+        let (now, left) = self.remaining.split_at(count.min(self.remaining.len()));
+        self.remaining = left;
         now
     }
 }
@@ -173,14 +179,14 @@ impl Numbers<'_> {
 /// Generates the options of a client that negotiates and then selects an export.
 fn options(numbers: &mut Numbers<'_>) -> Vec<u8> {
     let mut sent = Vec::new();
-    let count = numbers.byte().unwrap_or(0) as usize % MOST_STEPS;
-    // Flags: usually the common ones, seldom rare or undefined ones.
+    let count = numbers.byte().unwrap_or(0) as usize % MAX_STEPS;
+    // The flags are usually common ones, and seldom rare or undefined ones.
     let flags = count as u32 & 3 | 1;
     sent.extend(flags.to_be_bytes());
     for _ in 0..count {
         let Some(kind) = numbers.byte() else { break };
         let (number, shape) = match (u32::from(kind & 15), kind >> 4) {
-            // Replaces an unknown option by STARTTLS, the first option where TLS is required.
+            // One of the unknown options is replaced by STARTTLS, the first option where TLS is required.
             (15, _) => (option::STARTTLS, 0),
             known => known,
         };
@@ -189,7 +195,7 @@ fn options(numbers: &mut Numbers<'_>) -> Vec<u8> {
         let named = [&(name.len() as u32).to_be_bytes(), name].concat();
         let data = match shape % 4 {
             0 => Vec::new(),
-            1 => numbers.some(usize::from(shape) * 3).to_vec(),
+            1 => numbers.up_to(usize::from(shape) * 3).to_vec(),
             _ if matches!(number, option::LIST_META_CONTEXT | option::SET_META_CONTEXT) => {
                 [&named, &context[..]].concat()
             }
@@ -212,7 +218,7 @@ fn options(numbers: &mut Numbers<'_>) -> Vec<u8> {
 /// Generates arbitrary requests.
 fn requests(numbers: &mut Numbers<'_>) -> Vec<u8> {
     let mut sent = Vec::new();
-    for cookie in 0..MOST_STEPS as u64 {
+    for cookie in 0..MAX_STEPS as u64 {
         let [Some(kind), Some(flags), Some(offset), Some(length)] = [
             numbers.byte().map(u64::from),
             numbers.byte().map(u64::from),
@@ -229,11 +235,11 @@ fn requests(numbers: &mut Numbers<'_>) -> Vec<u8> {
         sent.extend(cookie.to_be_bytes());
         sent.extend(offset.to_be_bytes());
         let is_write = number == command::WRITE;
-        // A write either has all its data or announces any length.
-        let length = if is_write && kind < 192 { length % MOST_DATA_BYTES } else { length };
+        // A write is either sent with all of its data, or announces any length.
+        let length = if is_write && kind < 192 { length % MAX_DATA_BYTES } else { length };
         sent.extend((length as u32).to_be_bytes());
         if is_write {
-            sent.resize(sent.len() + length.min(MOST_DATA_BYTES) as usize, kind as u8);
+            sent.resize(sent.len() + length.min(MAX_DATA_BYTES) as usize, kind as u8);
         }
     }
     sent

@@ -1,6 +1,6 @@
-//! The device compared with a reference disk.
+//! Tests that compare the device with a reference disk.
 
-use crate::common::{PAGE, ReferenceDisk, SMALL, Step, device, page_steps, scenario, take};
+use crate::common::{PAGE, ReferenceDisk, SMALL, Step, device, page_steps, run_step, scenario};
 use proptest::prelude::*;
 use wearwell_serve::{Device, DeviceError};
 
@@ -26,7 +26,7 @@ proptest! {
         let mut device = device(&format!("{SMALL}{ftl}"));
         let mut naive = ReferenceDisk(vec![0; (100 * PAGE) as usize]);
         for step in &steps {
-            prop_assert_eq!(take(&mut device, step).unwrap(), naive.take(step), "{:?}", step);
+            prop_assert_eq!(run_step(&mut device, step).unwrap(), naive.apply(step), "{:?}", step);
         }
         let mut all = vec![0; naive.0.len()];
         device.read(0, &mut all).unwrap();
@@ -47,13 +47,13 @@ fn content_survives_cleaning_on_every_stack() {
         let mut device = device(&format!("{SMALL}[ftl]\n{ftl}"));
         let mut naive = ReferenceDisk(vec![0; device.bytes() as usize]);
         for step in page_steps(device.bytes(), 6000, 9) {
-            assert_eq!(take(&mut device, &step).unwrap(), naive.take(&step), "{ftl}");
+            assert_eq!(run_step(&mut device, &step).unwrap(), naive.apply(&step), "{ftl}");
         }
         let mut all = vec![0; naive.0.len()];
         device.read(0, &mut all).unwrap();
         assert!(all == naive.0, "{ftl}");
-        let erases = device.status().look.reports().nand.clone().unwrap().erases;
-        // Deduplicated equal pages need no cleaning.
+        let erases = device.status().snapshot.reports().nand.clone().unwrap().erases;
+        // A drive that deduplicates equal pages needs no cleaning.
         assert!(erases > 100 || ftl.contains("inline"), "{ftl}: {erases}");
     }
 }
@@ -62,13 +62,13 @@ fn content_survives_cleaning_on_every_stack() {
 fn write_of_partial_page_reads_the_page_first() {
     let mut device = device(SMALL);
     device.write(0, &[1; 3 * 4096]).unwrap();
-    // The write covers parts of two pages: these are read, and three pages are written.
+    // The write covers two pages partly: these are read, and three pages are written.
     device.write(100, &[2; 8192]).unwrap();
     let status = device.status();
-    let counters = &status.look.reports().layers[0].counters;
+    let counters = &status.snapshot.reports().layers[0].counters;
     use wearwell_engine::counters::Operation;
     assert_eq!((counters.incoming(Operation::Read), counters.incoming(Operation::Write)), (2, 6));
-    // A write within one page.
+    // This write is within one page.
     device.write(5000, &[3; 10]).unwrap();
     let mut out = [0; 4096];
     device.read(4990, &mut out).unwrap();
@@ -76,7 +76,7 @@ fn write_of_partial_page_reads_the_page_first() {
 }
 
 #[test]
-fn extents_tell_holes_from_data() {
+fn extents_distinguish_holes_from_data() {
     let mut device = device(SMALL);
     let bytes = device.bytes();
     device.write(PAGE, &[1; 2 * 4096]).unwrap();
@@ -102,7 +102,7 @@ fn ranges_beyond_the_end_are_refused() {
     device.read(bytes, &mut []).unwrap();
 }
 
-/// The memory of a drive of 256 GiB is used for its tables and for written data only.
+/// A drive of 256 GiB takes memory only for its tables and for written data.
 #[test]
 fn memory_of_large_drive_grows_with_written_data() {
     let mut device = device("[device]\ncapacity = \"256 GiB\"\npages_per_block = 256\nspare_factor = 0.07\n");
@@ -113,19 +113,19 @@ fn memory_of_large_drive_grows_with_written_data() {
     }
     let status = device.status();
     assert_eq!(status.content_bytes, 1000 * PAGE);
-    let memory: u64 = status.look.reports().layers.iter().map(|layer| layer.memory_bytes).sum();
+    let memory: u64 = status.snapshot.reports().layers.iter().map(|layer| layer.memory_bytes).sum();
     assert!(memory < 2 << 30, "{memory}");
 }
 
 #[test]
-fn dead_drive_reports_its_death_and_stays_readable() {
+fn failed_drive_reports_reason_and_stays_readable() {
     let text = format!("{SMALL}wears_out = true\nendurance_cycles = 3\n");
     let mut device = device(&text);
     let mut naive = ReferenceDisk(vec![0; device.bytes() as usize]);
     let mut died = None;
     for step in page_steps(device.bytes(), 20_000, 5) {
-        match take(&mut device, &step) {
-            Ok(found) => assert_eq!(found, naive.take(&step)),
+        match run_step(&mut device, &step) {
+            Ok(found) => assert_eq!(found, naive.apply(&step)),
             Err(error) => {
                 died = Some((step, error));
                 break;
@@ -134,20 +134,21 @@ fn dead_drive_reports_its_death_and_stays_readable() {
     }
     let (step, error) = died.expect("so few cycles are soon over");
     assert!(matches!(error, DeviceError::Layer(error) if error.is_end_of_life()));
-    // Pages outside the last write are unchanged; pages of the last write are old or new.
+    // Pages outside of the last write are unchanged; pages of the last write have either their old or their new
+    // content.
     let before = naive.0.clone();
-    naive.take(&step);
+    naive.apply(&step);
     let mut all = vec![0; before.len()];
     device.read(0, &mut all).unwrap();
     assert!(all.iter().zip(before.iter().zip(&naive.0)).all(|(now, (old, new))| now == old || now == new));
     assert!(device.write(0, &[1; 4096]).is_err());
-    assert!(device.status().died.is_some());
+    assert!(device.status().failure.is_some());
     let warnings = device.result().unwrap().warnings;
     assert!(warnings.iter().any(|warning| warning.contains("died")), "{warnings:?}");
 }
 
 #[test]
-fn scenario_of_no_live_drive_is_refused_naming_the_setting() {
+fn unsupported_scenario_is_rejected_naming_setting() {
     let refused = |text: &str| Device::in_memory(&scenario(text)).map(|_| ()).unwrap_err().to_string();
     let tenant = "[[tenant]]\nshare = 0.5\nworkload = { kind = \"uniform\" }\n";
     assert!(

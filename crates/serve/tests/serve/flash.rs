@@ -1,14 +1,15 @@
-//! Drives that recover from the bytes of their flash.
+//! Tests of drives that recover from the bytes of their flash.
 
-use crate::agreement::{counts, simulated};
-use crate::common::{PAGE, SMALL, Step, page_steps, scenario, take};
+use crate::agreement::{counts, simulate};
+use crate::common::{PAGE, SMALL, Step, page_steps, run_step, scenario};
 use std::path::Path;
-use wearwell_base::seed::{Seed, below};
-use wearwell_serve::flash::{PowerCut, census, check, dump};
+use wearwell_base::seed::{Seed, random_below};
+use wearwell_serve::flash::{PowerCut, check, count_image, dump};
 use wearwell_serve::{Device, DeviceError, ImageError};
 use wearwell_stack::layers::{PageMap, ftls};
 
-/// Returns every FTL that recovers from its flash, and deduplication with a recoverable map.
+/// Returns drives with every FTL that recovers from its flash, and with deduplication whose map is recoverable. The
+/// flag is true if acknowledged writes survive without a flush.
 pub fn drives() -> Vec<(String, bool)> {
     let log = "victim = \"cost_benefit\"\nplacement = \"double\"\nreclaim = \"free_pool\"\n";
     let mut drives = vec![(format!("{SMALL}[ftl]\n{log}"), false)];
@@ -22,15 +23,15 @@ pub fn drives() -> Vec<(String, bool)> {
     for (ftl, dedup) in [("", "cagc"), ("", "inline"), ("structure = \"gecko\"\n", "inline")] {
         let log = if ftl.is_empty() { "reclaim = \"free_pool\"\n" } else { ftl };
         let dedup = format!("[ftl.dedup]\nkind = \"{dedup}\"\nmap_log = true\n");
-        // Slots wait for the map's log and take space.
+        // Slots that wait for the log of the map take space, so this drive has more.
         let drive = SMALL.replace("= 96", "= 160").replace("0.25", "0.4");
         drives.push((format!("{drive}[ftl]\n{log}{dedup}"), false));
     }
     drives
 }
 
-/// Returns a folder for an image, in memory if possible: the host keeps its power in tests, and every erase would wait for a
-/// disk.
+/// Returns a folder for an image, in memory if possible: the host keeps its power in tests, and every erase would
+/// wait for a disk.
 fn folder() -> tempfile::TempDir {
     tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
 }
@@ -40,48 +41,50 @@ fn open(at: &Path, text: &str) -> Result<Device, String> {
     opened.map(|(device, _)| device)
 }
 
-/// Possible contents of a drive after a power loss. Each page is full of one byte, or of 0 if it has no content.
+/// Possible content of a drive after a power cut. All bytes of a page are equal; they are 0 if the page has no
+/// content.
 struct Model {
-    holds: Vec<u8>,
-    /// Alternative contents of each page.
-    maybe: Vec<Vec<u8>>,
-    /// All contents ever written to each page.
-    ever: Vec<Vec<u8>>,
+    content: Vec<u8>,
+    /// Other possible content of each page.
+    alternatives: Vec<Vec<u8>>,
+    /// All content that was ever written to each page.
+    all_written: Vec<Vec<u8>>,
     /// True if acknowledged writes survive without a flush.
-    writes_last: bool,
-    /// True if trims survive after a flush. Otherwise any earlier content of a page may reappear.
-    trims_last: bool,
+    writes_survive: bool,
+    /// True if trims survive after a flush. Otherwise, any earlier content of a trimmed page may reappear.
+    trims_survive: bool,
 }
 
 impl Model {
     fn new(bytes: u64, text: &str) -> Self {
         let pages = (bytes / PAGE) as usize;
         Model {
-            holds: vec![0; pages],
-            maybe: vec![Vec::new(); pages],
-            ever: vec![Vec::new(); pages],
-            writes_last: !text.contains("dedup"),
-            trims_last: text.contains("structure = \"") && !text.contains("ast\"") || text.contains("dedup"),
+            content: vec![0; pages],
+            alternatives: vec![Vec::new(); pages],
+            all_written: vec![Vec::new(); pages],
+            writes_survive: !text.contains("dedup"),
+            trims_survive: text.contains("structure = \"") && !text.contains("ast\"")
+                || text.contains("dedup"),
         }
     }
 
     fn page(&mut self, page: usize, content: u8, is_done: bool) {
-        let before = std::mem::replace(&mut self.holds[page], content);
-        if content > 0 && is_done && self.writes_last {
-            self.maybe[page].clear();
+        let before = std::mem::replace(&mut self.content[page], content);
+        if content > 0 && is_done && self.writes_survive {
+            self.alternatives[page].clear();
         } else {
-            self.maybe[page].push(before);
+            self.alternatives[page].push(before);
         }
         if content > 0 {
-            self.ever[page].push(content);
-        } else if !self.trims_last {
-            let ever = self.ever[page].clone();
-            self.maybe[page].extend(ever);
+            self.all_written[page].push(content);
+        } else if !self.trims_survive {
+            let ever = self.all_written[page].clone();
+            self.alternatives[page].extend(ever);
         }
     }
 
-    /// Applies a request that was acknowledged (`is_done`) or interrupted by the power loss.
-    fn take(&mut self, step: &Step, is_done: bool) {
+    /// Applies a request that was acknowledged (if `is_done`) or interrupted by the power cut.
+    fn apply(&mut self, step: &Step, is_done: bool) {
         match step {
             Step::Write(offset, data) => {
                 for (page, data) in ((offset / PAGE) as usize..).zip(data.chunks(PAGE as usize)) {
@@ -92,47 +95,47 @@ impl Model {
                 (offset / PAGE..(offset + length) / PAGE)
                     .for_each(|page| self.page(page as usize, 0, is_done));
             }
-            Step::Flush if is_done && self.trims_last => self.maybe.iter_mut().for_each(Vec::clear),
+            Step::Flush if is_done && self.trims_survive => self.alternatives.iter_mut().for_each(Vec::clear),
             _ => {}
         }
     }
 
-    /// Checks after a power loss that every page has one of its possible contents, which is then its content.
+    /// Checks after a power cut that every page has one of its possible contents, which from then on is its content.
     fn check(&mut self, device: &mut Device, text: &str) {
-        let mut all = vec![0; self.holds.len() * PAGE as usize];
+        let mut all = vec![0; self.content.len() * PAGE as usize];
         device.read(0, &mut all).unwrap_or_else(|error| panic!("{error}\nin\n{text}"));
         for (page, found) in all.chunks_exact(PAGE as usize).enumerate() {
-            let (wanted, content) = (self.holds[page], found[0]);
+            let (wanted, content) = (self.content[page], found[0]);
             let is_whole = found.iter().all(|byte| *byte == content);
-            let may_hold = content == wanted || self.maybe[page].contains(&content);
-            let maybe = &self.maybe[page];
+            let may_hold = content == wanted || self.alternatives[page].contains(&content);
+            let maybe = &self.alternatives[page];
             assert!(is_whole && may_hold, "page {page}: {content}, not {wanted} or {maybe:?}\nin\n{text}");
-            self.holds[page] = content;
-            match self.trims_last {
-                true => self.maybe[page].clear(),
-                // A content that reappeared may disappear and reappear again until the next write.
-                false => self.maybe[page].push(wanted),
+            self.content[page] = content;
+            match self.trims_survive {
+                true => self.alternatives[page].clear(),
+                // Content that reappeared may disappear and reappear again until the next write of the page.
+                false => self.alternatives[page].push(wanted),
             }
         }
     }
 }
 
-/// A drive in files counts the same as a simulation of the same requests.
+/// A drive in files has the same counts as a simulation with the same requests.
 #[test]
-fn drive_on_flash_image_counts_as_in_simulation() {
+fn drive_on_flash_image_has_counts_of_simulation() {
     for (text, _) in drives() {
         let folder = folder();
         let mut device = open(folder.path(), &text).unwrap_or_else(|error| panic!("{error}\nin\n{text}"));
         let steps = page_steps(device.bytes(), 2500, 3);
         for step in &steps {
-            take(&mut device, step).unwrap_or_else(|error| panic!("{error}\nin\n{text}"));
+            run_step(&mut device, step).unwrap_or_else(|error| panic!("{error}\nin\n{text}"));
         }
         device.check().unwrap();
-        assert_eq!(counts(&device.result().unwrap()), counts(&simulated(&text, &steps)), "{text}");
+        assert_eq!(counts(&device.result().unwrap()), counts(&simulate(&text, &steps)), "{text}");
     }
 }
 
-/// The drive ends between two requests without a clean shutdown, and recovers from its files alone.
+/// The drive is dropped between two requests without a clean shutdown, and recovers from its files alone.
 #[test]
 fn drive_recovers_from_its_files() {
     for (text, _) in drives() {
@@ -140,13 +143,13 @@ fn drive_recovers_from_its_files() {
         let mut model = None;
         for round in 0..4 {
             let mut device = open(folder.path(), &text).unwrap_or_else(|error| panic!("{error}\nin\n{text}"));
-            let opened = device.opened().expect("its flash is kept");
+            let opened = device.open_report().expect("its flash is kept");
             assert_eq!((opened.is_new, opened.recovery.is_some()), (round == 0, round > 0), "{text}");
             let model = model.get_or_insert_with(|| Model::new(device.bytes(), &text));
             model.check(&mut device, &text);
             for step in page_steps(device.bytes(), 900, 10 + round) {
-                take(&mut device, &step).unwrap_or_else(|error| panic!("{error}\nin\n{text}"));
-                model.take(&step, true);
+                run_step(&mut device, &step).unwrap_or_else(|error| panic!("{error}\nin\n{text}"));
+                model.apply(&step, true);
             }
             device.check().unwrap();
             drop(device);
@@ -157,7 +160,7 @@ fn drive_recovers_from_its_files() {
     }
 }
 
-/// Power is cut at random operations, before or within them, and the server continues.
+/// Power is cut at random operations, before or during them, and the server continues.
 #[test]
 fn drive_recovers_from_power_cut_at_any_operation() {
     for (text, _) in drives() {
@@ -166,18 +169,18 @@ fn drive_recovers_from_power_cut_at_any_operation() {
         let mut model = Model::new(device.bytes(), &text);
         let mut random = Seed(5).random();
         let mut cuts = 0;
-        // With inline deduplication most writes program nothing, so cuts must come earlier.
+        // With inline deduplication, most writes program no page, so cuts must come earlier.
         let most = if text.contains("inline") { 2 } else { 40 };
         for step in page_steps(device.bytes(), 700, 6) {
-            if below(&mut random, 12) == 0 {
-                let after = below(&mut random, most);
+            if random_below(&mut random, 12) == 0 {
+                let after = random_below(&mut random, most);
                 device.cut_power(PowerCut { after, torn: true }).unwrap();
             }
-            let done = take(&mut device, &step);
+            let done = run_step(&mut device, &step);
             match &done {
-                Ok(_) => model.take(&step, true),
+                Ok(_) => model.apply(&step, true),
                 Err(DeviceError::PowerLost) => {
-                    model.take(&step, false);
+                    model.apply(&step, false);
                     model.check(&mut device, &text);
                     cuts += 1;
                 }
@@ -192,7 +195,7 @@ fn drive_recovers_from_power_cut_at_any_operation() {
     }
 }
 
-/// A flipped bit is detected: the image or the page is refused, unless the bit is never read.
+/// A flipped bit is detected: either the image or the page is refused, unless the bit is never read.
 #[test]
 fn damaged_data_is_refused_and_never_returned() {
     let text = format!("{SMALL}[ftl]\nstructure = \"gecko\"\n");
@@ -200,7 +203,7 @@ fn damaged_data_is_refused_and_never_returned() {
     let mut device = open(folder.path(), &text).unwrap();
     let steps = page_steps(device.bytes(), 1500, 8);
     for step in &steps {
-        take(&mut device, step).unwrap();
+        run_step(&mut device, step).unwrap();
     }
     device.flush().unwrap();
     let mut all = vec![0; device.bytes() as usize];
@@ -215,18 +218,18 @@ fn damaged_data_is_refused_and_never_returned() {
         let whole = std::fs::read(&path).unwrap();
         for _ in 0..12 {
             let mut damaged = whole.clone();
-            // Chooses a byte that is in use.
+            // The chosen byte must be in use.
             let at = loop {
-                let at = below(&mut random, whole.len() as u64) as usize;
+                let at = random_below(&mut random, whole.len() as u64) as usize;
                 if whole[at] != 0 {
                     break at;
                 }
             };
-            damaged[at] ^= 1 << below(&mut random, 8);
+            damaged[at] ^= 1 << random_below(&mut random, 8);
             std::fs::write(&path, &damaged).unwrap();
             let told = check(folder.path(), &mut |_| true);
             let is_found = told.as_ref().map_or(true, |checked| !checked.problems.is_empty());
-            let copy = copied(folder.path());
+            let copy = copy_folder(folder.path());
             let mut found = vec![0; all.len()];
             match open(copy.path(), &text) {
                 Err(problem) => {
@@ -244,7 +247,7 @@ fn damaged_data_is_refused_and_never_returned() {
                     }
                 },
             }
-            // The older sync record may be damaged without effect.
+            // Damage to the older sync record has no effect.
             assert!(is_found || name == "blocks" && at < 64, "byte {at} of {name}");
             std::fs::write(&path, &whole).unwrap();
         }
@@ -256,7 +259,7 @@ fn damaged_data_is_refused_and_never_returned() {
     assert!(found == all);
 }
 
-fn copied(from: &Path) -> tempfile::TempDir {
+fn copy_folder(from: &Path) -> tempfile::TempDir {
     let to = folder();
     for file in std::fs::read_dir(from).unwrap() {
         let file = file.unwrap();
@@ -265,8 +268,9 @@ fn copied(from: &Path) -> tempfile::TempDir {
     to
 }
 
-/// When the host machine stops, any subset of the last operations may be on its disk. The operations up to the first missing one
-/// are the state after a power cut there, provided that nothing before the last flush is missing.
+/// When the host machine stops, its disk may have any subset of the last operations. The operations before the first
+/// missing one are the state after a power cut at that moment, provided that no operation before the last flush is
+/// missing.
 #[test]
 fn operations_after_a_lost_one_are_undone() {
     let text = format!("{SMALL}[ftl]\nreclaim = \"free_pool\"\n");
@@ -291,22 +295,22 @@ fn operations_after_a_lost_one_are_undone() {
         lines
     };
     let fourth = lines().into_iter().find(|line| line.operation == 4).unwrap();
-    assert_eq!((fourth.owner, fourth.holds, fourth.cause), (2, "data", "host"));
+    assert_eq!((fourth.owner, fourth.kind, fourth.cause), (2, "data", "host"));
     let spares = folder.path().join("spares");
     let mut bytes = std::fs::read(&spares).unwrap();
     bytes[(fourth.block * 16 + fourth.page) as usize * 128..][..128].fill(0);
     std::fs::write(&spares, &bytes).unwrap();
-    assert_eq!(census(folder.path()).unwrap().left_over, 1);
+    assert_eq!(count_image(folder.path()).unwrap().undone_operations, 1);
     let mut device = open(folder.path(), &text).unwrap();
-    let opened = device.opened().unwrap();
-    assert_eq!((opened.operations, opened.left_over), (3, 1));
+    let opened = device.open_report().unwrap();
+    assert_eq!((opened.operations, opened.undone_operations), (3, 1));
     let mut found = vec![0; 4 * PAGE as usize];
     device.read(0, &mut found).unwrap();
     let firsts: Vec<u8> = found.chunks(PAGE as usize).map(|page| page[0]).collect();
     assert_eq!(firsts, [3, 2, 0, 0]);
     drop(device);
     assert_eq!(lines().len(), 3);
-    // Flushed operations must not be missing.
+    // A missing operation before the last flush is refused.
     let mut bytes = std::fs::read(&spares).unwrap();
     let second = lines().into_iter().find(|line| line.operation == 2).unwrap();
     bytes[(second.block * 16 + second.page) as usize * 128 + 9] ^= 1;
@@ -322,5 +326,5 @@ fn power_cut_without_flash_image_is_refused() {
     let folder = folder();
     let in_place = format!("{SMALL}[ftl]\nreclaim = \"in_place\"\nplacement = \"single\"\n");
     let device = open(folder.path(), &in_place).unwrap();
-    assert!(device.opened().is_none(), "it is kept as a journal");
+    assert!(device.open_report().is_none(), "it is kept as a journal");
 }

@@ -1,6 +1,6 @@
-//! The device as a FUSE file, where FUSE is available.
+//! Tests of the device as a FUSE file, where FUSE is available.
 
-use crate::agreement::{counts, simulated};
+use crate::agreement::{counts, simulate};
 use crate::common::{PAGE, ReferenceDisk, SMALL, Step, device, page_steps};
 use rustix::fs::{FallocateFlags, SeekFrom, fallocate, seek};
 use rustix::io::Errno;
@@ -8,21 +8,21 @@ use std::fs::{File, OpenOptions};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use wearwell_base::seed::{Seed, below};
+use wearwell_base::seed::{Seed, random_below};
 use wearwell_serve::fuse::TRANSPORT;
 use wearwell_serve::transport::Transport;
 use wearwell_serve::{Device, Operation, SharedDevice};
 
 /// Device mounted in a directory.
-pub struct Mounted {
+pub struct MountedDrive {
     pub folder: tempfile::TempDir,
     pub device: SharedDevice,
     transport: Option<Box<dyn Transport>>,
 }
 
-impl Mounted {
-    /// Mounts the drive of a scenario. Prints the reason and returns `None` if that is not possible.
-    pub fn of(text: &str) -> Option<Mounted> {
+impl MountedDrive {
+    /// Mounts the drive of a scenario. If that is not possible, prints the reason and returns `None`.
+    pub fn mount(text: &str) -> Option<MountedDrive> {
         if !Path::new("/dev/fuse").exists() {
             println!("NOT RUN: there is no /dev/fuse");
             return None;
@@ -31,7 +31,7 @@ impl Mounted {
         let device = SharedDevice::new(device(text));
         let endpoint = (TRANSPORT.parse)(folder.path().to_str().unwrap()).unwrap();
         match endpoint.open(&device) {
-            Ok(transport) => Some(Mounted { folder, device, transport: Some(transport) }),
+            Ok(transport) => Some(MountedDrive { folder, device, transport: Some(transport) }),
             Err(error) => {
                 println!("NOT RUN: mounting: {error}");
                 None
@@ -58,15 +58,16 @@ impl Mounted {
 
 const PUNCH: FallocateFlags = FallocateFlags::PUNCH_HOLE.union(FallocateFlags::KEEP_SIZE);
 
-/// Performs a step on the file and on the reference disk, where punched ranges read as zeroes byte for byte.
-fn step_is_done(file: &File, naive: &mut ReferenceDisk, step: &Step) {
+/// Performs a step on the file and on the reference disk. In the reference, all bytes of a punched range become
+/// zeroes.
+fn run_step(file: &File, reference: &mut ReferenceDisk, step: &Step) {
     let mut wanted = step.clone();
     match step {
         Step::Write(offset, data) => file.write_all_at(data, *offset).unwrap(),
         Step::Read(offset, length) => {
             let mut found = vec![0; *length];
             file.read_exact_at(&mut found, *offset).unwrap();
-            assert!(found == naive.take(step), "{offset} {length}");
+            assert!(found == reference.apply(step), "{offset} {length}");
         }
         Step::Trim(offset, length) => {
             if *length > 0 {
@@ -81,13 +82,13 @@ fn step_is_done(file: &File, naive: &mut ReferenceDisk, step: &Step) {
         }
         Step::Flush => file.sync_all().unwrap(),
     }
-    naive.take(&wanted);
+    reference.apply(&wanted);
 }
 
-/// Returns requests of any lengths, including writes that the kernel splits.
+/// Returns requests of any length, including writes that the kernel splits.
 fn any_steps(bytes: u64, count: u32) -> Vec<Step> {
     let mut random = Seed(11).random();
-    let mut draw = |limit: u64| below(&mut random, limit);
+    let mut draw = |limit: u64| random_below(&mut random, limit);
     let step = |_| {
         let most = if draw(50) == 0 { 3 << 20 } else { 3 * PAGE };
         let length = 1 + draw(most);
@@ -104,14 +105,14 @@ fn any_steps(bytes: u64, count: u32) -> Vec<Step> {
 }
 
 #[test]
-fn file_holds_what_reference_disk_holds() {
+fn file_content_equals_reference_disk() {
     for ftl in ["", "[ftl]\nstructure = \"dftl\"\n", "[ftl]\ndedup = \"cagc\"\n"] {
-        let Some(mounted) = Mounted::of(&format!("{SMALL}{ftl}")) else { return };
+        let Some(mounted) = MountedDrive::mount(&format!("{SMALL}{ftl}")) else { return };
         let file = mounted.file();
         let bytes = file.metadata().unwrap().len();
         let mut naive = ReferenceDisk(vec![0; bytes as usize]);
         for step in any_steps(bytes, 1200) {
-            step_is_done(&file, &mut naive, &step);
+            run_step(&file, &mut naive, &step);
         }
         let mut all = vec![0; naive.0.len()];
         file.read_exact_at(&mut all, 0).unwrap();
@@ -127,13 +128,13 @@ fn file_holds_what_reference_disk_holds() {
 fn device_counts_through_file_equal_simulation() {
     for ftl in ["", "[ftl]\nstructure = \"gecko\"\n", "[ftl]\ndedup = \"inline\"\n"] {
         let text = format!("{SMALL}{ftl}");
-        let Some(mounted) = Mounted::of(&text) else { return };
+        let Some(mounted) = MountedDrive::mount(&text) else { return };
         let file = mounted.file();
         let bytes = file.metadata().unwrap().len();
         let mut naive = ReferenceDisk(vec![0; bytes as usize]);
         let steps = page_steps(bytes, 1500, 6);
         for step in &steps {
-            step_is_done(&file, &mut naive, step);
+            run_step(&file, &mut naive, step);
         }
         drop(file);
         let (closed, device) = mounted.close();
@@ -141,19 +142,19 @@ fn device_counts_through_file_equal_simulation() {
         let trims = steps.iter().filter(|step| matches!(step, Step::Trim(..))).count() as u64;
         let flushes = steps.iter().filter(|step| matches!(step, Step::Flush)).count() as u64;
         let requests = device.status().requests;
-        let count = |operation| requests.of(operation).count();
+        let count = |operation| requests.stats(operation).count();
         assert_eq!((count(Operation::Trim), count(Operation::Flush)), (trims, flushes));
-        assert_eq!(counts(&device.result().unwrap()), counts(&simulated(&text, &steps)), "{text}");
+        assert_eq!(counts(&device.result().unwrap()), counts(&simulate(&text, &steps)), "{text}");
     }
 }
 
 #[test]
 fn unsupported_operations_are_refused() {
-    let Some(mounted) = Mounted::of(SMALL) else { return };
+    let Some(mounted) = MountedDrive::mount(SMALL) else { return };
     let (file, disk) = (mounted.file(), mounted.disk());
     let bytes = file.metadata().unwrap().len();
     let error = |done: std::io::Result<usize>| Errno::from_io_error(&done.unwrap_err()).unwrap();
-    // A write that begins within the device is done up to its end.
+    // A write that begins within the device is executed up to the end of the device.
     assert_eq!(file.write_at(&[7; 100], bytes - 10).unwrap(), 10);
     assert_eq!(error(file.write_at(&[7], bytes)), Errno::NOSPC);
     assert_eq!(error(file.write_at(&[7], i64::MAX as u64 - 9)), Errno::NOSPC);
@@ -161,7 +162,7 @@ fn unsupported_operations_are_refused() {
     assert_eq!(file.read_at(&mut found, bytes - 10).unwrap(), 10);
     assert_eq!((found[9], file.read_at(&mut found, bytes).unwrap()), (7, 0));
     assert_eq!(file.read_at(&mut found, i64::MAX as u64 - 200).unwrap(), 0);
-    // Beyond the end, punching has no effect and zeroing fails.
+    // Beyond the end of the device, punching has no effect and zeroing fails.
     fallocate(&file, PUNCH, bytes, 4096).unwrap();
     fallocate(&file, PUNCH, bytes - 4096, 1 << 40).unwrap();
     fallocate(&file, PUNCH, 0, i64::MAX as u64).unwrap();
@@ -183,7 +184,7 @@ fn unsupported_operations_are_refused() {
 
 #[test]
 fn seek_and_statfs_report_holes() {
-    let Some(mounted) = Mounted::of(SMALL) else { return };
+    let Some(mounted) = MountedDrive::mount(SMALL) else { return };
     let file = mounted.file();
     let bytes = file.metadata().unwrap().len();
     file.write_all_at(&[1; 2 * PAGE as usize], 3 * PAGE).unwrap();
@@ -212,18 +213,18 @@ fn missing_or_used_mount_points_are_refused() {
     std::fs::write(folder.path().join("file"), "mine").unwrap();
     assert!(refused(&folder.path().join("file")).contains("not a directory"));
     assert!(refused(folder.path()).contains("not empty"));
-    let Some(mounted) = Mounted::of(SMALL) else { return };
+    let Some(mounted) = MountedDrive::mount(SMALL) else { return };
     assert!(refused(mounted.folder.path()).contains("mounted there already"));
 }
 
 #[test]
 fn transport_closes_while_file_is_in_use() {
-    let Some(mounted) = Mounted::of(SMALL) else { return };
+    let Some(mounted) = MountedDrive::mount(SMALL) else { return };
     let (file, at) = (mounted.file(), mounted.folder.path().to_owned());
     file.write_all_at(&[1; 4096], 0).unwrap();
     let writer = {
         let file = file.try_clone().unwrap();
-        // Writes until the first error.
+        // The thread writes until the first error.
         std::thread::spawn(move || {
             (0..).take_while(|at| file.write_all_at(&[2; 4096], at % 100 * PAGE).is_ok()).count()
         })
@@ -241,7 +242,7 @@ fn transport_closes_while_file_is_in_use() {
 
 #[test]
 fn transport_reports_unmount_from_outside() {
-    let Some(mut mounted) = Mounted::of(SMALL) else { return };
+    let Some(mut mounted) = MountedDrive::mount(SMALL) else { return };
     if !Command::new("umount").arg(mounted.folder.path()).status().is_ok_and(|ended| ended.success()) {
         println!("NOT RUN: umount needs root");
         return;
@@ -254,12 +255,12 @@ fn transport_reports_unmount_from_outside() {
 }
 
 /// Loop device and mount of a test, removed when dropped.
-struct Loop {
+struct LoopDevice {
     device: String,
     mounted: Option<PathBuf>,
 }
 
-impl Drop for Loop {
+impl Drop for LoopDevice {
     fn drop(&mut self) {
         for (program, argument) in self.mounted.iter().map(|at| ("umount", at.to_str().unwrap())) {
             let _ = Command::new(program).arg(argument).status();
@@ -268,7 +269,7 @@ impl Drop for Loop {
     }
 }
 
-/// Runs a program. Returns its output, or prints the error and returns `None`.
+/// Runs a program and returns its output. If it fails, prints the error and returns `None`.
 fn run(program: &str, arguments: &[&str]) -> Option<String> {
     match Command::new(program).args(arguments).output() {
         Ok(ended) if ended.status.success() => Some(String::from_utf8_lossy(&ended.stdout).trim().to_owned()),
@@ -283,11 +284,11 @@ fn run(program: &str, arguments: &[&str]) -> Option<String> {
     }
 }
 
-/// Uses a kernel file system on a loop device on the file: mkfs, writes, trim, fsck.
+/// Uses a kernel file system on a loop device that is backed by the file: mkfs, writes, trim, fsck.
 #[test]
 fn kernel_file_system_works_on_the_file() {
     let text = "[device]\ncapacity = \"64 MiB\"\npages_per_block = 32\nspare_factor = 0.2\n";
-    let Some(mounted) = Mounted::of(text) else { return };
+    let Some(mounted) = MountedDrive::mount(text) else { return };
     let disk = mounted.disk();
     let disk = disk.to_str().unwrap();
     if !rustix::process::geteuid().is_root() || run("mkfs.ext4", &["-V"]).is_none() {
@@ -298,7 +299,7 @@ fn kernel_file_system_works_on_the_file() {
         println!("NOT RUN: there is no loop device");
         return;
     };
-    let mut looped = Loop { device: device.clone(), mounted: None };
+    let mut looped = LoopDevice { device: device.clone(), mounted: None };
     run("mkfs.ext4", &["-q", "-F", &device]).unwrap();
     let at = tempfile::tempdir().unwrap();
     run("mount", &["-o", "discard", &device, at.path().to_str().unwrap()]).unwrap();
@@ -313,7 +314,7 @@ fn kernel_file_system_works_on_the_file() {
     }
     run("fstrim", &[at.path().to_str().unwrap()]).unwrap();
     let trims =
-        mounted.device.with(|device| Ok(device.status().requests.of(Operation::Trim).count())).unwrap();
+        mounted.device.with(|device| Ok(device.status().requests.stats(Operation::Trim).count())).unwrap();
     assert!(trims > 0);
     for number in 20..40 {
         assert_eq!(std::fs::read(at.path().join(number.to_string())).unwrap(), content(number));
@@ -325,7 +326,7 @@ fn kernel_file_system_works_on_the_file() {
     let (_, device) = mounted.close();
     let requests = device.status().requests;
     for operation in [Operation::Flush, Operation::Write, Operation::Read] {
-        assert!(requests.of(operation).count() > 0, "{operation:?}");
+        assert!(requests.stats(operation).count() > 0, "{operation:?}");
     }
     device.check().unwrap();
 }

@@ -1,4 +1,4 @@
-//! Guest and front end in one: the parts of a virtual machine that use a virtio block device.
+//! Guest and front end in one: those parts of a virtual machine that use a virtio block device.
 
 use rustix::fs::{MemfdFlags, memfd_create};
 use std::fs::File;
@@ -13,7 +13,7 @@ use vmm_sys_util::eventfd::EventFd;
 /// Bytes of the guest's memory.
 pub const MEMORY_BYTES: u64 = 64 << 20;
 /// Length of the queue.
-const QUEUED: u16 = 256;
+const QUEUE_LENGTH: u16 = 256;
 const DESCRIPTORS: u64 = 0;
 const AVAILABLE: u64 = 0x4000;
 const USED: u64 = 0x8000;
@@ -33,7 +33,7 @@ pub const GET_ID: u32 = 8;
 pub const DISCARD: u32 = 11;
 pub const WRITE_ZEROES: u32 = 13;
 
-/// Feature bit: device and driver announce up to which chain they need no notification.
+/// Feature bit: the device and the driver announce the next chain for which they need a notification.
 pub const EVENT_IDX: u64 = 1 << 29;
 /// All features except EVENT_IDX.
 pub const FEATURES: u64 = !EVENT_IDX;
@@ -54,18 +54,18 @@ pub struct Guest {
     kick: EventFd,
     call: EventFd,
     available: u16,
-    /// Number of chains at the last kick.
+    /// Number of chains at the last notification.
     kicked: u16,
     used: u16,
 }
 
 impl Guest {
-    /// Connects and sets up queue 0 with the available features in `wanted`.
+    /// Connects, and sets up queue 0 with those features in `wanted` that are available.
     pub fn connect(path: &Path, wanted: u64) -> Guest {
         Guest::try_connect(path, wanted).unwrap()
     }
 
-    /// Like `connect`, but returns an error if the server disconnects.
+    /// Does what `connect` does, but returns an error if the server disconnects.
     pub fn try_connect(path: &Path, wanted: u64) -> Result<Guest, vhost::Error> {
         let file = File::from(memfd_create("guest", MemfdFlags::CLOEXEC).unwrap());
         file.set_len(MEMORY_BYTES).unwrap();
@@ -85,14 +85,14 @@ impl Guest {
         let base = region.userspace_addr;
         let config = VringConfigData {
             queue_max_size: 1024,
-            queue_size: QUEUED,
+            queue_size: QUEUE_LENGTH,
             flags: 0,
             desc_table_addr: base + DESCRIPTORS,
             used_ring_addr: base + USED,
             avail_ring_addr: base + AVAILABLE,
             log_addr: None,
         };
-        front.set_vring_num(0, QUEUED)?;
+        front.set_vring_num(0, QUEUE_LENGTH)?;
         front.set_vring_addr(0, &config)?;
         front.set_vring_base(0, 0)?;
         front.set_vring_call(0, &call)?;
@@ -131,7 +131,8 @@ impl Guest {
         self.put(table + u64::from(index) * 16, &bytes);
     }
 
-    /// Submits a request in three descriptors of `slot`: header, data at `DATA + slot MiB / 16`, and status.
+    /// Submits a request in three descriptors of `slot`: the header, the data at `DATA + slot MiB / 16`, and the
+    /// status.
     pub fn submit(&mut self, slot: u16, (kind, sector): (u32, u64), data_bytes: u32, is_read: bool) {
         let (head, status) = (HEADS + u64::from(slot) * 16, STATUSES + u64::from(slot));
         let mut bytes = [0; 16];
@@ -162,24 +163,24 @@ impl Guest {
             first + 2,
             Descriptor { address: status, length: 1, flags: WRITE, next: 0 },
         );
-        self.offer(first);
+        self.make_available(first);
     }
 
-    /// Returns the data address of a slot.
+    /// Returns the address of the data of a slot.
     pub fn data(slot: u16) -> u64 {
         DATA + (u64::from(slot) << 16)
     }
 
     /// Makes the chain at descriptor `head` available.
-    pub fn offer(&mut self, head: u16) {
-        let at = AVAILABLE + 4 + u64::from(self.available % QUEUED) * 2;
+    pub fn make_available(&mut self, head: u16) {
+        let at = AVAILABLE + 4 + u64::from(self.available % QUEUE_LENGTH) * 2;
         self.put(at, &head.to_le_bytes());
         self.available = self.available.wrapping_add(1);
         self.memory.store(self.available.to_le(), GuestAddress(AVAILABLE + 2), Ordering::Release).unwrap();
     }
 
     /// Announces `chains` more chains than are available.
-    pub fn lie(&mut self, chains: u16) {
+    pub fn announce_missing_chains(&mut self, chains: u16) {
         let available = self.available.wrapping_add(chains);
         self.memory.store(available.to_le(), GuestAddress(AVAILABLE + 2), Ordering::Release).unwrap();
     }
@@ -191,7 +192,7 @@ impl Guest {
         let wants = if self.features & EVENT_IDX == 0 {
             load(USED) & 1 == 0
         } else {
-            let event = load(USED + 4 + u64::from(QUEUED) * 8);
+            let event = load(USED + 4 + u64::from(QUEUE_LENGTH) * 8);
             let [offered, after] =
                 [self.kicked, event.wrapping_add(1)].map(|from| self.available.wrapping_sub(from));
             after < offered
@@ -202,12 +203,12 @@ impl Guest {
         }
     }
 
-    /// Returns the chains used since the last call, each with the bytes written to it.
+    /// Returns the chains that the device has used since the last call, each with the number of bytes written to it.
     pub fn used(&mut self) -> Vec<(u32, u32)> {
         let now: u16 = self.memory.load(GuestAddress(USED + 2), Ordering::Acquire).unwrap();
         let mut found = Vec::new();
         while self.used != u16::from_le(now) {
-            let entry = self.get(USED + 4 + u64::from(self.used % QUEUED) * 8, 8);
+            let entry = self.get(USED + 4 + u64::from(self.used % QUEUE_LENGTH) * 8, 8);
             let number = |at: usize| u32::from_le_bytes(entry[at..at + 4].try_into().unwrap());
             found.push((number(0), number(4)));
             self.used = self.used.wrapping_add(1);
@@ -215,11 +216,11 @@ impl Guest {
         found
     }
 
-    /// Waits until chains were used.
+    /// Waits until the device has used some chains.
     pub fn wait(&mut self) -> Vec<(u32, u32)> {
         loop {
-            // With EVENT_IDX the device notifies at the chain after this one; otherwise it ignores the value.
-            let event = GuestAddress(AVAILABLE + 4 + u64::from(QUEUED) * 2);
+            // With EVENT_IDX, the device notifies at the chain after this one; otherwise, it ignores the value.
+            let event = GuestAddress(AVAILABLE + 4 + u64::from(QUEUE_LENGTH) * 2);
             self.memory.store(self.used.to_le(), event, Ordering::Release).unwrap();
             fence(Ordering::SeqCst);
             let used = self.used();
@@ -236,7 +237,7 @@ impl Guest {
     }
 
     /// Performs a request in slot 0 and returns its status.
-    pub fn ask(&mut self, kind: u32, sector: u64, data_bytes: u32, is_read: bool) -> u8 {
+    pub fn request(&mut self, kind: u32, sector: u64, data_bytes: u32, is_read: bool) -> u8 {
         self.submit(0, (kind, sector), data_bytes, is_read);
         self.kick();
         assert_eq!(self.wait().len(), 1);
@@ -245,11 +246,11 @@ impl Guest {
 
     pub fn write(&mut self, offset: u64, data: &[u8]) -> u8 {
         self.put(Guest::data(0), data);
-        self.ask(OUT, offset / 512, data.len() as u32, false)
+        self.request(OUT, offset / 512, data.len() as u32, false)
     }
 
     pub fn read(&mut self, offset: u64, length: usize) -> Vec<u8> {
-        assert_eq!(self.ask(IN, offset / 512, length as u32, true), 0);
+        assert_eq!(self.request(IN, offset / 512, length as u32, true), 0);
         self.get(Guest::data(0), length)
     }
 
@@ -259,6 +260,6 @@ impl Guest {
         range.extend(((length / 512) as u32).to_le_bytes());
         range.extend(flags.to_le_bytes());
         self.put(Guest::data(0), &range);
-        self.ask(kind, 0, 16, false)
+        self.request(kind, 0, 16, false)
     }
 }

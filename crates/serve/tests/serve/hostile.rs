@@ -1,4 +1,4 @@
-//! Erroneous and malicious NBD clients do not affect other clients.
+//! Tests that faulty and malicious NBD clients do not affect other clients.
 
 use crate::client::Client;
 use crate::common::{SMALL, device};
@@ -11,50 +11,51 @@ use std::time::Duration;
 use wearwell_serve::SharedDevice;
 use wearwell_serve::nbd::{Address, Limits, Server};
 
-struct Served {
+struct ServedDrive {
     _folder: tempfile::TempDir,
     path: PathBuf,
     _server: Server,
 }
 
-fn served(limits: Limits) -> Served {
+fn serve(limits: Limits) -> ServedDrive {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("s");
     let server =
         Server::start(SharedDevice::new(device(SMALL)), &Address::Unix(path.clone()), limits).unwrap();
-    Served { _folder: folder, path, _server: server }
+    ServedDrive { _folder: folder, path, _server: server }
 }
 
 #[test]
 fn negotiation_and_requests_follow_the_protocol() {
-    let served = served(Limits::default());
+    let served = serve(Limits::default());
     let mut client = Client::connect(&served.path);
-    // An unknown option, too long an option, an unknown export, wrong lengths, and contexts before structured replies.
+    // The client sends an unknown option, an option that is too long, an unknown export, wrong lengths, and metadata
+    // contexts before structured replies.
     assert_eq!(client.option(99, b"x")[0].0, 1 << 31 | 1);
     assert_eq!(client.option(99, &vec![0; 1 << 17])[0].0, 1 << 31 | 9);
     assert_eq!(client.option(7, b"\0\0\0\x03abc\0\0")[0].0, 1 << 31 | 6);
     assert_eq!(client.option(7, b"\0\0\0\x09abc\0\0")[0].0, 1 << 31 | 3);
     assert_eq!(client.option(10, b"\0\0\0\0\0\0\0\0")[0].0, 1 << 31 | 3);
     assert_eq!(client.option(3, &[]), [(2, vec![0; 4]), (1, vec![])]);
-    client.structured();
-    let context = client.allocation();
+    client.negotiate_structured();
+    let context = client.select_allocation();
     client.go();
     assert_eq!(client.flags & 0b1101_1110_1101, 0b1101_1110_1101, "{:b}", client.flags);
-    assert_eq!(client.ask(1, 1, 4096, 8192, &[7; 8192]).error, 0);
-    let status = client.ask(0, 7, 0, 65536, &[]);
+    assert_eq!(client.request(1, 1, 4096, 8192, &[7; 8192]).error, 0);
+    let status = client.request(0, 7, 0, 65536, &[]);
     let numbers = [context, 4096, 3, 8192, 0, 65536 - 12288, 3];
     assert_eq!(status.chunks, [(5, numbers.iter().flat_map(|number: &u32| number.to_be_bytes()).collect())]);
-    assert_eq!(client.ask(8, 7, 0, 65536, &[]).chunks[0].1.len(), 12);
-    assert_eq!(client.ask(4, 0, 4095, 2, &[]).chunks, [(1, vec![0, 7])]);
-    assert_eq!(client.ask(2 | 16, 6, 0, 4096, &[]).error, 95);
-    assert_eq!(client.ask(16, 6, 4096, 8192, &[]).error, 0);
-    assert_eq!(client.ask(0, 0, 4096, 8192, &[]).chunks, [(1, vec![0; 8192])]);
-    assert_eq!(client.ask(0, 5, 0, 4096, &[]).error, 0);
-    client.leave();
+    assert_eq!(client.request(8, 7, 0, 65536, &[]).chunks[0].1.len(), 12);
+    assert_eq!(client.request(4, 0, 4095, 2, &[]).chunks, [(1, vec![0, 7])]);
+    assert_eq!(client.request(2 | 16, 6, 0, 4096, &[]).error, 95);
+    assert_eq!(client.request(16, 6, 4096, 8192, &[]).error, 0);
+    assert_eq!(client.request(0, 0, 4096, 8192, &[]).chunks, [(1, vec![0; 8192])]);
+    assert_eq!(client.request(0, 5, 0, 4096, &[]).error, 0);
+    client.disconnect();
 }
 
-/// Exports for placement handles exist if the drive separates hints. A context negotiated for one export does not apply to
-/// another.
+/// There are exports for placement handles if the drive separates hints. A metadata context that is negotiated for
+/// one export does not apply to another.
 #[test]
 fn drive_with_placement_handles_has_an_export_for_each() {
     let text = format!("{SMALL}[ftl]\nplacement = {{ kind = \"host_hint\", streams = 2 }}\n");
@@ -66,15 +67,15 @@ fn drive_with_placement_handles_has_an_export_for_each() {
     let mut client = Client::connect(&path);
     let name = |name: &str| (2, [&(name.len() as u32).to_be_bytes(), name.as_bytes()].concat());
     assert_eq!(client.option(3, &[]), [name(""), name("placement/0"), name("placement/1"), (1, vec![])]);
-    client.structured();
-    client.allocation();
+    client.negotiate_structured();
+    client.select_allocation();
     assert_eq!(client.option(7, b"\0\0\0\x0bplacement/2\0\0")[0].0, 1 << 31 | 6);
     client.go_to("placement/1");
-    assert_eq!(client.ask(0, 7, 0, 4096, &[]).error, 22, "the context was agreed for the default");
-    assert_eq!(client.ask(0, 1, 0, 3, b"abc").error, 0);
+    assert_eq!(client.request(0, 7, 0, 4096, &[]).error, 22, "the context was agreed for the default");
+    assert_eq!(client.request(0, 1, 0, 3, b"abc").error, 0);
     let mut other = Client::connect(&path);
     other.go();
-    assert_eq!(other.ask(0, 0, 0, 3, &[]).chunks, [(1, b"abc".to_vec())]);
+    assert_eq!(other.request(0, 0, 0, 3, &[]).chunks, [(1, b"abc".to_vec())]);
     server.stop();
 }
 
@@ -84,21 +85,21 @@ proptest! {
     fn arbitrary_bytes_are_answered_or_end_the_connection(
         how in any::<u8>(), bytes in proptest::collection::vec(any::<u8>(), 0..300),
     ) {
-        conversation::hold(device(SMALL), &[&[how], &bytes[..]].concat());
+        conversation::run_conversation(device(SMALL), &[&[how], &bytes[..]].concat());
     }
 }
 
-/// Sends a few bytes of a write of maximum length: no buffer is allocated for the rest.
+/// The client sends a few bytes of a write of maximum length: no buffer is allocated for the remaining bytes.
 #[test]
 fn announced_data_takes_no_memory_before_it_arrives() {
     let (length, data) = ((32u32 << 20).to_be_bytes(), [7; 100]);
     let write = [&0x2560_9513u32.to_be_bytes()[..], &[0, 0, 0, 1], &[0; 16], &length, &data].concat();
-    conversation::hold(device(SMALL), &[&[2], &write[..]].concat());
+    conversation::run_conversation(device(SMALL), &[&[2], &write[..]].concat());
 }
 
 #[test]
 fn invalid_requests_are_refused_and_next_is_served() {
-    let served = served(Limits::default());
+    let served = serve(Limits::default());
     let mut client = Client::connect(&served.path);
     client.go();
     let end = client.bytes;
@@ -113,22 +114,22 @@ fn invalid_requests_are_refused_and_next_is_served() {
         (0, 7, 0, 4096, 22),
     ] {
         assert_eq!(
-            client.ask(flags, command, offset, length, &[]).error,
+            client.request(flags, command, offset, length, &[]).error,
             error,
             "{command} {offset} {length}"
         );
     }
-    assert_eq!(client.ask(0, 1, end - 1, 2, &[0; 2]).error, 28);
+    assert_eq!(client.request(0, 1, end - 1, 2, &[0; 2]).error, 28);
     let long = vec![0; (32 << 20) + 1];
-    assert_eq!(client.ask(0, 1, 0, long.len() as u32, &long).error, 22);
-    assert_eq!(client.ask(0, 1, 0, 3, b"abc").error, 0);
-    assert_eq!(client.ask(0, 0, 0, 3, &[]).chunks, [(1, b"abc".to_vec())]);
-    client.leave();
+    assert_eq!(client.request(0, 1, 0, long.len() as u32, &long).error, 22);
+    assert_eq!(client.request(0, 1, 0, 3, b"abc").error, 0);
+    assert_eq!(client.request(0, 0, 0, 3, &[]).chunks, [(1, b"abc".to_vec())]);
+    client.disconnect();
 }
 
 #[test]
 fn pipelined_requests_are_answered_in_order() {
-    let served = served(Limits::default());
+    let served = serve(Limits::default());
     let mut client = Client::connect(&served.path);
     client.go();
     let cookies: Vec<u64> =
@@ -144,7 +145,7 @@ fn pipelined_requests_are_answered_in_order() {
 
 #[test]
 fn invalid_input_and_disconnects_end_only_their_own_connection() {
-    let served = served(Limits { connections: 8, handshake: Duration::from_secs(2) });
+    let served = serve(Limits { connections: 8, handshake: Duration::from_secs(2) });
     let mut good = Client::connect(&served.path);
     good.go();
     for nonsense in
@@ -171,25 +172,25 @@ fn invalid_input_and_disconnects_end_only_their_own_connection() {
     let mut more = UnixStream::connect(&served.path).unwrap();
     assert_eq!(more.read(&mut [0]).unwrap_or(0), 0);
     held.iter_mut().for_each(Client::go);
-    assert_eq!(good.ask(0, 1, 0, 3, b"abc").error, 0);
-    assert_eq!(good.ask(0, 0, 0, 3, &[]).chunks, [(1, b"abc".to_vec())]);
+    assert_eq!(good.request(0, 1, 0, 3, b"abc").error, 0);
+    assert_eq!(good.request(0, 0, 0, 3, &[]).chunks, [(1, b"abc".to_vec())]);
 }
 
 #[test]
 fn connections_see_each_others_writes() {
-    let served = served(Limits::default());
+    let served = serve(Limits::default());
     let (mut one, mut two) = (Client::connect(&served.path), Client::connect(&served.path));
     one.go();
     two.go();
     for at in 0..50u8 {
-        assert_eq!(one.ask(0, 1, 100, 1, &[at]).error, 0);
-        assert_eq!(two.ask(0, 0, 100, 1, &[]).chunks, [(1, vec![at])]);
+        assert_eq!(one.request(0, 1, 100, 1, &[at]).error, 0);
+        assert_eq!(two.request(0, 0, 100, 1, &[]).chunks, [(1, vec![at])]);
     }
 }
 
 #[test]
 fn address_in_use_is_refused_and_stale_socket_is_replaced() {
-    let served = served(Limits::default());
+    let served = serve(Limits::default());
     let start = |path: &PathBuf| {
         Server::start(SharedDevice::new(device(SMALL)), &Address::Unix(path.clone()), Limits::default())
     };

@@ -1,6 +1,6 @@
-//! Drives whose image is a journal.
+//! Tests of drives whose image is a journal.
 
-use crate::common::{ReferenceDisk, SMALL, page_steps, scenario, take};
+use crate::common::{ReferenceDisk, SMALL, page_steps, run_step, scenario};
 use std::path::Path;
 use wearwell_serve::image::ReplayCounts;
 use wearwell_serve::{Device, Speed};
@@ -9,7 +9,7 @@ fn open(at: &Path, text: &str) -> Result<(Device, ReplayCounts), String> {
     Device::in_journal(&scenario(text), at, Speed::Full).map_err(|error| error.to_string())
 }
 
-/// After an end at any moment, contents and counters are as before.
+/// After an end at any moment, content and counters are restored.
 #[test]
 fn journal_restores_drive_without_clean_shutdown() {
     for ftl in ["", "[ftl]\nstructure = \"dftl\"\n", "[ftl]\ndedup = \"cagc\"\n"] {
@@ -23,13 +23,14 @@ fn journal_restores_drive_without_clean_shutdown() {
             device.read(0, &mut all).unwrap();
             assert!(all == naive.0, "{text}");
             for step in page_steps(device.bytes(), 1500, round) {
-                assert_eq!(take(&mut device, &step).unwrap(), naive.take(&step), "{text}");
+                assert_eq!(run_step(&mut device, &step).unwrap(), naive.apply(&step), "{text}");
             }
             device.write(0, &[round as u8; 4096]).unwrap();
             naive.0[..4096].fill(round as u8);
-            let before = device.status().look.reports().nand.clone().unwrap();
+            let before = device.status().snapshot.reports().nand.clone().unwrap();
             drop(device);
-            let again = open(folder.path(), &text).unwrap().0.status().look.reports().nand.clone().unwrap();
+            let again =
+                open(folder.path(), &text).unwrap().0.status().snapshot.reports().nand.clone().unwrap();
             assert_eq!(
                 (before.programs, &before.erase_counts),
                 (again.programs, &again.erase_counts),
@@ -40,7 +41,7 @@ fn journal_restores_drive_without_clean_shutdown() {
 }
 
 #[test]
-fn incomplete_note_at_end_is_dropped() {
+fn incomplete_entry_at_end_is_dropped() {
     let folder = tempfile::tempdir().unwrap();
     let (mut device, _) = open(folder.path(), SMALL).unwrap();
     device.write(0, &[1; 4096]).unwrap();

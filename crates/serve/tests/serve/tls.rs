@@ -1,4 +1,4 @@
-//! Connections by TLS.
+//! Tests of connections by TLS.
 
 use crate::client::Client;
 use crate::common::{ReferenceDisk, SMALL, device, page_steps, scenario};
@@ -23,7 +23,7 @@ const TLS_REQUIRED: u32 = 1 << 31 | 5;
 
 type TlsClient = Client<StreamOwned<ClientConnection, UnixStream>>;
 
-/// Certificate authority with its files, named as in QEMU and nbdkit.
+/// Certificate authority with its files, which have the same names as in QEMU and nbdkit.
 struct CertificateAuthority {
     folder: tempfile::TempDir,
     issuer: CertifiedIssuer<'static, KeyPair>,
@@ -40,12 +40,12 @@ impl CertificateAuthority {
         authority
     }
 
-    fn issue(&self, whose: &str) {
+    fn issue(&self, subject: &str) {
         let key = KeyPair::generate().unwrap();
         let params = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
         let certificate = params.signed_by(&key, &self.issuer).unwrap();
-        std::fs::write(self.path(&format!("{whose}-cert.pem")), certificate.pem()).unwrap();
-        std::fs::write(self.path(&format!("{whose}-key.pem")), key.serialize_pem()).unwrap();
+        std::fs::write(self.path(&format!("{subject}-cert.pem")), certificate.pem()).unwrap();
+        std::fs::write(self.path(&format!("{subject}-key.pem")), key.serialize_pem()).unwrap();
     }
 
     /// Makes the server require client certificates.
@@ -66,19 +66,20 @@ impl CertificateAuthority {
     fn serve(&self, device: Device, limits: Limits) -> (Server, PathBuf) {
         let (device, path) = (SharedDevice::new(device), self.path("s"));
         let address = Address::Unix(path.clone());
-        let options = ServerOptions { certificates: Some(self.certificates()), polls: true };
+        let options = ServerOptions { certificates: Some(self.certificates()), is_polling: true };
         (Server::start_with(options, device, &address, limits).unwrap(), path)
     }
 
-    /// Returns a client configuration that trusts the authority and presents the certificate of `whose`, if given.
-    fn client(&self, whose: Option<&str>) -> Arc<ClientConfig> {
+    /// Returns a client configuration that trusts the authority. If `subject` is given, the client presents this
+    /// certificate.
+    fn client(&self, subject: Option<&str>) -> Arc<ClientConfig> {
         let mut roots = RootCertStore::empty();
         roots.add(self.issuer.as_ref().der().clone()).unwrap();
         let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
             .with_safe_default_protocol_versions()
             .unwrap()
             .with_root_certificates(roots);
-        Arc::new(match whose {
+        Arc::new(match subject {
             None => config.with_no_client_auth(),
             Some(whose) => {
                 let own = CertificateDer::from_pem_file(self.path(&format!("{whose}-cert.pem"))).unwrap();
@@ -89,16 +90,16 @@ impl CertificateAuthority {
     }
 }
 
-/// Connects and starts TLS.
+/// Connects to a server and starts TLS.
 fn connect(path: &Path, config: Arc<ClientConfig>) -> TlsClient {
     let mut client = Client::connect(path);
     assert_eq!(client.option(STARTTLS, &[]), [(1, vec![])]);
-    encrypted(client, config)
+    start_tls(client, config)
 }
 
-fn encrypted(client: Client, config: Arc<ClientConfig>) -> TlsClient {
+fn start_tls(client: Client, config: Arc<ClientConfig>) -> TlsClient {
     let name = ServerName::try_from("localhost").unwrap();
-    client.by(|stream| StreamOwned::new(ClientConnection::new(config, name).unwrap(), stream))
+    client.map_stream(|stream| StreamOwned::new(ClientConnection::new(config, name).unwrap(), stream))
 }
 
 #[test]
@@ -111,7 +112,7 @@ fn options_before_starttls_are_refused() {
     }
     assert_eq!(client.option(STARTTLS, b"x")[0].0, INVALID);
     assert_eq!(client.option(STARTTLS, &[]), [(1, vec![])]);
-    let mut client = encrypted(client, authority.client(None));
+    let mut client = start_tls(client, authority.client(None));
     assert_eq!(client.option(STARTTLS, &[])[0].0, INVALID, "it has begun");
     assert_eq!(client.option(3, &[]), [(2, vec![0; 4]), (1, vec![])]);
     client.go();
@@ -138,22 +139,22 @@ fn requests_by_tls_are_answered_as_in_plain_text() {
     let authority = CertificateAuthority::new();
     let (server, path) = authority.serve(device(SMALL), Limits::default());
     let mut client = connect(&path, authority.client(None));
-    client.structured();
+    client.negotiate_structured();
     client.go();
     let mut naive = ReferenceDisk(vec![0; client.bytes as usize]);
     for step in &page_steps(client.bytes, 1500, 5) {
-        assert!(client.take(step) == naive.take(step), "{step:?}");
+        assert!(client.run_step(step) == naive.apply(step), "{step:?}");
     }
-    // Data longer than any TLS record, in both directions.
+    // The data is longer than any TLS record, in both directions.
     let long: Vec<u8> = (0..3u32 << 20).map(|at| (at % 251) as u8).collect();
-    assert_eq!(client.ask(0, 1, 4096, long.len() as u32, &long).error, 0);
-    let read = client.ask(0, 0, 4096, long.len() as u32, &[]);
+    assert_eq!(client.request(0, 1, 4096, long.len() as u32, &long).error, 0);
+    let read = client.request(0, 0, 4096, long.len() as u32, &[]);
     assert!(read.chunks.into_iter().flat_map(|chunk| chunk.1).eq(long));
-    // Many requests in progress.
+    // Many requests are in progress at the same time.
     let cookies: Vec<u64> =
         (0..200u64).map(|at| client.send(0, 1, at * 4096, 4096, &[at as u8; 4096])).collect();
     cookies.into_iter().for_each(|cookie| assert_eq!(client.reply(cookie, 0).error, 0));
-    client.leave();
+    client.disconnect();
     server.stop();
 }
 
@@ -175,7 +176,7 @@ fn requests_sent_with_last_option_are_served() {
     server.stop();
 }
 
-/// With concurrent requests one thread reads from the connection while other threads write to it.
+/// With concurrent requests, one thread reads from the connection while other threads write to it.
 #[test]
 fn replies_are_sent_while_requests_arrive() {
     let slow = format!(
@@ -189,22 +190,22 @@ fn replies_are_sent_while_requests_arrive() {
     let mut answered = 0;
     for at in 0..600u64 {
         client.send(0, 1, at % 1000 * 4096, 4096, &[at as u8; 4096]);
-        // Reads some replies meanwhile, in any order.
+        // Some replies are read meanwhile, in any order.
         while answered + 40 < at {
             assert_eq!(client.bytes(16)[..8], [0x67, 0x44, 0x66, 0x98, 0, 0, 0, 0]);
             answered += 1;
         }
     }
     (answered..600).for_each(|_| assert_eq!(client.bytes(16)[4..8], [0; 4]));
-    assert_eq!(client.ask(0, 0, 599 * 4096, 4096, &[]).chunks, [(1, vec![87; 4096])]);
-    client.leave();
+    assert_eq!(client.request(0, 0, 599 * 4096, 4096, &[]).chunks, [(1, vec![87; 4096])]);
+    client.disconnect();
     server.stop();
 }
 
 /// Relays a connection and records all its bytes.
-fn eavesdrop(path: PathBuf, heard: &Path) -> Arc<Mutex<Vec<u8>>> {
+fn relay_and_record(path: PathBuf, relay_path: &Path) -> Arc<Mutex<Vec<u8>>> {
     let kept = Arc::new(Mutex::new(Vec::new()));
-    let listener = UnixListener::bind(heard).unwrap();
+    let listener = UnixListener::bind(relay_path).unwrap();
     let all = kept.clone();
     std::thread::spawn(move || {
         let (client, server) = (listener.accept().unwrap().0, UnixStream::connect(path).unwrap());
@@ -222,31 +223,31 @@ fn eavesdrop(path: PathBuf, heard: &Path) -> Arc<Mutex<Vec<u8>>> {
     kept
 }
 
-/// Writes bytes and reads them back.
-fn say<S: Read + Write>(mut client: Client<S>, said: &[u8]) {
+/// Writes `bytes` and reads them back.
+fn write_and_read_back<S: Read + Write>(mut client: Client<S>, bytes: &[u8]) {
     client.go();
-    let length = said.len() as u32;
-    assert_eq!(client.ask(0, 1, 0, length, said).error, 0);
-    assert!(client.ask(0, 0, 0, length, &[]).chunks == [(1, said.to_vec())]);
+    let length = bytes.len() as u32;
+    assert_eq!(client.request(0, 1, 0, length, bytes).error, 0);
+    assert!(client.request(0, 0, 0, length, &[]).chunks == [(1, bytes.to_vec())]);
 }
 
 #[test]
 fn eavesdropper_sees_no_plain_text_with_tls() {
     let authority = CertificateAuthority::new();
     let (server, path) = authority.serve(device(SMALL), Limits::default());
-    let said = b"what nobody else should know, and will not".repeat(100);
+    let output = b"what nobody else should know, and will not".repeat(100);
     let heard = |secret: bool| {
         let between = authority.path(if secret { "secret" } else { "clear" });
         let target = if secret { path.clone() } else { authority.path("plain") };
-        let kept = eavesdrop(target, &between);
+        let kept = relay_and_record(target, &between);
         if secret {
-            say(connect(&between, authority.client(None)), &said);
+            write_and_read_back(connect(&between, authority.client(None)), &output);
         } else {
-            say(Client::connect(&between), &said);
+            write_and_read_back(Client::connect(&between), &output);
         }
         let kept = kept.lock().unwrap();
-        assert!(kept.len() > 2 * said.len());
-        kept.windows(20).filter(|window| *window == &said[..20]).count()
+        assert!(kept.len() > 2 * output.len());
+        kept.windows(20).filter(|window| *window == &output[..20]).count()
     };
     let plain = Server::start(
         SharedDevice::new(device(SMALL)),
@@ -271,7 +272,7 @@ fn only_clients_with_issued_certificate_are_admitted() {
     };
     assert!(is_admitted(authority.client(Some("client"))));
     assert!(!is_admitted(authority.client(None)));
-    // Certificate from another authority; the client is made to trust this server.
+    // The certificate is from another authority; the client is made to trust this server.
     let other = CertificateAuthority::new();
     other.issue("client");
     for file in ["client-cert.pem", "client-key.pem"] {
@@ -291,18 +292,18 @@ fn invalid_tls_ends_only_its_own_connection() {
     let mut good = connect(&path, authority.client(None));
     good.go();
     let hello = [22, 3, 1, 2, 0, 1];
-    // Plain-text options, an invalid record, too long a record, and an incomplete one.
+    // The clients send plain-text options, an invalid record, a record that is too long, and an incomplete record.
     for nonsense in [&b"IHAVEOPT\0\0\0\x03\0\0\0\0"[..], &[0xff; 200], &[22, 3, 3, 0xff, 0xff], &hello] {
         let mut client = Client::connect(&path);
         client.option(STARTTLS, &[]);
         client.stream.write_all(nonsense).unwrap();
         assert!(client.is_ended(), "{nonsense:?}");
     }
-    // A client that sends one byte at a time is disconnected after the time limit too.
+    // A client that sends one byte at a time is also disconnected after the time limit.
     let mut slow = Client::connect(&path);
     slow.option(STARTTLS, &[]);
-    let began = Instant::now();
-    while slow.stream.write_all(&[22]).is_ok() && began.elapsed() < Duration::from_secs(20) {
+    let started = Instant::now();
+    while slow.stream.write_all(&[22]).is_ok() && started.elapsed() < Duration::from_secs(20) {
         std::thread::sleep(Duration::from_millis(50));
         slow.stream.set_nonblocking(true).unwrap();
         let ended = matches!(slow.stream.read(&mut [0; 64]), Ok(0));
@@ -311,14 +312,14 @@ fn invalid_tls_ends_only_its_own_connection() {
             break;
         }
     }
-    assert!(began.elapsed() < Duration::from_secs(15), "{:?}", began.elapsed());
-    // A client that disconnects within a request.
+    assert!(started.elapsed() < Duration::from_secs(15), "{:?}", started.elapsed());
+    // A client disconnects within a request.
     let mut broken = connect(&path, authority.client(None));
     broken.go();
     broken.send(0, 1, 0, 1 << 20, b"much less");
     drop(broken);
-    assert_eq!(good.ask(0, 1, 0, 3, b"abc").error, 0);
-    assert_eq!(good.ask(0, 0, 0, 3, &[]).chunks, [(1, b"abc".to_vec())]);
+    assert_eq!(good.request(0, 1, 0, 3, b"abc").error, 0);
+    assert_eq!(good.request(0, 0, 0, 3, &[]).chunks, [(1, b"abc".to_vec())]);
     server.stop();
 }
 
@@ -345,7 +346,7 @@ fn missing_or_invalid_certificate_files_are_named() {
         let told = refused(other.folder.path());
         assert!(told.contains(said), "{told}");
     }
-    // The private key of another certificate.
+    // The private key belongs to another certificate.
     std::fs::copy(CertificateAuthority::new().path("server-key.pem"), authority.path("server-key.pem"))
         .unwrap();
     assert!(

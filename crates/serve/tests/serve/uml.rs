@@ -1,12 +1,14 @@
-//! A guest kernel in User-mode Linux, where installed: an ordinary process with Linux drivers and file systems.
+//! Test with a guest kernel in User-mode Linux, where it is installed. The guest is an ordinary process with the
+//! drivers and file systems of Linux.
 
-use crate::vhost::Served;
+use crate::vhost::ServedDrive;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use wearwell_serve::Operation;
 
-/// Script of the guest. Its root is the host's file system, read-only; FOLDER is replaced by the folder with the kernel modules.
+/// Script that the guest runs. Its root is the file system of the host, read-only; FOLDER is replaced by the folder
+/// with the kernel modules.
 const JOB: &str = r#"#!/bin/sh
 mount -t proc proc /proc; mount -t sysfs sys /sys; mount -t tmpfs tmp /mnt
 (
@@ -50,7 +52,8 @@ fn guest_kernel_uses_a_file_system_on_the_device() {
         println!("NOT RUN: there is no {missing}");
         return;
     }
-    let served = Served::of("[device]\ncapacity = \"64 MiB\"\npages_per_block = 32\nspare_factor = 0.2\n");
+    let served =
+        ServedDrive::serve("[device]\ncapacity = \"64 MiB\"\npages_per_block = 32\nspare_factor = 0.2\n");
     let folder = tempfile::tempdir().unwrap();
     std::fs::create_dir(folder.path().join("lib")).unwrap();
     symlink(modules, folder.path().join("lib/modules")).unwrap();
@@ -77,12 +80,12 @@ fn guest_kernel_uses_a_file_system_on_the_device() {
         .stdin(Stdio::null())
         .output()
         .unwrap();
-    let said = String::from_utf8_lossy(&guest.stdout);
-    assert!(said.contains("all is well"), "{said}\n{}", String::from_utf8_lossy(&guest.stderr));
+    let output = String::from_utf8_lossy(&guest.stdout);
+    assert!(output.contains("all is well"), "{output}\n{}", String::from_utf8_lossy(&guest.stderr));
     let device = served.close();
     let requests = device.status().requests;
     for operation in Operation::ALL {
-        assert!(requests.of(operation).count() > 0, "{operation:?}");
+        assert!(requests.stats(operation).count() > 0, "{operation:?}");
     }
     device.check().unwrap();
 }

@@ -1,6 +1,6 @@
-//! Export of the device to virtual machines by vhost-user.
+//! Tests of the export to virtual machines by vhost-user.
 
-use crate::agreement::{counts, simulated};
+use crate::agreement::{counts, simulate};
 use crate::common::{PAGE, ReferenceDisk, SMALL, Step, device, page_steps};
 use crate::guest::{
     DATA, DISCARD, Descriptor, FEATURES, FLUSH, GET_ID, Guest, IN, INDIRECT, MEMORY_BYTES, NEXT, OUT, WRITE,
@@ -15,21 +15,21 @@ use wearwell_serve::vhost_user::TRANSPORT;
 use wearwell_serve::{Device, Operation, SharedDevice};
 
 /// Device served at a vhost-user socket.
-pub struct Served {
+pub struct ServedDrive {
     _folder: tempfile::TempDir,
     pub path: PathBuf,
     device: SharedDevice,
     transport: Box<dyn Transport>,
 }
 
-impl Served {
-    pub fn of(text: &str) -> Served {
+impl ServedDrive {
+    pub fn serve(text: &str) -> ServedDrive {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("s");
         let device = SharedDevice::new(device(text));
         let endpoint = (TRANSPORT.parse)(&format!("unix:{}", path.display())).unwrap();
         let transport = endpoint.open(&device).unwrap();
-        Served { _folder: folder, path, device, transport }
+        ServedDrive { _folder: folder, path, device, transport }
     }
 
     pub fn close(self) -> Device {
@@ -41,21 +41,21 @@ impl Served {
 }
 
 /// Performs a step of whole pages on the guest and on the reference disk.
-fn step_is_done(guest: &mut Guest, naive: &mut ReferenceDisk, step: &Step) {
+fn run_step(guest: &mut Guest, reference: &mut ReferenceDisk, step: &Step) {
     let status = match step {
         Step::Write(offset, data) => guest.write(*offset, data),
         Step::Read(offset, length) => {
-            assert!(guest.read(*offset, *length) == naive.take(step), "{offset} {length}");
+            assert!(guest.read(*offset, *length) == reference.apply(step), "{offset} {length}");
             0
         }
         Step::Trim(offset, length) => guest.range(DISCARD, *offset, *length, 0),
         Step::Zero(offset, length, allocated) => {
             guest.range(WRITE_ZEROES, *offset, *length, u32::from(!allocated))
         }
-        Step::Flush => guest.ask(FLUSH, 0, 0, false),
+        Step::Flush => guest.request(FLUSH, 0, 0, false),
     };
     assert_eq!(status, 0, "{step:?}");
-    naive.take(step);
+    reference.apply(step);
 }
 
 #[test]
@@ -66,7 +66,7 @@ fn device_counts_of_guest_equal_simulation() {
         ("[ftl]\ndedup = \"inline\"\n", FEATURES),
     ] {
         let text = format!("{SMALL}{ftl}");
-        let served = Served::of(&text);
+        let served = ServedDrive::serve(&text);
         let mut guest = Guest::connect(&served.path, features);
         let mut naive = ReferenceDisk(vec![
             0;
@@ -75,18 +75,18 @@ fn device_counts_of_guest_equal_simulation() {
         ]);
         let steps = page_steps(naive.0.len() as u64, 1500, 8);
         for step in &steps {
-            step_is_done(&mut guest, &mut naive, step);
+            run_step(&mut guest, &mut naive, step);
         }
         drop(guest);
         let device = served.close();
         device.check().unwrap();
-        assert_eq!(counts(&device.result().unwrap()), counts(&simulated(&text, &steps)), "{text}");
+        assert_eq!(counts(&device.result().unwrap()), counts(&simulate(&text, &steps)), "{text}");
     }
 }
 
 #[test]
 fn configuration_and_requests_follow_the_specification() {
-    let served = Served::of(SMALL);
+    let served = ServedDrive::serve(SMALL);
     let mut guest = Guest::connect(&served.path, FEATURES);
     for bit in [1, 2, 6, 9, 10, 12, 13, 14, 28, 32] {
         assert!(guest.features & 1 << bit != 0, "feature {bit}");
@@ -95,21 +95,22 @@ fn configuration_and_requests_follow_the_specification() {
     let number = |at: usize| u32::from_le_bytes(config[at..at + 4].try_into().unwrap());
     let bytes = served.device.with(|device| Ok(device.bytes())).unwrap();
     assert_eq!(u64::from(number(0)) * 512, bytes);
-    // 126 segments of 64 KiB; blocks of 4096 bytes; four queues; 32 ranges of 1 GiB, aligned to a page.
+    // The configuration has 126 segments of 64 KiB; blocks of 4096 bytes; four queues; and 32 ranges of 1 GiB,
+    // aligned to a page.
     assert_eq!((number(8), number(12), number(20), config[34]), (65536, 126, 4096, 4));
     assert_eq!([36, 40, 44, 48, 52].map(number), [1 << 21, 32, 8, 1 << 21, 32]);
     assert_eq!(config[56], 1);
-    assert_eq!(guest.ask(GET_ID, 0, 20, true), 0);
+    assert_eq!(guest.request(GET_ID, 0, 20, true), 0);
     assert_eq!(&guest.get(DATA, 9), b"wearwell\0");
-    // Unmapped zeroes read as zeroes and take no space; allocated zeroes take space.
+    // Zeroes that are unmapped take no space, and zeroes that must be allocated do; both read as zeroes.
     assert_eq!(guest.write(0, &[7; 4 * PAGE as usize]), 0);
     assert_eq!(guest.range(WRITE_ZEROES, PAGE, PAGE, 0), 0);
     assert_eq!(guest.range(WRITE_ZEROES, 2 * PAGE, PAGE, 1), 0);
     assert_eq!(guest.read(0, 4096 * 3)[4095..4097], [7, 0]);
     assert_eq!(served.device.with(|device| Ok(device.content_bytes())).unwrap(), 3 * PAGE);
     let before = served.device.with(|device| Ok(device.status().requests)).unwrap();
-    assert_eq!((before.of(Operation::Trim).count(), before.of(Operation::Flush).count()), (1, 0));
-    // Two ranges in one request, and sectors that are not whole pages.
+    assert_eq!((before.stats(Operation::Trim).count(), before.stats(Operation::Flush).count()), (1, 0));
+    // A request has two ranges, and sectors that are not whole pages.
     let mut ranges = Vec::new();
     for (sector, sectors) in [(0u64, 8u32), (24, 8)] {
         ranges.extend(sector.to_le_bytes());
@@ -117,25 +118,25 @@ fn configuration_and_requests_follow_the_specification() {
         ranges.extend([0; 4]);
     }
     guest.put(DATA, &ranges);
-    assert_eq!(guest.ask(DISCARD, 0, 32, false), 0);
+    assert_eq!(guest.request(DISCARD, 0, 32, false), 0);
     assert_eq!(guest.write(512, &[9; 1024]), 0);
     assert_eq!(guest.read(0, 2048), [vec![0; 512], vec![9; 1024], vec![0; 512]].concat());
 }
 
-/// A driver without the flush feature relies on every write being durable.
+/// A driver without the flush feature relies on the durability of every write.
 #[test]
 fn writes_are_flushed_if_driver_has_no_flush_feature() {
-    let served = Served::of(SMALL);
+    let served = ServedDrive::serve(SMALL);
     let mut guest = Guest::connect(&served.path, FEATURES & !(1 << 9));
     assert_eq!(guest.write(0, &[7; 4096]), 0);
     assert_eq!(guest.range(DISCARD, 0, PAGE, 0), 0);
     let requests = served.device.with(|device| Ok(device.status().requests)).unwrap();
-    assert_eq!(requests.of(Operation::Flush).count(), 2);
+    assert_eq!(requests.stats(Operation::Flush).count(), 2);
 }
 
 #[test]
 fn concurrent_requests_of_several_guests_are_served() {
-    let served = Served::of(SMALL);
+    let served = ServedDrive::serve(SMALL);
     let mut guests: Vec<_> = (0..3).map(|_| Guest::connect(&served.path, FEATURES)).collect();
     for (number, guest) in guests.iter_mut().enumerate() {
         for slot in 0..64 {
@@ -158,7 +159,7 @@ fn concurrent_requests_of_several_guests_are_served() {
 
 #[test]
 fn invalid_requests_are_refused_and_next_is_served() {
-    let served = Served::of(SMALL);
+    let served = ServedDrive::serve(SMALL);
     let mut guest = Guest::connect(&served.path, FEATURES);
     let sectors = served.device.with(|device| Ok(device.bytes() / 512)).unwrap();
     for (kind, sector, bytes, is_read, status) in [
@@ -173,7 +174,7 @@ fn invalid_requests_are_refused_and_next_is_served() {
         (DISCARD, 0, 0, false, 1),
         (99, 0, 512, false, 2),
     ] {
-        assert_eq!(guest.ask(kind, sector, bytes, is_read), status, "{kind} {sector} {bytes}");
+        assert_eq!(guest.request(kind, sector, bytes, is_read), status, "{kind} {sector} {bytes}");
     }
     assert_eq!(guest.range(DISCARD, 0, PAGE, 1), 2);
     assert_eq!(guest.range(WRITE_ZEROES, 0, PAGE, 2), 2);
@@ -183,8 +184,8 @@ fn invalid_requests_are_refused_and_next_is_served() {
     assert_eq!(guest.read(0, 512), [5; 512]);
 }
 
-/// Connects a guest once earlier guests have disconnected.
-fn when_there_is_room(path: &Path) -> Guest {
+/// Connects a guest after earlier guests have disconnected.
+fn connect_when_possible(path: &Path) -> Guest {
     let until = Instant::now() + Duration::from_secs(30);
     loop {
         match Guest::try_connect(path, FEATURES) {
@@ -195,10 +196,10 @@ fn when_there_is_room(path: &Path) -> Guest {
     }
 }
 
-/// Chains outside the memory, cyclic chains, chains without an end or without room for the status, and oversized chains.
+/// Chains are outside of the memory, cyclic, without an end, without space for the status, or too long.
 #[test]
 fn hostile_descriptor_chains_do_not_affect_other_guests() {
-    let served = Served::of(SMALL);
+    let served = ServedDrive::serve(SMALL);
     let mut good = Guest::connect(&served.path, FEATURES);
     assert_eq!(good.write(0, &[3; 512]), 0);
     let of = |address, length, flags, next| Descriptor { address, length, flags, next };
@@ -226,24 +227,24 @@ fn hostile_descriptor_chains_do_not_affect_other_guests() {
         &[of(DATA, 16, INDIRECT | NEXT, 0)],
     ];
     for chain in chains {
-        let mut guest = when_there_is_room(&served.path);
-        // A table of indirect tables, at the address that the indirect chains use.
+        let mut guest = connect_when_possible(&served.path);
+        // The table of indirect tables is at the address that the indirect chains use.
         for index in 0..64 {
             guest.describe(DATA, index, of(DATA, 16 * 64, INDIRECT, 0));
         }
         for (index, descriptor) in (0..).zip(*chain) {
             guest.describe(0, index, *descriptor);
         }
-        guest.offer(0);
+        guest.make_available(0);
         guest.kick();
-        // This guest can continue, unless it has overwritten its own queue.
+        // The guest can continue, unless its request has overwritten its queue.
         if !chain.iter().any(|of| of.address == 0) {
             assert_eq!(guest.wait().len(), 1, "{chain:?}");
-            assert_eq!(guest.ask(IN, 0, 512, true), 0, "{chain:?}");
+            assert_eq!(guest.request(IN, 0, 512, true), 0, "{chain:?}");
         }
     }
-    let mut liar = when_there_is_room(&served.path);
-    liar.lie(5000);
+    let mut liar = connect_when_possible(&served.path);
+    liar.announce_missing_chains(5000);
     liar.kick();
     std::thread::sleep(Duration::from_millis(20));
     assert_eq!(good.read(0, 512), [3; 512]);
@@ -251,10 +252,10 @@ fn hostile_descriptor_chains_do_not_affect_other_guests() {
     served.close().check().unwrap();
 }
 
-/// Front ends that send invalid messages, nothing, or too much at once.
+/// Front ends send invalid messages, no message, or too much at once.
 #[test]
 fn hostile_front_ends_do_not_affect_other_guests() {
-    let served = Served::of(SMALL);
+    let served = ServedDrive::serve(SMALL);
     let mut good = Guest::connect(&served.path, FEATURES);
     let message = |request: u32, flags: u32, payload: &[u8]| {
         let head = [request, flags, payload.len() as u32];
@@ -285,11 +286,11 @@ fn hostile_front_ends_do_not_affect_other_guests() {
             Err(error) => assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset, "{bytes:?}"),
         }
     }
-    // Many guests in sequence leak no file descriptors.
+    // Many guests, one after the other, leak no file descriptors.
     let open = || std::fs::read_dir("/proc/self/fd").unwrap().count();
     let before = open();
     for _ in 0..100 {
-        drop(when_there_is_room(&served.path));
+        drop(connect_when_possible(&served.path));
     }
     // At most eight guests are connected at a time.
     let held: Vec<_> = (0..12).map(|_| UnixStream::connect(&served.path).unwrap()).collect();
@@ -305,7 +306,7 @@ fn hostile_front_ends_do_not_affect_other_guests() {
 
 #[test]
 fn transport_closes_while_guest_has_requests() {
-    let served = Served::of(SMALL);
+    let served = ServedDrive::serve(SMALL);
     let mut guest = Guest::connect(&served.path, FEATURES);
     for slot in 0..64 {
         guest.submit(slot, (OUT, u64::from(slot) * 8), 4096, false);

@@ -1,7 +1,7 @@
-//! Zoned drives without a log: rules for requests, and zones as files.
+//! Tests of zoned drives without a log: rules for requests, and zones as files.
 
 use crate::common::{device, scenario};
-use crate::fuse::Mounted;
+use crate::fuse::MountedDrive;
 use proptest::prelude::*;
 use rustix::io::Errno;
 use std::fs::{File, OpenOptions};
@@ -22,7 +22,7 @@ fn zone_of(device: &Device, number: u32) -> ZoneState {
 }
 
 /// Returns the reason why a request was refused, if it was.
-fn refused(done: Result<(), DeviceError>) -> Option<LayerError> {
+fn refusal_of(done: Result<(), DeviceError>) -> Option<LayerError> {
     done.err().map(|error| match error {
         DeviceError::Layer(error) => error,
         other => panic!("{other}"),
@@ -36,14 +36,14 @@ fn zone_is_written_at_write_pointer_and_reset_as_a_whole() {
     let page = [7; PAGE];
     device.write(0, &page).unwrap();
     let order = |zone, page, expected| Some(LayerError::NotSequential { zone, page, expected });
-    assert_eq!(refused(device.write(0, &page)), order(0, 0, 1));
-    assert_eq!(refused(device.write(2 * PAGE as u64, &page)), order(0, 2, 1));
-    assert_eq!(refused(device.write(PAGE as u64, &page[..100])), order(0, 1, 1), "a part of a page");
-    assert_eq!(refused(device.write(PAGE as u64, &[7; ZONE])), order(0, 1, 1), "beyond the zone");
+    assert_eq!(refusal_of(device.write(0, &page)), order(0, 0, 1));
+    assert_eq!(refusal_of(device.write(2 * PAGE as u64, &page)), order(0, 2, 1));
+    assert_eq!(refusal_of(device.write(PAGE as u64, &page[..100])), order(0, 1, 1), "a part of a page");
+    assert_eq!(refusal_of(device.write(PAGE as u64, &[7; ZONE])), order(0, 1, 1), "beyond the zone");
     for zone in [1, 2] {
         device.write(zone * ZONE as u64, &page).unwrap();
     }
-    let open = refused(device.write(3 * ZONE as u64, &page));
+    let open = refusal_of(device.write(3 * ZONE as u64, &page));
     assert_eq!(open, Some(LayerError::TooManyOpenZones { zone: 3, limit: 3 }));
     let state = ZoneState {
         pages: ZONE_PAGES as u32,
@@ -55,8 +55,8 @@ fn zone_is_written_at_write_pointer_and_reset_as_a_whole() {
     assert_eq!(zone_of(&device, 0), state);
     assert_eq!(zone_of(&device, 3), ZoneState { written: 0, open_limit: Some(3), ..state });
     assert_eq!(device.zone(16), None);
-    assert_eq!(refused(device.trim(0, PAGE as u64)), Some(LayerError::PartialReset { zone: 0 }));
-    let partial = refused(device.write_zeroes(0, ZONE as u64 + 1, false));
+    assert_eq!(refusal_of(device.trim(0, PAGE as u64)), Some(LayerError::PartialReset { zone: 0 }));
+    let partial = refusal_of(device.write_zeroes(0, ZONE as u64 + 1, false));
     assert!(partial.is_some(), "zeroes of more than a zone");
     let end = device.bytes();
     device.trim(end, 0).unwrap();
@@ -71,7 +71,7 @@ fn zone_is_written_at_write_pointer_and_reset_as_a_whole() {
     device.check().unwrap();
 }
 
-/// A journal has no refused requests, and it restores the same write pointers and bytes.
+/// A journal contains no refused requests, and restores the same write pointers and bytes.
 #[test]
 fn journal_restores_zoned_drive() {
     let folder = tempfile::tempdir().unwrap();
@@ -100,7 +100,7 @@ fn journal_restores_zoned_drive() {
     }
     device.write(5 * PAGE as u64, &[6; PAGE]).unwrap();
     drop(device);
-    // Duplicates the note of the last write, of one page. The zone would have refused this write.
+    // The entry of the last write, which has one page, is duplicated. The zone would have refused this write.
     let journal = image.join("requests");
     let mut notes = std::fs::read(&journal).unwrap();
     notes.extend_from_within(notes.len() - 40..);
@@ -109,7 +109,7 @@ fn journal_restores_zoned_drive() {
     assert!(refused.to_string().contains("zone 0: page 5 written out of order"), "{refused}");
 }
 
-/// A failed program takes only its own zone offline; the zone stays readable until it is reset.
+/// A failed program takes only one zone offline; this zone stays readable until it is reset.
 #[test]
 fn failed_zone_stays_readable_and_others_writable() {
     let mut device = device(&DRIVE.replace("[ftl]", "program_failure_rate = 0.02\n[ftl]"));
@@ -137,7 +137,7 @@ fn failed_zone_stays_readable_and_others_writable() {
         let is_written = |(at, byte): (usize, &u8)| *byte == (zone * 31 + at / PAGE + 1) as u8;
         assert!(found.iter().enumerate().all(is_written));
         in_part += usize::from(found.len() > held.len());
-        let again = refused(device.write((zone * ZONE) as u64, &[1; PAGE]));
+        let again = refusal_of(device.write((zone * ZONE) as u64, &[1; PAGE]));
         assert!(
             again.is_some_and(|error| matches!(error, LayerError::ZoneOffline { .. }) == state.is_offline)
         );
@@ -162,17 +162,17 @@ fn transports_without_zones_refuse_zoned_drives() {
 }
 
 /// Opens the file of a zone for appending.
-fn appending(folder: &Path, zone: u32) -> File {
+fn open_for_append(folder: &Path, zone: u32) -> File {
     OpenOptions::new().append(true).open(folder.join(zone.to_string())).unwrap()
 }
 
-fn number_of(done: std::io::Result<()>) -> Option<Errno> {
+fn errno_of(done: std::io::Result<()>) -> Option<Errno> {
     done.err().and_then(|error| Errno::from_io_error(&error))
 }
 
 #[test]
 fn zone_files_behave_as_in_zonefs() {
-    let Some(mounted) = Mounted::of(DRIVE) else { return };
+    let Some(mounted) = MountedDrive::mount(DRIVE) else { return };
     let zones = mounted.disk();
     assert!(zones.ends_with("seq"));
     let names: Vec<String> =
@@ -181,32 +181,32 @@ fn zone_files_behave_as_in_zonefs() {
     for name in ["16", "01", "x", "-1"] {
         assert!(!zones.join(name).exists(), "{name}");
     }
-    let mut first = appending(&zones, 0);
+    let mut first = open_for_append(&zones, 0);
     first.write_all(&[1; 3 * PAGE]).unwrap();
-    assert_eq!(number_of(first.write_all(&[1; 100])), Some(Errno::INVAL));
+    assert_eq!(errno_of(first.write_all(&[1; 100])), Some(Errno::INVAL));
     first.write_all(&[2; PAGE]).unwrap();
     first.sync_all().unwrap();
     let path = zones.join("0");
     assert_eq!(std::fs::read(&path).unwrap(), [[1; PAGE], [1; PAGE], [1; PAGE], [2; PAGE]].concat());
     assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
     let any = OpenOptions::new().write(true).open(&path).unwrap();
-    assert_eq!(number_of(any.write_all_at(&[3; PAGE], 0)), Some(Errno::INVAL));
+    assert_eq!(errno_of(any.write_all_at(&[3; PAGE], 0)), Some(Errno::INVAL));
     any.write_all_at(&[3; PAGE], 4 * PAGE as u64).unwrap();
-    assert_eq!(number_of(any.write_all_at(&[3; ZONE], 5 * PAGE as u64)), Some(Errno::FBIG));
-    assert_eq!(number_of(any.set_len(PAGE as u64)), Some(Errno::PERM));
+    assert_eq!(errno_of(any.write_all_at(&[3; ZONE], 5 * PAGE as u64)), Some(Errno::FBIG));
+    assert_eq!(errno_of(any.set_len(PAGE as u64)), Some(Errno::PERM));
     any.set_len(5 * PAGE as u64).unwrap();
     for zone in [1, 2] {
-        appending(&zones, zone).write_all(&[zone as u8; PAGE]).unwrap();
+        open_for_append(&zones, zone).write_all(&[zone as u8; PAGE]).unwrap();
     }
-    assert_eq!(number_of(appending(&zones, 3).write_all(&[3; PAGE])), Some(Errno::BUSY));
+    assert_eq!(errno_of(open_for_append(&zones, 3).write_all(&[3; PAGE])), Some(Errno::BUSY));
     any.set_len(ZONE as u64).unwrap();
     assert_eq!(path.metadata().unwrap().len(), ZONE as u64);
     assert_eq!(std::fs::read(&path).unwrap()[5 * PAGE..], [0; ZONE - 5 * PAGE]);
-    appending(&zones, 4).write_all(&[4; PAGE]).unwrap();
-    appending(&zones, 4).set_len(0).unwrap();
+    open_for_append(&zones, 4).write_all(&[4; PAGE]).unwrap();
+    open_for_append(&zones, 4).set_len(0).unwrap();
     any.set_len(0).unwrap();
     assert_eq!(path.metadata().unwrap().len(), 0);
-    appending(&zones, 3).write_all(&[3; ZONE]).unwrap();
+    open_for_append(&zones, 3).write_all(&[3; ZONE]).unwrap();
     drop((first, any));
     let (closed, device) = mounted.close();
     closed.unwrap();
@@ -237,7 +237,7 @@ proptest! {
 
     /// The reference is a list of bytes for each zone.
     #[test]
-    fn zones_hold_what_reference_zones_hold(steps in prop::collection::vec(zone_request(), 1..120)) {
+    fn zone_content_equals_reference_zones(steps in prop::collection::vec(zone_request(), 1..120)) {
         let mut device = device(DRIVE);
         let mut naive = vec![Vec::<u8>::new(); 16];
         let mut finished = [false; 16];

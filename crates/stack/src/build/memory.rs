@@ -9,15 +9,15 @@ use wearwell_base::memory::available_bytes;
 
 /// Refuses a stack whose tables do not fit into memory; otherwise the allocation would abort the program.
 pub(crate) fn check(resolved: &ResolvedScenario) -> Result<(), ConfigError> {
-    let needed = needed(resolved);
+    let needed_bytes = needed_bytes(resolved);
     match available_bytes() {
-        Some(there) if needed > there => Err(ConfigError::new(
+        Some(there) if needed_bytes > there => Err(ConfigError::new(
             "device",
             format!(
                 "simulating {} logical pages takes {} of memory, there are {}; use a smaller drive or a \
                  larger `mapping_unit`",
                 resolved.device.logical_pages,
-                ByteSize(needed),
+                ByteSize(needed_bytes),
                 ByteSize(there)
             ),
         )),
@@ -26,7 +26,7 @@ pub(crate) fn check(resolved: &ResolvedScenario) -> Result<(), ConfigError> {
 }
 
 /// Returns the bytes that the tables of all layers take.
-fn needed(resolved: &ResolvedScenario) -> u64 {
+fn needed_bytes(resolved: &ResolvedScenario) -> u64 {
     let ResolvedScenario { device, ftl, layers, power, .. } = resolved;
     let features = layers.iter().map(|plan| &plan.features).chain([&ftl.features]);
     // Map of logical pages; owners and validity bits of physical pages if the directory keeps them.
@@ -40,12 +40,14 @@ fn needed(resolved: &ResolvedScenario) -> u64 {
             4 * u64::from(layer.logical_pages) + 4 * owners + owners / 8
         })
         .sum();
-    let own: u64 = layers.iter().map(|plan| plan.memory_bytes).sum::<u64>() + ftl.memory_bytes;
+    let layer_bytes: u64 = layers.iter().map(|plan| plan.memory_bytes).sum::<u64>() + ftl.memory_bytes;
     let (logical, pages) = (u64::from(device.logical_pages), device.geometry.pages());
     // Spare-area records; with power cuts in the middle of the work, also stamps and the known state of each page.
-    let noted = if ftl.features.has(Feature::Dedup) { 48 * pages } else { 0 };
-    let cut = if power.cuts() { 17 * pages + 48 * logical + noted } else { 0 };
-    let ahead = resolved.looks_ahead();
-    let ahead = ahead.map_or(0, |ahead| Foresight::memory_bytes(ahead.pages, ahead.reach));
-    ahead.saturating_add(tables + 12 * u64::from(device.geometry.blocks()) + own + cut)
+    let dedup_bytes = if ftl.features.has(Feature::Dedup) { 48 * pages } else { 0 };
+    let power_cut_bytes = if power.has_cuts() { 17 * pages + 48 * logical + dedup_bytes } else { 0 };
+    let foreknowledge = resolved.foreknowledge();
+    let foresight_bytes =
+        foreknowledge.map_or(0, |ahead| Foresight::memory_bytes(ahead.pages, ahead.horizon));
+    foresight_bytes
+        .saturating_add(tables + 12 * u64::from(device.geometry.blocks()) + layer_bytes + power_cut_bytes)
 }

@@ -4,7 +4,7 @@ use crate::device::ResolvedDevice;
 use crate::scenario::tree::Tree;
 use wearwell_engine::ftl::PowerCycle;
 use wearwell_engine::layer::{Payload, Reports};
-use wearwell_engine::log::{BoxedLayer, Shared};
+use wearwell_engine::log::{BoxedLayer, SharedLayer};
 
 /// A stack ready to be written to.
 pub struct Stack<P> {
@@ -15,7 +15,7 @@ pub struct Stack<P> {
     /// The drive.
     pub device: ResolvedDevice,
     /// Layers shared by several users.
-    pub(super) shared: Vec<Shared<P>>,
+    pub(super) shared: Vec<SharedLayer<P>>,
     /// Switch of the drive's power, if the scenario has `power`.
     pub(crate) power: Option<Box<dyn PowerCycle>>,
     pub(crate) tree: Tree,
@@ -26,7 +26,7 @@ pub struct Target<P> {
     /// The layer, or the tenant's partition of it; owns the layers below that have no other users.
     pub layer: BoxedLayer<P>,
     /// Number of the layer in the reports.
-    pub on: usize,
+    pub layer_index: usize,
     /// Number of the partition of that layer, if it is divided.
     pub partition: Option<usize>,
 }
@@ -39,11 +39,11 @@ impl<P: Payload> Stack<P> {
 
     /// Returns the pages of all tenants together.
     pub fn logical_pages(&self) -> u64 {
-        self.writers_pages().iter().sum()
+        self.pages_per_writer().iter().sum()
     }
 
     /// Returns the pages shown to each writer.
-    pub(crate) fn writers_pages(&self) -> Vec<u64> {
+    pub(crate) fn pages_per_writer(&self) -> Vec<u64> {
         self.targets.iter().map(|target| u64::from(target.layer.logical_pages())).collect()
     }
 
@@ -54,10 +54,11 @@ impl<P: Payload> Stack<P> {
         self.shared.iter().for_each(|shared| shared.describe(&mut reports));
         // Each target and each shared layer reported the layers from itself down to the next shared layer; sorts them
         // by number.
-        let whole = self.targets.iter().filter(|target| target.partition.is_none());
-        let divided = self.tree.upwards().into_iter().filter(|&at| self.tree.layers[at].partitions.is_some());
-        let tops = whole.map(|target| target.on).chain(divided);
-        let order = tops.flat_map(|top| self.tree.alone_from(top));
+        let undivided = self.targets.iter().filter(|target| target.partition.is_none());
+        let divided =
+            self.tree.bottom_up().into_iter().filter(|&at| self.tree.layers[at].partitions.is_some());
+        let tops = undivided.map(|target| target.layer_index).chain(divided);
+        let order = tops.flat_map(|top| self.tree.exclusive_chain(top));
         let mut layers: Vec<_> = order.zip(std::mem::take(&mut reports.layers)).collect();
         layers.sort_by_key(|(at, _)| *at);
         reports.layers = layers.into_iter().map(|(_, report)| report).collect();
@@ -67,13 +68,13 @@ impl<P: Payload> Stack<P> {
     /// Returns a number drawn from the random generators of all layers; the generators must not be used afterwards.
     pub(crate) fn final_draw(&mut self) -> u64 {
         let targets = self.targets.iter_mut().map(|target| target.layer.final_draw());
-        let shared = self.shared.iter_mut().map(Shared::final_draw);
+        let shared = self.shared.iter_mut().map(SharedLayer::final_draw);
         targets.chain(shared).reduce(|draw, next| draw.rotate_left(7) ^ next).expect("a target")
     }
 
     /// Recomputes all counts of all layers and compares them; an error is a defect.
     pub fn check(&self) -> Result<(), String> {
         self.targets.iter().try_for_each(|target| target.layer.check())?;
-        self.shared.iter().try_for_each(Shared::check)
+        self.shared.iter().try_for_each(SharedLayer::check)
     }
 }

@@ -1,10 +1,10 @@
 //! Conversion of the configured drive to a geometry and a number of logical pages.
 
-mod extent;
+mod drive_size;
 mod rating;
 
 use crate::size::ByteSize;
-use extent::Extent;
+use drive_size::DriveSize;
 pub use rating::{Rating, WARRANTY_DAYS_A_YEAR};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -36,7 +36,7 @@ pub struct Device {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unused_blocks: Option<u32>,
     /// Sizes the logical capacity to fit the replayed trace, which is read through once beforehand.
-    #[serde(default, skip_serializing_if = "Fit::is_unwanted")]
+    #[serde(default, skip_serializing_if = "Fit::is_off")]
     pub fit: Fit,
     /// Spare space as (T - U) / T, for T physical and U logical pages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -113,20 +113,20 @@ pub struct Device {
 #[serde(untagged)]
 pub enum Fit {
     /// Request to size the drive, or not.
-    Wanted(bool),
+    Requested(bool),
     /// Measured extent of the trace. Results have this form, and `capacity` is set accordingly.
-    Found(TraceExtent),
+    Measured(TraceExtent),
 }
 
 impl Default for Fit {
     fn default() -> Self {
-        Fit::Wanted(false)
+        Fit::Requested(false)
     }
 }
 
 impl Fit {
-    fn is_unwanted(&self) -> bool {
-        *self == Fit::Wanted(false)
+    fn is_off(&self) -> bool {
+        *self == Fit::Requested(false)
     }
 }
 
@@ -186,25 +186,25 @@ impl FlashTimes {
 }
 
 const DEFAULT_UNIT_BYTES: u64 = 4096;
-const SMALLEST_UNIT_BYTES: u64 = 512;
+const MIN_UNIT_BYTES: u64 = 512;
 
 /// Resolves the drive and writes every choice back into `device`, so that a run can be repeated.
 ///
-/// A zoned drive has zones of `zone_blocks` blocks, shows all its pages and needs no setting but its size. Drive writes per day are
-/// over `warranty_years`.
+/// A zoned drive has zones of `zone_blocks` blocks, shows all its pages and needs no setting but its size. Drive writes
+/// per day are over `warranty_years`.
 pub(crate) fn resolve(
     device: &mut Device,
     zone_blocks: Option<u32>,
     warranty_years: f64,
 ) -> Result<ResolvedDevice, ConfigError> {
-    if device.fit == Fit::Wanted(true) {
+    if device.fit == Fit::Requested(true) {
         let problem = "is worked out from the trace before the drive is built, which is not done here; give `device.capacity`";
         return Err(ConfigError::new("device.fit", problem));
     }
     let preset = find_preset(device)?;
     fill_from_preset(device, preset);
     let mut geometry = units_geometry(device)?;
-    let extent = Extent::of(device, preset, &geometry, zone_blocks)?;
+    let extent = DriveSize::of(device, preset, &geometry, zone_blocks)?;
     (geometry.blocks_per_plane, geometry.unused_blocks) = extent.rows(&geometry)?;
     geometry.validate().map_err(|error| ConfigError::new("device", error.to_string()))?;
     let logical_pages = u32::try_from(extent.logical_pages).map_err(|_| {
@@ -272,12 +272,11 @@ fn fill_from_preset(device: &mut Device, preset: Option<&Preset>) {
 
 /// Returns the geometry with the mapping unit as its page, without the number of blocks.
 fn units_geometry(device: &Device) -> Result<Geometry, ConfigError> {
-    let given = |field: Option<u32>| field.expect("filled in from the preset");
+    let filled = |field: Option<u32>| field.expect("filled in from the preset");
     let page = device.page_size.expect("filled in").0;
     let unit = device.mapping_unit.expect("filled in").0;
-    if unit < SMALLEST_UNIT_BYTES {
-        let problem =
-            format!("is {unit} bytes; a page has at least {SMALLEST_UNIT_BYTES}, those of a sector");
+    if unit < MIN_UNIT_BYTES {
+        let problem = format!("is {unit} bytes; a page has at least {MIN_UNIT_BYTES}, those of a sector");
         return Err(ConfigError::new("device.mapping_unit", problem));
     }
     if !page.is_multiple_of(unit) {
@@ -294,10 +293,10 @@ fn units_geometry(device: &Device) -> Result<Geometry, ConfigError> {
     let superblock_blocks = device.superblock_blocks.unwrap_or(1);
     let pages_per_block = pages_per_block.checked_mul(superblock_blocks);
     let geometry = Geometry {
-        channels: given(device.channels),
-        ways: given(device.ways),
-        dies: given(device.dies),
-        planes: given(device.planes),
+        channels: filled(device.channels),
+        ways: filled(device.ways),
+        dies: filled(device.dies),
+        planes: filled(device.planes),
         blocks_per_plane: 1,
         unused_blocks: 0,
         superblock_blocks,
@@ -346,6 +345,6 @@ fn faults(device: &Device) -> Result<Option<Faults>, ConfigError> {
     if read_disturb_limit == Some(0) {
         return Err(ConfigError::new("device.read_disturb_limit", "is 0; a block endures at least 1 read"));
     }
-    let fails = program_failure_rate > 0.0 || read_disturb_limit.is_some();
-    Ok(fails.then_some(Faults { program_failure_rate, read_disturb_limit }))
+    let has_faults = program_failure_rate > 0.0 || read_disturb_limit.is_some();
+    Ok(has_faults.then_some(Faults { program_failure_rate, read_disturb_limit }))
 }

@@ -7,7 +7,7 @@ use wearwell_base::config::ConfigError;
 pub const WARRANTY_DAYS_A_YEAR: f64 = 365.0;
 
 /// Largest relative difference between TBW and the drive writes per day, because data sheets round both.
-const ROUNDING: f64 = 0.1;
+const ROUNDING_TOLERANCE: f64 = 0.1;
 
 /// Bytes that the maker lets the host write.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -21,12 +21,12 @@ pub struct Rating {
 }
 
 impl Rating {
-    /// Returns the rating of a drive of `capacity_bytes`, from the given ones of the three figures; `None` if neither TBW nor
-    /// drive writes per day are given.
+    /// Returns the rating of a drive of `capacity_bytes`, from the given ones of the three figures; `None` if neither
+    /// TBW nor drive writes per day are given.
     ///
     /// # Errors
-    /// A figure that is not above 0; drive writes per day without TBW and without a warranty; three figures that contradict each
-    /// other by more than a tenth. The key is that of the figure.
+    /// A figure that is not above 0; drive writes per day without TBW and without a warranty; three figures that
+    /// contradict each other by more than a tenth. The key is that of the figure.
     pub fn of(
         capacity_bytes: u64,
         tbw: Option<f64>,
@@ -57,7 +57,7 @@ impl Rating {
             }
             (Some(tbw), Some(dwpd), Some(years)) => {
                 let amount = tb_a_year * dwpd * years;
-                if (tbw / amount).max(amount / tbw) - 1.0 > ROUNDING {
+                if (tbw / amount).max(amount / tbw) - 1.0 > ROUNDING_TOLERANCE {
                     let digits = if amount < 10.0 { 6 } else { 0 };
                     let problem = format!(
                         "is {dwpd}, which over {years} years of {WARRANTY_DAYS_A_YEAR} days is {amount:.digits$} TB, and `tbw` is {tbw}: \
@@ -80,18 +80,21 @@ mod tests {
 
     #[test]
     fn third_figure_follows_from_any_two() {
-        let of = |tbw, dwpd, years| Rating::of(CAPACITY, tbw, dwpd, years).unwrap().unwrap();
-        let near = |value: Option<f64>, expected: f64| (value.unwrap() / expected - 1.0).abs() < 1e-12;
-        assert!(near(Some(of(None, Some(1.0), Some(5.0)).tbw), 3504.0));
-        assert!(near(of(Some(3504.0), None, Some(5.0)).dwpd, 1.0));
-        assert!(near(of(Some(3504.0), Some(1.0), None).warranty_years, 5.0));
-        assert_eq!(of(Some(3500.0), None, None), Rating { tbw: 3500.0, dwpd: None, warranty_years: None });
+        let rating_of = |tbw, dwpd, years| Rating::of(CAPACITY, tbw, dwpd, years).unwrap().unwrap();
+        let is_close = |value: Option<f64>, expected: f64| (value.unwrap() / expected - 1.0).abs() < 1e-12;
+        assert!(is_close(Some(rating_of(None, Some(1.0), Some(5.0)).tbw), 3504.0));
+        assert!(is_close(rating_of(Some(3504.0), None, Some(5.0)).dwpd, 1.0));
+        assert!(is_close(rating_of(Some(3504.0), Some(1.0), None).warranty_years, 5.0));
+        assert_eq!(
+            rating_of(Some(3500.0), None, None),
+            Rating { tbw: 3500.0, dwpd: None, warranty_years: None }
+        );
         assert_eq!(Rating::of(CAPACITY, None, None, Some(5.0)), Ok(None));
     }
 
     /// 600 TB of 1 TB over five years are 0.329 a day; the data sheet rounds that to 0.3, which is no contradiction.
     #[test]
-    fn rounded_figures_agree_and_contradicting_figures_are_refused() {
+    fn rounded_figures_are_accepted_and_contradicting_figures_are_refused() {
         let rounded = Rating::of(1_000_000_000_000, Some(600.0), Some(0.3), Some(5.0));
         assert_eq!(rounded.unwrap().unwrap().tbw, 600.0);
         let error = Rating::of(CAPACITY, Some(3504.0), Some(3.0), Some(5.0)).unwrap_err();

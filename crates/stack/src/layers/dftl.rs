@@ -1,6 +1,6 @@
 //! DFTL, an FTL with its page map in flash.
 
-use super::paged::{DirtyEntries, PagedDesign, Published, TranslationDirectory};
+use super::paged::{DirtyEntries, PagedDesign, PaperDefaults, TranslationDirectory};
 use wearwell_base::config::Entry;
 
 /// Page map in flash behind a cache; validity bitmap in RAM.
@@ -13,7 +13,7 @@ impl PagedDesign for Dftl {
         help: "the FTL only: page map in flash behind a cache, validity in RAM, battery",
         source: "Gupta, Kim and Urgaonkar, ASPLOS 2009; as in Dayan et al., SIGMOD 2016, sec. 5.3",
     };
-    const PUBLISHED: Published = Published {
+    const PAPER_DEFAULTS: PaperDefaults = PaperDefaults {
         eager: true,
         directory: TranslationDirectory::Global,
         validity: "ram_bitmap",

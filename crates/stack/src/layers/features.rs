@@ -2,8 +2,8 @@
 
 use wearwell_base::config::Entry;
 
-/// Defines [`Feature`] and [`FEATURES`]. A line has a variant, the name of the feature, and the setting of a scenario that
-/// requires the feature.
+/// Defines [`Feature`] and [`FEATURES`]. A line has a variant, the name of the feature, and the setting of a scenario
+/// that requires the feature.
 macro_rules! features {
     ($($Variant:ident: $name:literal, $help:literal;)*) => {
         /// A feature of a layer, or of an operation on it.
@@ -90,7 +90,7 @@ features! {
 
 /// A feature that is required of a layer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Used {
+pub struct RequiredFeature {
     /// The feature.
     pub feature: Feature,
     /// Key that requires the feature: within the layer's table, or from the scenario's root with a leading `/`.
@@ -99,15 +99,15 @@ pub struct Used {
     pub(super) optional: bool,
 }
 
-impl Used {
+impl RequiredFeature {
     /// Returns a feature that `key` of the layer's table requires; a key from the scenario's root begins with `/`.
     pub fn new(feature: Feature, key: impl Into<String>) -> Self {
-        Used { feature, key: key.into(), optional: false }
+        RequiredFeature { feature, key: key.into(), optional: false }
     }
 
     /// Returns an optional feature.
-    pub fn if_possible(feature: Feature) -> Self {
-        Used { feature, key: String::new(), optional: true }
+    pub fn optional(feature: Feature) -> Self {
+        RequiredFeature { feature, key: String::new(), optional: true }
     }
 
     /// Returns the key from the root, for the layer at `layer_key`.
@@ -121,18 +121,18 @@ impl Used {
 
 /// Features that are required of a layer.
 #[derive(Clone, Debug, Default)]
-pub struct Features(pub(super) Vec<Used>);
+pub struct Features(pub(super) Vec<RequiredFeature>);
 
 impl Features {
     /// Adds a feature.
-    pub fn add(&mut self, used: Used) {
+    pub fn add(&mut self, used: RequiredFeature) {
         self.0.push(used);
     }
 
     /// Adds those of the given features whose condition is true, in order.
     pub fn extend<const N: usize>(&mut self, given: [(bool, Feature, &str); N]) {
         let given = given.into_iter().filter(|(given, ..)| *given);
-        self.0.extend(given.map(|(_, feature, key)| Used::new(feature, key)));
+        self.0.extend(given.map(|(_, feature, key)| RequiredFeature::new(feature, key)));
     }
 
     /// True if the feature is required.

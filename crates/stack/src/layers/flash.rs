@@ -5,11 +5,11 @@ use crate::device::ResolvedDevice;
 use std::sync::Arc;
 use wearwell_base::config::ConfigError;
 use wearwell_base::seed::Seed;
-pub use wearwell_engine::forms::PowerPlan;
-use wearwell_engine::forms::{CompiledPayload, FtlPlan, KeptMedium};
-use wearwell_engine::layer::{Payload, Watcher};
+pub use wearwell_engine::instances::PowerPlan;
+use wearwell_engine::instances::{CompiledPayload, FtlPlan, StoredMedium};
+use wearwell_engine::layer::{EventRecorder, Payload};
 use wearwell_engine::nand::Nand;
-use wearwell_engine::timing::{Journal, Timed};
+use wearwell_engine::timing::{Journal, RecordingNand};
 
 /// Flash of a drive, before the payload of its pages is known.
 pub struct FlashParts {
@@ -20,11 +20,11 @@ pub struct FlashParts {
     /// Journal into which the flash records its operations, in timed mode.
     pub journal: Option<Journal>,
     /// Observer of the flash, page by page.
-    pub watcher: Option<Watcher>,
+    pub watcher: Option<EventRecorder>,
     /// Plan of power cuts.
     pub power: PowerPlan,
     /// Storage of the flash outside of the simulation, if any.
-    pub kept: Option<Arc<dyn KeptMedium>>,
+    pub stored_flash: Option<Arc<dyn StoredMedium>>,
 }
 
 impl FlashParts {
@@ -39,18 +39,18 @@ impl FlashParts {
     }
 
     /// True if the FTL writes recovery data into spare areas.
-    pub fn comes_back(&self) -> bool {
-        self.power.cuts() || self.kept.is_some()
+    pub fn keeps_recovery_data(&self) -> bool {
+        self.power.has_cuts() || self.stored_flash.is_some()
     }
 
     /// Returns the erased flash, which records its operations in the journal.
-    pub fn timed<P: Payload>(&self) -> Timed<P> {
-        Timed::new(self.nand(), self.journal.clone().unwrap_or_else(Journal::paused))
-            .watched(self.watcher.clone())
+    pub fn journaled_nand<P: Payload>(&self) -> RecordingNand<P> {
+        RecordingNand::new(self.nand(), self.journal.clone().unwrap_or_else(Journal::paused))
+            .with_watcher(self.watcher.clone())
     }
 
     /// True if the flash needs the addresses of the pages that are read, and not only their number.
-    pub fn reads_by_page(&self) -> bool {
+    pub fn needs_read_addresses(&self) -> bool {
         self.journal.is_some()
             || self.watcher.is_some()
             || self.device.faults.is_some_and(|faults| faults.read_disturb_limit.is_some())
@@ -58,12 +58,16 @@ impl FlashParts {
 
     /// Builds an FTL on flash with spare areas, with a power switch if its power is cut from outside.
     pub fn with_spare_areas<P: CompiledPayload>(&self, plan: FtlPlan) -> Result<BuiltLayer<P>, ConfigError> {
-        let (nand, switched) = (self.nand::<P>().with_spare_area(), self.power.cuts());
-        let built = if self.reads_by_page() {
+        let (nand, has_power_switch) = (self.nand::<P>().with_spare_area(), self.power.has_cuts());
+        let built = if self.needs_read_addresses() {
             let journal = self.journal.clone().unwrap_or_else(Journal::paused);
-            P::ftl_on_timed(Timed::new(nand, journal).watched(self.watcher.clone()), plan, switched)
+            P::ftl_on_recording_nand(
+                RecordingNand::new(nand, journal).with_watcher(self.watcher.clone()),
+                plan,
+                has_power_switch,
+            )
         } else {
-            P::ftl_on_nand(nand, plan, switched)
+            P::ftl_on_nand(nand, plan, has_power_switch)
         };
         built.map(BuiltLayer::from)
     }

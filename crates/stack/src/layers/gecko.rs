@@ -1,6 +1,6 @@
 //! GeckoFTL, an FTL with its page map in flash.
 
-use super::paged::{DirtyEntries, PagedDesign, Published, TranslationDirectory};
+use super::paged::{DirtyEntries, PagedDesign, PaperDefaults, TranslationDirectory};
 use wearwell_base::config::Entry;
 
 /// Page map in flash; validity in Logarithmic Gecko.
@@ -13,7 +13,7 @@ impl PagedDesign for Gecko {
         help: "the FTL only: page map in flash, Logarithmic Gecko for validity, checkpoints, no battery",
         source: "Dayan, Bonnet and Idreos, SIGMOD 2016",
     };
-    const PUBLISHED: Published = Published {
+    const PAPER_DEFAULTS: PaperDefaults = PaperDefaults {
         eager: false,
         directory: TranslationDirectory::Global,
         validity: "gecko",

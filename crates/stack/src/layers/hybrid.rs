@@ -1,6 +1,6 @@
 //! Common parts of hybrid FTLs: a block map, and a few log blocks with a page map.
 
-use super::equal_pages;
+use super::dedup;
 use super::features::{Feature, Features};
 use super::flash::FlashParts;
 use super::kinds::{FtlProperties, Kind, LayerPlan, OnFlash, PageMap};
@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 use std::fmt::Debug;
 use std::marker::PhantomData;
 use wearwell_base::config::{ConfigError, Entry};
-use wearwell_engine::forms::FtlPlan;
 use wearwell_engine::ftl::hybrid::{HybridConfig, HybridKind, HybridSettings};
+use wearwell_engine::instances::FtlPlan;
 use wearwell_engine::pool::FreeBlocks;
 
 /// Variant of the hybrid FTL.
@@ -61,7 +61,7 @@ pub struct LogBlockKeys {
 }
 
 impl LogBlockKeys {
-    fn wanted(&self) -> FreeBlocks {
+    fn free_blocks(&self) -> FreeBlocks {
         FreeBlocks {
             low: self.free_blocks_low,
             deferred: self.free_blocks_deferred,
@@ -115,13 +115,13 @@ impl<D: HybridDesign> Kind for Hybrid<D> {
     ) -> Result<LayerPlan<Self::Resolved>, ConfigError> {
         let (geometry, logical_pages) = (&drive.device.geometry, drive.device.logical_pages);
         let low_key =
-            watermark::settle(&mut keys.free_blocks_low, &mut keys.free_share_low, geometry.blocks())?;
+            watermark::resolve_share(&mut keys.free_blocks_low, &mut keys.free_share_low, geometry.blocks())?;
         let log_blocks =
             self.resolve_log_blocks(geometry.blocks()).map_err(|error| error.within("structure"))?;
         let config = HybridConfig { kind: D::KIND, log_blocks, logical_pages };
         let memory_bytes = super::paged::memory_bytes(drive.device, 0);
         let (pages, block_pages) = (geometry.pages(), geometry.pages_per_block);
-        let plan = LayerPlan::new(logical_pages, pages, block_pages, (config, keys.wanted()));
+        let plan = LayerPlan::new(logical_pages, pages, block_pages, (config, keys.free_blocks()));
         Ok(LayerPlan { memory_bytes, features: keys.features(low_key), ..plan })
     }
 
@@ -130,14 +130,19 @@ impl<D: HybridDesign> Kind for Hybrid<D> {
         spec: LayerSpec,
         flash: FlashParts,
     ) -> Result<BuiltLayer<P>, ConfigError> {
-        let equal = equal_pages::of(&spec)?;
-        let logical_pages = equal_pages::stored_pages(&equal, config.logical_pages);
+        let dedup = dedup::plan(&spec)?;
+        let logical_pages = dedup::stored_pages(&dedup, config.logical_pages);
         let config = HybridConfig { logical_pages, ..config };
         let settings = HybridSettings { config, wear: spec.wear, free_blocks, seed: spec.seed };
-        P::on_spare_areas(FtlPlan::Hybrid(settings), equal, &flash).map_err(|error| {
+        P::build_ftl_on_spare_areas(FtlPlan::Hybrid(settings), dedup, &flash).map_err(|error| {
             match error.key.as_str() {
                 "log_blocks" => error.within("structure"),
-                key if ["wear", "free_blocks", "dedup"].iter().any(|own| key.starts_with(own)) => error,
+                key if ["wear", "free_blocks", "dedup"]
+                    .iter()
+                    .any(|key_prefix| key.starts_with(key_prefix)) =>
+                {
+                    error
+                }
                 _ => ConfigError { key: "structure".into(), ..error },
             }
         })

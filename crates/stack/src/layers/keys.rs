@@ -18,8 +18,8 @@ where
     T: Clone + Debug + Default + PartialEq + Serialize + JsonSchema + DeserializeOwned,
 {
     fn take(table: &mut Map<String, Value>) -> Result<Self, ConfigError> {
-        let own = keys_of::<T>().into_iter().filter_map(|key| table.remove_entry(&key));
-        from_value(Value::Object(own.collect()))
+        let taken = keys_of::<T>().into_iter().filter_map(|key| table.remove_entry(&key));
+        from_value(Value::Object(taken.collect()))
     }
 }
 
@@ -47,4 +47,4 @@ pub fn from_value<T: DeserializeOwned>(value: Value) -> Result<T, ConfigError> {
 }
 
 /// Default kind of a layer.
-pub(super) const PLAIN: &str = "log";
+pub(super) const DEFAULT_KIND: &str = "log";

@@ -1,6 +1,6 @@
 //! Interface of every kind of layer, and the enumerations of all kinds.
 
-use super::features::{Feature, Features, Used};
+use super::features::{Feature, Features, RequiredFeature};
 use super::flash::FlashParts;
 use super::keys::Keys;
 use super::model::FtlModel;
@@ -42,7 +42,7 @@ impl Base for OnLayer {
     type Parts<P: StackPayload> = BoxedLayer<P>;
 }
 
-/// Place of the map of logical pages of an FTL.
+/// Location of the map of logical pages of an FTL.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PageMap {
     /// In RAM, page by page.
@@ -59,7 +59,7 @@ pub enum PageMap {
 /// Properties of a kind of FTL with its default settings. Tests of all FTLs rely on them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FtlProperties {
-    /// Place of the map.
+    /// Location of the map.
     pub map: PageMap,
     /// True if the validity of pages is stored in flash.
     pub validity_in_flash: bool,
@@ -109,28 +109,28 @@ pub trait Kind: Clone + Debug + Default + PartialEq + Serialize + DeserializeOwn
 pub struct LayerPlan<S> {
     /// Pages that the layer shows above.
     pub logical_pages: u32,
-    /// Pages that the layer has below, without those that it cannot use.
+    /// Pages of the layer below that this layer has, without those that it cannot use.
     pub physical_pages: u64,
     /// Pages that the layer keeps for itself in addition to those it shows, for example the map of a log.
-    pub own_pages: u32,
+    pub internal_pages: u32,
     /// Pages of a block (segment), to which a layer above may match its own segments.
     pub block_pages: u32,
     /// Blocks (segments) of the layer below that the layer holds open at a time.
     pub streams: u8,
-    /// Stream hints that the layer keeps apart, from 0 on; 0 if it ignores hints.
-    pub handles: u8,
+    /// Number of stream hints that the layer distinguishes, from 0 on; 0 if it ignores hints.
+    pub placement_handles: u8,
     /// Blocks that may be open at a time, for a zoned drive.
-    pub most_open: Option<u32>,
+    pub max_open_blocks: Option<u32>,
     /// True if the layer cleans and reports cleaning to the layer below.
-    pub cleans: bool,
+    pub reports_cleaning: bool,
     /// Features that the settings require.
     pub features: Features,
-    /// Abilities that the layer needs of the layer below, each with the key that needs it.
+    /// Abilities that the layer below must have, each with the key that requires it.
     pub needs: Vec<(Ability, &'static str)>,
     /// Bytes of memory that its simulation takes in addition to the tables of a log.
     pub memory_bytes: u64,
     /// Future host writes that the policies need; `None` if they need none.
-    pub reach: Option<u64>,
+    pub horizon: Option<u64>,
     /// Theoretical model of the layer, if there is one.
     pub model: Option<FtlModel>,
     /// Settings of the kind.
@@ -138,21 +138,21 @@ pub struct LayerPlan<S> {
 }
 
 impl<S> LayerPlan<S> {
-    /// Returns a layer that passes `logical_pages` pages on, in blocks of the layer below.
+    /// Returns the plan of a layer that forwards `logical_pages` pages, in blocks of the layer below.
     pub fn new(logical_pages: u32, physical_pages: u64, block_pages: u32, settings: S) -> Self {
         LayerPlan {
             logical_pages,
             physical_pages,
-            own_pages: 0,
+            internal_pages: 0,
             block_pages,
             streams: 0,
-            handles: 0,
-            most_open: None,
-            cleans: false,
+            placement_handles: 0,
+            max_open_blocks: None,
+            reports_cleaning: false,
             features: Features::default(),
             needs: Vec::new(),
             memory_bytes: 0,
-            reach: None,
+            horizon: None,
             model: None,
             settings,
         }
@@ -163,16 +163,16 @@ impl<S> LayerPlan<S> {
         LayerPlan {
             logical_pages: self.logical_pages,
             physical_pages: self.physical_pages,
-            own_pages: self.own_pages,
+            internal_pages: self.internal_pages,
             block_pages: self.block_pages,
             streams: self.streams,
-            handles: self.handles,
-            most_open: self.most_open,
-            cleans: self.cleans,
+            placement_handles: self.placement_handles,
+            max_open_blocks: self.max_open_blocks,
+            reports_cleaning: self.reports_cleaning,
             features: self.features,
             needs: self.needs,
             memory_bytes: self.memory_bytes,
-            reach: self.reach,
+            horizon: self.horizon,
             model: self.model,
             settings: settings(self.settings),
         }
@@ -180,13 +180,13 @@ impl<S> LayerPlan<S> {
 
     /// Adds the kind as a feature.
     pub fn of_kind(mut self, kind: &'static Entry) -> Self {
-        self.features.add(Used::new(Feature::Kind(kind), "structure"));
+        self.features.add(RequiredFeature::new(Feature::Kind(kind), "structure"));
         self
     }
 }
 
-/// Returns the stream hints that a placement keeps apart, from 0 on; 0 if it ignores hints.
-pub(super) fn handles(placement: &PlacementConfig) -> u8 {
+/// Returns the number of stream hints that a placement distinguishes, from 0 on; 0 if it ignores hints.
+pub(super) fn placement_handles(placement: &PlacementConfig) -> u8 {
     match placement {
         PlacementConfig::HostHint(config) => config.streams,
         _ => 0,
@@ -326,7 +326,7 @@ macro_rules! kinds {
             ) -> Option<Result<Self, wearwell_base::config::ConfigError>> {
                 let name = $ALIASES.iter().find(|(alias, _)| *alias == name).map_or(name, |(_, name)| name);
                 $(if name == <$Settings as Kind>::ENTRY.name {
-                    return Some(table::kind(structure, table).map($Kinds::$Variant));
+                    return Some(table::read(structure, table).map($Kinds::$Variant));
                 })*
                 None
             }

@@ -1,6 +1,6 @@
 //! LazyFTL, an FTL with its page map in flash.
 
-use super::paged::{BOUNDED_DIRTY_SHARE, DirtyEntries, PagedDesign, Published, TranslationDirectory};
+use super::paged::{BOUNDED_DIRTY_SHARE, DirtyEntries, PagedDesign, PaperDefaults, TranslationDirectory};
 use wearwell_base::config::Entry;
 
 /// Page map in flash; few dirty entries.
@@ -13,7 +13,7 @@ impl PagedDesign for LazyFtl {
         help: "the FTL only: page map in flash, few dirty entries, validity in RAM, no battery",
         source: "Ma, Feng and Li, SIGMOD 2011; as in Dayan et al., SIGMOD 2016, sec. 5.3",
     };
-    const PUBLISHED: Published = Published {
+    const PAPER_DEFAULTS: PaperDefaults = PaperDefaults {
         eager: false,
         directory: TranslationDirectory::Global,
         validity: "ram_bitmap",

@@ -1,8 +1,8 @@
 //! A log-structured store on another layer.
 
 use super::features::Feature;
-use super::keys::{Keys, PLAIN};
-use super::kinds::{Kind, LayerPlan, OnLayer, handles};
+use super::keys::{DEFAULT_KIND, Keys};
+use super::kinds::{Kind, LayerPlan, OnLayer, placement_handles};
 use super::metadata::{self, MetadataConfig};
 use super::payload::StackPayload;
 use super::spec::{BuiltLayer, LayerContext, LayerSpec, LowerLayer};
@@ -18,7 +18,7 @@ use wearwell_engine::log::{BoxedLayer, MetadataPlan, Segments, TrimRule};
 
 /// Entry of the log-structured store, on flash or on a layer.
 pub(super) const ENTRY: Entry = Entry {
-    name: PLAIN,
+    name: DEFAULT_KIND,
     help: "appends, maps pages, cleans segments by a victim policy",
     source: "Rosenblum and Ousterhout, ACM TOCS 10(1), 1992",
 };
@@ -103,7 +103,7 @@ impl Kind for Log {
             return Err(ConfigError::new("spare_factor", problem));
         }
         let trim = *segments.trim.get_or_insert(TrimConfig::Plain(true));
-        let rule = trim.rule(below.page_bytes)?;
+        let trim_rule = trim.rule(below.page_bytes)?;
         let metadata = match &segments.metadata {
             Some(config) => Some(metadata::plan(config, segment_pages, below.pages, below.page_bytes)?),
             None => None,
@@ -118,7 +118,7 @@ impl Kind for Log {
         let own_pages = metadata.as_ref().map_or(0, MetadataPlan::log_pages);
         let memory_bytes = metadata.as_ref().map_or(0, MetadataPlan::owners_bytes);
         let area_pages = metadata.as_ref().map_or(0, MetadataPlan::area_pages);
-        let own_stream = metadata.as_ref().is_some_and(MetadataPlan::has_own_stream);
+        let has_metadata_stream = metadata.as_ref().is_some_and(MetadataPlan::has_metadata_stream);
         let data_pages = metadata.as_ref().map_or(segment_pages, MetadataPlan::data_pages);
         let size = StoreSize {
             blocks: (physical_pages / u64::from(data_pages)) as u32,
@@ -126,9 +126,9 @@ impl Kind for Log {
             logical_pages,
             seed: context.seed,
         };
-        let (store, mut features) = store.resolve(&size, u8::from(own_stream), context)?;
-        let held = StoreSize { logical_pages: logical_pages + own_pages, ..size };
-        store.check_reserve(segment, spare_factor, &held, below.whole)?;
+        let (store, mut features) = store.resolve(&size, u8::from(has_metadata_stream), context)?;
+        let stored_size = StoreSize { logical_pages: logical_pages + own_pages, ..size };
+        store.check_reserve(segment, spare_factor, &stored_size, below.whole)?;
         features.extend([
             (metadata.is_some(), Feature::Metadata, "metadata"),
             (own_pages > 0, Feature::MetadataInLog, "metadata"),
@@ -136,19 +136,20 @@ impl Kind for Log {
             (trim != TrimConfig::Plain(true), Feature::NoTrim, "trim"),
         ]);
         let first_hint = segments.first_hint.unwrap_or(0);
-        let (streams, reach, handles) = (store.streams, store.reach, handles(&store.placement));
+        let (streams, horizon, placement_handles) =
+            (store.streams, store.horizon, placement_handles(&store.placement));
         let needs = match store.victim.looks_below() {
             true => vec![(Ability::LeftValid, "victim.weight")],
             false => Vec::new(),
         };
-        let settings = LogSettings { store, segment_pages, trim: rule, metadata, first_hint };
+        let settings = LogSettings { store, segment_pages, trim: trim_rule, metadata, first_hint };
         Ok(LayerPlan {
-            own_pages,
+            internal_pages: own_pages,
             memory_bytes,
             streams,
-            handles,
-            reach,
-            cleans: true,
+            placement_handles,
+            horizon,
+            reports_cleaning: true,
             features,
             needs,
             ..LayerPlan::new(logical_pages, physical_pages, segment_pages, settings)
@@ -164,44 +165,44 @@ impl Kind for Log {
             Some(plan) => Segments::with_metadata(lower, plan, spec.logical_pages, settings.trim),
             None => Segments::new(lower, settings.segment_pages, settings.trim),
         };
-        let segments = segments.with_first_hint(settings.first_hint).watched(spec.watcher.clone());
-        P::log_on_segments(&settings.store, spec, segments).map(BuiltLayer::from)
+        let segments = segments.with_first_hint(settings.first_hint).with_recorder(spec.watcher.clone());
+        P::build_log_on_segments(&settings.store, spec, segments).map(BuiltLayer::from)
     }
 }
 
 impl SegmentKeys {
     /// Returns the size of a segment in bytes and in pages.
     fn resolve_size(&mut self, below: &LowerLayer) -> Result<(ByteSize, u32), ConfigError> {
-        self.match_blocks(below)?;
-        let wrong = |problem: String| Err(ConfigError::new("segment_size", problem));
+        self.resolve_segment_blocks(below)?;
+        let error = |problem: String| Err(ConfigError::new("segment_size", problem));
         let page_bytes = u64::from(below.page_bytes);
         let block_bytes = ByteSize(u64::from(below.block_pages) * page_bytes);
         let Some(segment) = self.segment_size else {
-            return wrong(match below.is_zoned {
+            return error(match below.is_zoned {
                 true => format!("is missing; a zone has {block_bytes}"),
                 false => "is missing; a stacked log needs it, for example \"2 MiB\"".into(),
             });
         };
         if below.is_zoned && !(segment.0 > 0 && segment.0.is_multiple_of(block_bytes.0)) {
-            return wrong(format!("is {segment}; it must be a multiple of the zone of {block_bytes}"));
+            return error(format!("is {segment}; it must be a multiple of the zone of {block_bytes}"));
         }
         let pages = segment.0 / page_bytes;
         if pages > 0 && segment.0.is_multiple_of(page_bytes) && pages <= u64::from(below.pages) {
             return Ok((segment, pages as u32));
         }
-        let room = ByteSize(u64::from(below.pages) * page_bytes);
+        let lower_size = ByteSize(u64::from(below.pages) * page_bytes);
         let mut problem = format!(
-            "is {segment}; it must be a multiple of the page of {page_bytes} bytes and fit into the {room} below"
+            "is {segment}; it must be a multiple of the page of {page_bytes} bytes and fit into the {lower_size} below"
         );
-        let share = below.whole.map(|whole| whole.least_share(pages)).filter(|share| *share <= 1.0);
-        if let Some(share) = share.filter(|_| pages > u64::from(below.pages)) {
+        let min_share = below.whole.map(|whole| whole.min_share(pages)).filter(|share| *share <= 1.0);
+        if let Some(share) = min_share.filter(|_| pages > u64::from(below.pages)) {
             problem += &format!(", or `share` must be at least {share}");
         }
-        wrong(problem)
+        error(problem)
     }
 
     /// Converts a size in blocks of the layer below to bytes.
-    fn match_blocks(&mut self, below: &LowerLayer) -> Result<(), ConfigError> {
+    fn resolve_segment_blocks(&mut self, below: &LowerLayer) -> Result<(), ConfigError> {
         let Some(blocks) = self.segment_blocks.take() else { return Ok(()) };
         let bytes = u64::from(below.block_pages) * u64::from(below.page_bytes) * u64::from(blocks);
         match self.segment_size {

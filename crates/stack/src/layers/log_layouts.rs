@@ -45,11 +45,11 @@ const NONE: MetadataConfig = MetadataConfig {
 /// - NAT: `struct f2fs_nat_entry`, 9 bytes a node block; two copies of each block, used in turn.
 /// - SIT: `struct f2fs_sit_entry`, 74 bytes a segment, 55 in a block; two copies, used in turn.
 /// - CP: two packs, used in turn; a header and a footer block, and between them the summaries of the three open data
-///   segments, packed into as few blocks as they need (`fs/f2fs/segment.c`, `f2fs_npages_for_summary_flush`). Those of the
-///   three open node segments are written at unmount and with `fastboot` only, and found again by walking the log. All six
-///   segments are open for every value of `active_logs`, so that a checkpoint does not grow with it.
-/// - In the packed summaries are two journals (`SUM_JOURNAL_SIZE`, 507 bytes each: 38 entries of the NAT, 6 of the SIT).
-///   Changed entries that fit there are not written to the tables.
+///   segments, packed into as few blocks as they need (`fs/f2fs/segment.c`, `f2fs_npages_for_summary_flush`). Those of
+///   the three open node segments are written at unmount and with `fastboot` only, and found again by walking the log.
+///   All six segments are open for every value of `active_logs`, so that a checkpoint does not grow with it.
+/// - In the packed summaries are two journals (`SUM_JOURNAL_SIZE`, 507 bytes each: 38 entries of the NAT, 6 of the
+///   SIT). Changed entries that fit there are not written to the tables.
 /// - `active_logs` says which kinds of block go to which of the segments (`__get_segment_type_2`, `_4`, `_6`). 2: all
 ///   data, all nodes. 4: data of directories, of files; direct nodes of files, other nodes. 6: three segments of data
 ///   (directories and short-lived data; other data; long-lived data and all that cleaning moves) and three of nodes in
@@ -81,14 +81,14 @@ const F2FS: MetadataConfig = MetadataConfig {
 /// Linux, `include/uapi/linux/nilfs2_ondisk.h` and `Documentation/filesystems/nilfs2.rst`, "NILFS2 disk layout":
 /// - Each partial segment begins with its summary: `struct nilfs_binfo_v`, 16 bytes a block. Its size depends on
 ///   the amount written at once; 512 KiB is assumed.
-/// - DAT: `struct nilfs_dat_entry`, 32 bytes a block; a file in the log. The entry of an invalid block is freed when its
-///   segment is cleaned (`fs/nilfs2/ioctl.c`, `nilfs_clean_segments`).
-/// - Trees from files to DAT entries: a key and a pointer of 8 bytes each for each block (`struct nilfs_btree_node`). Cleaning does
-///   not change them, because a block that moves keeps its entry.
+/// - DAT: `struct nilfs_dat_entry`, 32 bytes a block; a file in the log. The entry of an invalid block is freed when
+///   its segment is cleaned (`fs/nilfs2/ioctl.c`, `nilfs_clean_segments`).
+/// - Trees from files to DAT entries: a key and a pointer of 8 bytes each for each block (`struct nilfs_btree_node`).
+///   Cleaning does not change them, because a block that moves keeps its entry.
 /// - SUFILE: `struct nilfs_segment_usage`, 16 bytes a segment; a file in the log.
 /// - A checkpoint is a super root and a block of CPFILE: 2 blocks.
-/// - Blocks that the cleaner moves at one time are written with a checkpoint: 2 segments by default (nilfs_cleanerd.conf(5),
-///   `nsegments_per_clean`).
+/// - Blocks that the cleaner moves at one time are written with a checkpoint: 2 segments by default
+///   (nilfs_cleanerd.conf(5), `nsegments_per_clean`).
 /// - Bytes between other checkpoints: assumed. The default is every 5 s.
 const NILFS2: MetadataConfig = MetadataConfig {
     summary_bytes_per_page: Some(16),

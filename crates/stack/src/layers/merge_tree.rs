@@ -7,7 +7,7 @@ use super::trim::TrimConfig;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use wearwell_base::config::ConfigError;
-use wearwell_engine::forms::UpperPlan;
+use wearwell_engine::instances::UpperPlan;
 use wearwell_engine::log::{BoxedLayer, LsmConfig};
 
 /// Keys of a merge tree.
@@ -24,8 +24,8 @@ pub struct TreeKeys {
 }
 
 impl TreeKeys {
-    /// Fills in every default of a tree with this layout. Without an explicit reserve, the tree shows as many pages as fit in
-    /// the worst case.
+    /// Fills in every default of a tree with this layout. Without an explicit reserve, the tree shows as many pages as
+    /// fit in the worst case.
     pub(super) fn resolve(
         &mut self,
         layout: LsmConfig,
@@ -38,14 +38,14 @@ impl TreeKeys {
                 return Err(ConfigError::new("trim", problem));
             }
         };
-        let most = layout.most_logical_pages(below.pages).map_err(|error| error.within("structure"))?;
-        let most_share = 1.0 - f64::from(most) / f64::from(below.pages);
+        let max_pages = layout.max_logical_pages(below.pages).map_err(|error| error.within("structure"))?;
+        let max_share = 1.0 - f64::from(max_pages) / f64::from(below.pages);
         // Rounded up, so that the printed fraction is large enough when it is read again.
-        let least_spare = (most_share * 1e6).ceil() / 1e6;
-        let spare = *self.spare_factor.get_or_insert(least_spare);
-        if !(spare > 0.0 && spare < 1.0) || spare < least_spare {
+        let min_spare = (max_share * 1e6).ceil() / 1e6;
+        let spare = *self.spare_factor.get_or_insert(min_spare);
+        if !(spare > 0.0 && spare < 1.0) || spare < min_spare {
             let problem = format!(
-                "is {spare}; the tree needs at least {least_spare} for runs that overlap and for merging, below 1"
+                "is {spare}; the tree needs at least {min_spare} for runs that overlap and for merging, below 1"
             );
             return Err(ConfigError::new("spare_factor", problem));
         }
@@ -53,7 +53,7 @@ impl TreeKeys {
         let table_pages = layout.table_pages;
         let layout = LsmConfig { logical_pages, trim, ..layout };
         let plan = LayerPlan::new(logical_pages, u64::from(below.pages), table_pages, layout);
-        Ok(LayerPlan { cleans: true, ..plan })
+        Ok(LayerPlan { reports_cleaning: true, ..plan })
     }
 }
 

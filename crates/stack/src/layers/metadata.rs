@@ -13,7 +13,7 @@ use wearwell_engine::log::{MetadataLayout, MetadataPlan};
 
 impl MetadataConfig {
     fn layout(&self, page_bytes: u32) -> Result<MetadataLayout, ConfigError> {
-        let all = match &self.preset {
+        let settings = match &self.preset {
             None => self.clone(),
             Some(name) => {
                 let known: Vec<&str> = LOG_LAYOUTS.iter().map(|layout| layout.entry.name).collect();
@@ -31,38 +31,38 @@ impl MetadataConfig {
                 Err(ConfigError::new(key, problem))
             }
         };
-        let part = pages("partial_segment", all.partial_segment)?;
+        let part = pages("partial_segment", settings.partial_segment)?;
         let (fixed, per_stream) =
-            (all.checkpoint_pages.unwrap_or(0), all.checkpoint_pages_per_stream.unwrap_or(0));
+            (settings.checkpoint_pages.unwrap_or(0), settings.checkpoint_pages_per_stream.unwrap_or(0));
         if fixed.max(per_stream) > 1 << 16 {
             return Err(ConfigError::new("checkpoint_pages", "is above 65536 pages"));
         }
-        if fixed + per_stream > 0 && all.checkpoint_every.is_none() {
+        if fixed + per_stream > 0 && settings.checkpoint_every.is_none() {
             return Err(ConfigError::new("checkpoint_every", "is missing; `checkpoint_pages` needs it"));
         }
         Ok(MetadataLayout {
-            summary_bytes_per_page: all.summary_bytes_per_page.unwrap_or(0),
-            summary: all.summary.unwrap_or_default(),
+            summary_bytes_per_page: settings.summary_bytes_per_page.unwrap_or(0),
+            summary: settings.summary.unwrap_or_default(),
             partial_segment_pages: u32::try_from(part)
                 .map_err(|_| ConfigError::new("partial_segment", "is above 2^32 pages"))?,
-            map_entry_bytes: all.map_entry_bytes.unwrap_or(0),
-            map: all.map.unwrap_or_default(),
-            inode_entries: all.inode_entries.unwrap_or(0),
-            frees_map_entries: all.frees_map_entries.unwrap_or(false),
-            tree_entry_bytes: all.tree_entry_bytes.unwrap_or(0),
-            map_index_bytes: all.map_index_bytes.unwrap_or(0),
-            segment_info_bytes: all.segment_info_bytes.unwrap_or(0),
-            tables: all.tables.unwrap_or_default(),
-            table_copies: all.table_copies.unwrap_or(1),
-            checkpoint_every_pages: pages("checkpoint_every", all.checkpoint_every)?,
-            checkpoint_after_cleaned: all.checkpoint_after_cleaned.unwrap_or(0),
+            map_entry_bytes: settings.map_entry_bytes.unwrap_or(0),
+            map: settings.map.unwrap_or_default(),
+            inode_entries: settings.inode_entries.unwrap_or(0),
+            frees_map_entries: settings.frees_map_entries.unwrap_or(false),
+            tree_entry_bytes: settings.tree_entry_bytes.unwrap_or(0),
+            map_index_bytes: settings.map_index_bytes.unwrap_or(0),
+            segment_info_bytes: settings.segment_info_bytes.unwrap_or(0),
+            tables: settings.tables.unwrap_or_default(),
+            table_copies: settings.table_copies.unwrap_or(1),
+            checkpoint_every_pages: pages("checkpoint_every", settings.checkpoint_every)?,
+            checkpoint_after_cleaned: settings.checkpoint_after_cleaned.unwrap_or(0),
             checkpoint_pages: fixed,
             checkpoint_pages_per_stream: per_stream,
-            packed_summaries: all.packed_summaries.unwrap_or(false),
-            journal_bytes: all.journal_bytes.unwrap_or(0),
-            on_flush: all.on_flush.unwrap_or_default(),
-            own_streams: all.own_streams.unwrap_or(0),
-            streams: all.streams,
+            packed_summaries: settings.packed_summaries.unwrap_or(false),
+            journal_bytes: settings.journal_bytes.unwrap_or(0),
+            on_flush: settings.on_flush.unwrap_or_default(),
+            metadata_streams: settings.own_streams.unwrap_or(0),
+            streams: settings.streams,
         })
     }
 }
@@ -142,18 +142,18 @@ mod tests {
     }
 
     #[test]
-    fn a_name_a_table_and_a_preset_with_changes_are_read() {
+    fn metadata_is_read_from_name_table_and_changed_preset() {
         let f2fs = layout("metadata = 'f2fs'").unwrap();
         assert_eq!((f2fs.segment_info_bytes, f2fs.checkpoint_every_pages), (74, 16384));
         let changed = layout("metadata = { preset = 'f2fs_6', checkpoint_every = '1 MiB' }").unwrap();
         assert_eq!(
             changed,
-            MetadataLayout { checkpoint_every_pages: 256, own_streams: 3, streams: Some(6), ..f2fs }
+            MetadataLayout { checkpoint_every_pages: 256, metadata_streams: 3, streams: Some(6), ..f2fs }
         );
-        let two = layout("metadata = 'f2fs_2'").unwrap();
+        let f2fs_2 = layout("metadata = 'f2fs_2'").unwrap();
         let expected =
-            MetadataLayout { own_streams: 1, streams: Some(2), on_flush: OnFlush::Checkpoint, ..f2fs };
-        assert_eq!((two, f2fs.on_flush), (expected, OnFlush::Map));
+            MetadataLayout { metadata_streams: 1, streams: Some(2), on_flush: OnFlush::Checkpoint, ..f2fs };
+        assert_eq!((f2fs_2, f2fs.on_flush), (expected, OnFlush::Map));
         let nilfs2 = layout("metadata = { preset = 'nilfs2', checkpoint_after_cleaned = 4 }").unwrap();
         assert_eq!((nilfs2.tree_entry_bytes, nilfs2.frees_map_entries), (16, true));
         assert_eq!(nilfs2.checkpoint_after_cleaned, 4);
@@ -163,10 +163,10 @@ mod tests {
 
     #[test]
     fn invalid_settings_are_refused_by_key() {
-        let problem = |text: &str| layout(text).expect_err("a mistake");
-        assert!(problem("metadata = 'f3fs'").contains("there are f2fs"));
-        assert!(problem("metadata = { sumary = 'area' }").contains("sumary"));
-        assert!(problem("metadata = { checkpoint_pages = 2 }").contains("checkpoint_every"));
-        assert!(problem("metadata = { checkpoint_every = 1000 }").contains("multiple of the page"));
+        let error_of = |text: &str| layout(text).expect_err("a mistake");
+        assert!(error_of("metadata = 'f3fs'").contains("there are f2fs"));
+        assert!(error_of("metadata = { sumary = 'area' }").contains("sumary"));
+        assert!(error_of("metadata = { checkpoint_pages = 2 }").contains("checkpoint_every"));
+        assert!(error_of("metadata = { checkpoint_every = 1000 }").contains("multiple of the page"));
     }
 }

@@ -2,12 +2,13 @@
 //!
 //! To add one: write `layers/<name>.rs` with its settings and its `kinds::Kind`, and add its `mod` here and its line to
 //! one of the two tables in `tables.rs`. A kind has only the keys that it names; other conflicts are listed in
-//! `refusals`.
+//! `conflicts`.
 
 mod bast;
 mod config;
+mod conflicts;
+mod dedup;
 mod dftl;
-mod equal_pages;
 mod fast;
 mod features;
 mod flash;
@@ -30,7 +31,6 @@ mod page;
 mod paged;
 mod pass_through;
 mod payload;
-mod refusals;
 mod silt;
 mod sparse;
 mod spec;
@@ -42,8 +42,10 @@ mod trim;
 mod watermark;
 mod zones;
 
-pub use config::{Described, FtlConfig, FtlKeys, LayerConfig, LayerKeys};
-pub(crate) use equal_pages::features_of;
+pub use config::{FtlConfig, FtlKeys, LayerConfig, LayerDescription, LayerKeys};
+pub use conflicts::{FEATURE_CONFLICTS, FeatureConflict};
+pub(crate) use conflicts::{ZONES, conflict_reason};
+pub(crate) use dedup::features_of;
 pub use features::{FEATURES, Feature, Features};
 pub(crate) use flash::{FlashParts, PowerPlan};
 pub use keys::from_value;
@@ -54,10 +56,8 @@ pub use log_layouts::{LOG_LAYOUTS, LogLayout};
 pub use metadata::MetadataConfig;
 pub(crate) use model::FtlModel;
 pub(crate) use payload::StackPayload;
-pub use refusals::{REFUSALS, Refusal};
-pub(crate) use refusals::{ZONES, reason};
-pub(crate) use spec::{BuiltLayer, Drive, LayerContext, LayerSpec, LowerLayer, OwnPolicies, WholeLayer};
-pub use spec::{MakePlacement, OwnPlacement};
+pub(crate) use spec::{BuiltLayer, CustomPolicies, Drive, LayerContext, LayerSpec, LowerLayer, WholeLayer};
+pub use spec::{CustomPlacement, PlacementFactory};
 pub use store_keys::{DirectoryKind, ReclaimKind, StoreKeys};
 pub use tables::{
     FTL_ALIASES, FTLS, FtlKind, LAYER_ALIASES, LAYERS, LayerKind, ResolvedFtl, ResolvedLayer, ftls,

@@ -2,13 +2,13 @@
 
 use crate::device::FlashTimes;
 use wearwell_engine::nand::Geometry;
-use wearwell_theory::ftl::{Counters, Design, FtlDrive, FtlSizes};
+use wearwell_theory::ftl::{CounterCoverage, FtlDesign, FtlDrive, FtlSizes};
 
 /// An FTL for which there is a model.
 #[derive(Clone, Copy, Debug)]
 pub struct FtlModel {
     /// Data structures of the FTL.
-    pub design: Design,
+    pub design: FtlDesign,
     /// Mapping cache of the FTL; `None` if the model does not need it.
     pub cache: Option<CacheModel>,
 }
@@ -25,12 +25,12 @@ pub struct CacheModel {
     /// Parts that a bitmap is divided into in Logarithmic Gecko; default: the balanced number.
     pub partitions: Option<u32>,
     /// Blocks whose number of valid pages is in RAM.
-    pub counters: Counters,
+    pub counters: CounterCoverage,
 }
 
 impl FtlModel {
     /// Returns an FTL whose map is in RAM.
-    pub fn of(design: Design) -> Self {
+    pub fn of(design: FtlDesign) -> Self {
         FtlModel { design, cache: None }
     }
 

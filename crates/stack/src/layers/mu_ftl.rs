@@ -1,6 +1,6 @@
 //! µ-FTL, an FTL with its page map in flash.
 
-use super::paged::{DirtyEntries, PagedDesign, Published, TranslationDirectory};
+use super::paged::{DirtyEntries, PagedDesign, PaperDefaults, TranslationDirectory};
 use wearwell_base::config::Entry;
 
 /// Page map in flash as a B-tree; validity bitmap in flash.
@@ -13,7 +13,7 @@ impl PagedDesign for MuFtl {
         help: "the FTL only: page map in flash as a B-tree, validity bitmap in flash, battery",
         source: "Lee, Jung, Kang and Kim, EMSOFT 2008; as in Dayan et al., SIGMOD 2016, sec. 5.3",
     };
-    const PUBLISHED: Published = Published {
+    const PAPER_DEFAULTS: PaperDefaults = PaperDefaults {
         eager: true,
         directory: TranslationDirectory::Tree,
         validity: "flash_bitmap",

@@ -1,4 +1,4 @@
-//! Object layer: objects known to the drive, with streams by their heat.
+//! Object layer: objects known to the drive, with streams by their temperature.
 
 use super::keys::NoKeys;
 use super::kinds::{Kind, LayerPlan, OnLayer};
@@ -8,7 +8,7 @@ use crate::size::ByteSize;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use wearwell_base::config::{ConfigError, Entry};
-use wearwell_engine::forms::UpperPlan;
+use wearwell_engine::instances::UpperPlan;
 use wearwell_engine::log::{BoxedLayer, ObjectLayout};
 
 /// Object layer: objects known to the drive.

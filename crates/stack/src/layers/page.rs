@@ -1,8 +1,8 @@
 //! The log-structured store as an FTL, with its page map in RAM.
 
-use super::equal_pages;
+use super::dedup;
 use super::flash::FlashParts;
-use super::kinds::{Kind, LayerPlan, OnFlash, handles};
+use super::kinds::{Kind, LayerPlan, OnFlash, placement_handles};
 use super::model::FtlModel;
 use super::payload::StackPayload;
 use super::spec::{BuiltLayer, Drive, LayerContext, LayerSpec};
@@ -10,7 +10,7 @@ use super::store_keys::{StoreKeys, StoreSettings};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use wearwell_base::config::{ConfigError, Entry, StoreSize};
-use wearwell_engine::forms::FtlPlan;
+use wearwell_engine::instances::FtlPlan;
 use wearwell_theory::ftl::Ftl;
 
 /// The log-structured store; all settings are in its keys.
@@ -39,13 +39,13 @@ impl Kind for Page {
             seed: context.seed,
         };
         let (store, mut features) = keys.resolve(&size, 0, context)?;
-        equal_pages::add_features(dedup, &keys.placement, &mut features)?;
-        let (streams, reach) = (store.streams, store.reach);
+        dedup::add_features(dedup, &keys.placement, &mut features)?;
+        let (streams, horizon) = (store.streams, store.horizon);
         // The model does not cover a map above the FTL's own.
         let model = dedup.is_none().then(|| FtlModel::of(Ftl::Page.design(None)));
-        let handles = handles(&keys.placement);
+        let handles = placement_handles(&keys.placement);
         let plan = LayerPlan::new(logical_pages, geometry.pages(), geometry.pages_per_block, store);
-        Ok(LayerPlan { streams, handles, features, reach, model, ..plan })
+        Ok(LayerPlan { streams, placement_handles: handles, features, horizon, model, ..plan })
     }
 
     fn build<P: StackPayload>(
@@ -53,12 +53,12 @@ impl Kind for Page {
         spec: LayerSpec,
         flash: FlashParts,
     ) -> Result<BuiltLayer<P>, ConfigError> {
-        if flash.comes_back() {
-            let equal = equal_pages::of(&spec)?;
+        if flash.keeps_recovery_data() {
+            let dedup = dedup::plan(&spec)?;
             let mut config = spec.page_config(&settings);
-            config.store.logical_pages = equal_pages::stored_pages(&equal, config.store.logical_pages);
-            return P::on_spare_areas(FtlPlan::Page(config), equal, &flash);
+            config.store.logical_pages = dedup::stored_pages(&dedup, config.store.logical_pages);
+            return P::build_ftl_on_spare_areas(FtlPlan::Page(config), dedup, &flash);
         }
-        P::log_on_flash(&settings, spec, &flash).map(BuiltLayer::from)
+        P::build_log_on_flash(&settings, spec, &flash).map(BuiltLayer::from)
     }
 }

@@ -1,10 +1,10 @@
-//! Common parts of FTLs that map pages and keep their tables in flash. Each FTL is a preset of the same settings, and any setting
-//! may be overridden.
+//! Common parts of FTLs that map pages and keep their tables in flash. Each FTL is a preset of the same settings, and
+//! any setting may be overridden.
 
-use super::equal_pages;
+use super::dedup;
 use super::features::{Feature, Features};
 use super::flash::FlashParts;
-use super::kinds::{FtlProperties, Kind, LayerPlan, OnFlash, PageMap, handles};
+use super::kinds::{FtlProperties, Kind, LayerPlan, OnFlash, PageMap, placement_handles};
 use super::model::{CacheModel, FtlModel};
 use super::payload::StackPayload;
 use super::spec::{BuiltLayer, Drive, LayerContext, LayerSpec};
@@ -17,15 +17,15 @@ use serde::{Deserialize, Serialize};
 use std::fmt::Debug;
 use std::marker::PhantomData;
 use wearwell_base::config::{ConfigError, Entry, StoreSize};
-use wearwell_engine::forms::FtlPlan;
 use wearwell_engine::ftl::paged::{
     BlockCounters, DirectoryConfig, Durability, FreeBlocks, PagedConfig, PagedSettings, Policies,
 };
+use wearwell_engine::instances::FtlPlan;
 use wearwell_engine::placement::PlacementConfig;
 use wearwell_engine::validity::{GeckoSettings, ValidityConfig};
 use wearwell_engine::victim::VictimConfig;
 use wearwell_engine::wear::WearConfig;
-use wearwell_theory::ftl::{Counters, Design, Dirty, Table, Validity};
+use wearwell_theory::ftl::{CounterCoverage, DirtyEntryPolicy, FtlDesign, TableLocation, ValidityStore};
 
 /// Bytes of a cached mapping entry (GeckoFTL, section 5).
 const CACHE_ENTRY_BYTES: u64 = 8;
@@ -34,7 +34,7 @@ const CACHE_ENTRY_BYTES: u64 = 8;
 const PAGES_PER_CACHED_ENTRY: u32 = 717;
 
 /// Fewest cached entries by default.
-const FEWEST_CACHE_ENTRIES: u32 = 64;
+const MIN_CACHE_ENTRIES: u32 = 64;
 
 /// Fraction of the cache that may be dirty in LazyFTL and IB-FTL (GeckoFTL, section 5.3).
 pub(super) const BOUNDED_DIRTY_SHARE: f64 = 0.1;
@@ -74,15 +74,16 @@ pub enum HeldCounters {
 }
 
 /// Default fraction of the blocks in a sample.
-const SAMPLED_SHARE: f64 = 0.05;
+const DEFAULT_SAMPLED_SHARE: f64 = 0.05;
 
-/// Default number of blocks drawn for each victim: with a sample, which remembers earlier draws, and without.
-const SAMPLED_CHOICES: u32 = 4;
-const CHOICES: u32 = 10;
+/// Default number of blocks drawn for each victim: with a sample of counters, which stores the results of earlier
+/// draws, and without counters.
+const DEFAULT_SAMPLED_CHOICES: u32 = 4;
+const DEFAULT_CHOICES: u32 = 10;
 
 /// Defaults of an FTL, as its paper has them.
 #[derive(Clone, Copy, Debug)]
-pub struct Published {
+pub struct PaperDefaults {
     /// True if a write to a page that is not cached first reads its translation page.
     pub eager: bool,
     /// Directory of the translation pages.
@@ -104,7 +105,7 @@ pub trait PagedDesign: Clone + Debug + Default + PartialEq {
     /// Name, help and source.
     const ENTRY: Entry;
     /// Settings in its paper.
-    const PUBLISHED: Published;
+    const PAPER_DEFAULTS: PaperDefaults;
 }
 
 /// The settings of an FTL whose mapping table is in flash. Defaults are those of the FTL's paper.
@@ -166,7 +167,8 @@ pub struct Paged<D> {
     /// durability = "deferred": true if recovery ignores pages that are older than their translation page, so that trimmed data
     /// does not reappear; default true. The paper does not do this.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub dated: Option<bool>,
+    #[serde(alias = "dated")]
+    pub skips_older_pages: Option<bool>,
     #[serde(skip)]
     design: PhantomData<D>,
 }
@@ -221,8 +223,8 @@ impl<D: PagedDesign> Kind for Paged<D> {
     fn properties() -> FtlProperties {
         FtlProperties {
             map: PageMap::InFlash,
-            validity_in_flash: D::PUBLISHED.validity != "ram_bitmap",
-            has_battery: D::PUBLISHED.durability == DirtyEntries::Battery,
+            validity_in_flash: D::PAPER_DEFAULTS.validity != "ram_bitmap",
+            has_battery: D::PAPER_DEFAULTS.durability == DirtyEntries::Battery,
         }
     }
 
@@ -242,13 +244,13 @@ impl<D: PagedDesign> Kind for Paged<D> {
             config.wear = wear.clone();
         }
         let blocks = device.geometry.blocks();
-        let low_key = watermark::settle(&mut keys.free_blocks_low, &mut keys.free_share_low, blocks)?;
+        let low_key = watermark::resolve_share(&mut keys.free_blocks_low, &mut keys.free_share_low, blocks)?;
         config.free_blocks = FreeBlocks {
             low: keys.free_blocks_low,
             deferred: keys.free_blocks_deferred,
             idle: keys.free_blocks_idle,
         };
-        context.settle(&mut keys.placement);
+        context.override_placement(&mut keys.placement);
         let mut features = keys.features(low_key, &config.wear);
         let size = StoreSize {
             blocks,
@@ -256,11 +258,11 @@ impl<D: PagedDesign> Kind for Paged<D> {
             logical_pages: device.logical_pages,
             seed: context.seed,
         };
-        let reach = add_foresight(&keys.victim, &keys.placement, &size, &mut features);
-        equal_pages::add_features(drive.dedup, &keys.placement, &mut features)?;
+        let horizon = add_foresight(&keys.victim, &keys.placement, &size, &mut features);
+        dedup::add_features(drive.dedup, &keys.placement, &mut features)?;
         features.extend([(drive.dedup.is_none(), Feature::Unshared, "dedup")]);
         features.extend([
-            (config.bitmap_in_ram(), Feature::BitmapInRam, "structure.validity"),
+            (config.has_ram_bitmap(), Feature::BitmapInRam, "structure.validity"),
             (config.counters != BlockCounters::Full, Feature::PartialCounters, "structure.counters"),
         ]);
         let memory_bytes = memory_bytes(device, config.cache_entries);
@@ -270,7 +272,14 @@ impl<D: PagedDesign> Kind for Paged<D> {
             PagedSettings { config, victim: keys.victim.clone(), placement: keys.placement.clone() };
         let (pages, block_pages) = (device.geometry.pages(), device.geometry.pages_per_block);
         let plan = LayerPlan::new(device.logical_pages, pages, block_pages, settings);
-        Ok(LayerPlan { handles: handles(&keys.placement), features, memory_bytes, reach, model, ..plan })
+        Ok(LayerPlan {
+            placement_handles: placement_handles(&keys.placement),
+            features,
+            memory_bytes,
+            horizon,
+            model,
+            ..plan
+        })
     }
 
     fn build<P: StackPayload>(
@@ -278,11 +287,12 @@ impl<D: PagedDesign> Kind for Paged<D> {
         spec: LayerSpec,
         flash: FlashParts,
     ) -> Result<BuiltLayer<P>, ConfigError> {
-        let equal = equal_pages::of(&spec)?;
+        let dedup = dedup::plan(&spec)?;
         let config = &mut settings.config;
-        config.logical_pages = equal_pages::stored_pages(&equal, config.logical_pages);
+        config.logical_pages = dedup::stored_pages(&dedup, config.logical_pages);
         let policies = policies(&settings, spec, &flash)?;
-        P::on_spare_areas(FtlPlan::Paged(settings, policies), equal, &flash).map_err(key_of_scenario)
+        P::build_ftl_on_spare_areas(FtlPlan::Paged(settings, policies), dedup, &flash)
+            .map_err(key_of_scenario)
     }
 }
 
@@ -293,22 +303,23 @@ impl<D: PagedDesign> Paged<D> {
         device: &ResolvedDevice,
         context: &LayerContext<'_>,
     ) -> Result<PagedConfig, ConfigError> {
-        let (published, logical_pages) = (D::PUBLISHED, device.logical_pages);
+        let (defaults, logical_pages) = (D::PAPER_DEFAULTS, device.logical_pages);
         let cache_entries = self.resolve_cache(logical_pages)?;
-        let named = || serde_json::from_value(published.validity.into()).expect("a kind of the table");
+        let default_validity =
+            || serde_json::from_value(defaults.validity.into()).expect("a kind of the table");
         Ok(PagedConfig {
             kind: D::ENTRY.name,
             logical_pages,
             page_bytes: device.geometry.page_bytes,
             cache_entries,
-            dirty_entries: self.resolve_dirty(published.dirty_share, cache_entries)?,
-            eager: *self.eager.get_or_insert(published.eager),
-            directory: self.resolve_directory(published.directory)?,
-            validity: self.validity.get_or_insert_with(named).clone(),
+            dirty_entries: self.resolve_dirty(defaults.dirty_share, cache_entries)?,
+            eager: *self.eager.get_or_insert(defaults.eager),
+            directory: self.resolve_directory(defaults.directory)?,
+            validity: self.validity.get_or_insert_with(default_validity).clone(),
             counters: self.resolve_counters()?,
-            cleans_metadata: *self.cleans_metadata.get_or_insert(published.cleans_metadata),
-            checkpoints: *self.checkpoints.get_or_insert(published.checkpoints),
-            durability: self.resolve_durability(published.durability)?,
+            cleans_metadata: *self.cleans_metadata.get_or_insert(defaults.cleans_metadata),
+            checkpoints: *self.checkpoints.get_or_insert(defaults.checkpoints),
+            durability: self.resolve_durability(defaults.durability)?,
             wear: self.wear.get_or_insert_default().clone(),
             free_blocks: Default::default(),
             seed: context.seed,
@@ -328,13 +339,13 @@ impl<D: PagedDesign> Paged<D> {
                 ConfigError::new("cache_size", problem)
             })?);
         }
-        let usual = (logical_pages / PAGES_PER_CACHED_ENTRY).max(FEWEST_CACHE_ENTRIES);
-        Ok(*self.cache_entries.get_or_insert(usual))
+        let default_entries = (logical_pages / PAGES_PER_CACHED_ENTRY).max(MIN_CACHE_ENTRIES);
+        Ok(*self.cache_entries.get_or_insert(default_entries))
     }
 
     /// Returns the maximum number of dirty entries, at least 1; `None` if all entries may be dirty.
-    fn resolve_dirty(&mut self, usual: f64, cache_entries: u32) -> Result<Option<u32>, ConfigError> {
-        let share = *self.dirty_share.get_or_insert(usual);
+    fn resolve_dirty(&mut self, default_share: f64, cache_entries: u32) -> Result<Option<u32>, ConfigError> {
+        let share = *self.dirty_share.get_or_insert(default_share);
         if !(share > 0.0 && share <= 1.0) {
             let problem = format!("is {share}; it must be above 0 and at most 1");
             return Err(ConfigError::new("dirty_share", problem));
@@ -344,35 +355,37 @@ impl<D: PagedDesign> Paged<D> {
     }
 
     fn resolve_counters(&mut self) -> Result<BlockCounters, ConfigError> {
-        let held = *self.counters.get_or_insert(HeldCounters::Full);
-        let unused = [
-            ("counter_share", self.counter_share.is_some() && held != HeldCounters::Sampled, "\"sampled\""),
+        let kind = *self.counters.get_or_insert(HeldCounters::Full);
+        let unused_keys = [
+            ("counter_share", self.counter_share.is_some() && kind != HeldCounters::Sampled, "\"sampled\""),
             (
                 "counter_choices",
-                self.counter_choices.is_some() && held == HeldCounters::Full,
+                self.counter_choices.is_some() && kind == HeldCounters::Full,
                 "\"sampled\" or \"none\"",
             ),
         ];
-        if let Some((key, _, with)) = unused.into_iter().find(|(_, is_unused, _)| *is_unused) {
-            let problem = format!("means nothing but with counters = {with}; leave it out");
+        if let Some((key, _, required_counters)) =
+            unused_keys.into_iter().find(|(_, is_unused, _)| *is_unused)
+        {
+            let problem = format!("means nothing but with counters = {required_counters}; leave it out");
             return Err(ConfigError::new(key, problem));
         }
-        let counters = match held {
+        let counters = match kind {
             HeldCounters::Full => BlockCounters::Full,
             HeldCounters::Sampled => BlockCounters::Sampled {
-                share: *self.counter_share.get_or_insert(SAMPLED_SHARE),
-                choices: *self.counter_choices.get_or_insert(SAMPLED_CHOICES),
+                fraction: *self.counter_share.get_or_insert(DEFAULT_SAMPLED_SHARE),
+                choices: *self.counter_choices.get_or_insert(DEFAULT_SAMPLED_CHOICES),
             },
             HeldCounters::None => {
-                BlockCounters::None { choices: *self.counter_choices.get_or_insert(CHOICES) }
+                BlockCounters::None { choices: *self.counter_choices.get_or_insert(DEFAULT_CHOICES) }
             }
         };
         counters.check()?;
         Ok(counters)
     }
 
-    fn resolve_directory(&mut self, usual: TranslationDirectory) -> Result<DirectoryConfig, ConfigError> {
-        match (*self.directory.get_or_insert(usual), self.cached_nodes) {
+    fn resolve_directory(&mut self, default: TranslationDirectory) -> Result<DirectoryConfig, ConfigError> {
+        match (*self.directory.get_or_insert(default), self.cached_nodes) {
             (TranslationDirectory::Tree, cached_nodes) => Ok(DirectoryConfig::Tree { cached_nodes }),
             (TranslationDirectory::Global, None) => Ok(DirectoryConfig::Global),
             (TranslationDirectory::Global, Some(_)) => Err(ConfigError::new(
@@ -382,14 +395,16 @@ impl<D: PagedDesign> Paged<D> {
         }
     }
 
-    fn resolve_durability(&mut self, usual: DirtyEntries) -> Result<Durability, ConfigError> {
-        let durability = *self.durability.get_or_insert(usual);
+    fn resolve_durability(&mut self, default: DirtyEntries) -> Result<Durability, ConfigError> {
+        let durability = *self.durability.get_or_insert(default);
         if durability == DirtyEntries::Deferred {
-            return Ok(Durability::Deferred { dated: *self.dated.get_or_insert(true) });
+            return Ok(Durability::Deferred {
+                skips_older_pages: *self.skips_older_pages.get_or_insert(true),
+            });
         }
-        if self.dated.is_some() {
+        if self.skips_older_pages.is_some() {
             let problem = "means nothing but with durability = \"deferred\"; leave it out";
-            return Err(ConfigError::new("dated", problem));
+            return Err(ConfigError::new("skips_older_pages", problem));
         }
         Ok(match durability {
             DirtyEntries::Battery => Durability::Battery,
@@ -409,29 +424,29 @@ pub(super) fn memory_bytes(device: &ResolvedDevice, cache_entries: u32) -> u64 {
 /// Returns the FTL's data structures in terms of the theoretical model.
 fn model(config: &PagedConfig) -> FtlModel {
     let (validity, gecko) = match &config.validity {
-        ValidityConfig::RamBitmap(_) => (Validity::RamBitmap, GeckoSettings::default()),
-        ValidityConfig::FlashBitmap(_) => (Validity::FlashBitmap, GeckoSettings::default()),
-        ValidityConfig::Log(_) => (Validity::Log, GeckoSettings::default()),
-        ValidityConfig::Gecko(gecko) => (Validity::Gecko, gecko.clone()),
+        ValidityConfig::RamBitmap(_) => (ValidityStore::RamBitmap, GeckoSettings::default()),
+        ValidityConfig::FlashBitmap(_) => (ValidityStore::FlashBitmap, GeckoSettings::default()),
+        ValidityConfig::Log(_) => (ValidityStore::Log, GeckoSettings::default()),
+        ValidityConfig::Gecko(gecko) => (ValidityStore::Gecko, gecko.clone()),
     };
-    let design = Design {
+    let design = FtlDesign {
         table: match config.directory {
-            DirectoryConfig::Global => Table::Directory,
-            DirectoryConfig::Tree { .. } => Table::BTree,
+            DirectoryConfig::Global => TableLocation::Directory,
+            DirectoryConfig::Tree { .. } => TableLocation::BTree,
         },
         validity,
         dirty: match config.durability {
-            Durability::Battery => Dirty::Battery,
-            Durability::Synchronised => Dirty::Bounded,
-            Durability::Deferred { .. } => Dirty::Deferred,
+            Durability::Battery => DirtyEntryPolicy::Battery,
+            Durability::Synchronised => DirtyEntryPolicy::Bounded,
+            Durability::Deferred { .. } => DirtyEntryPolicy::Deferred,
         },
     };
     let entries = config.cache_entries;
     let dirty_share = config.dirty_entries.map_or(1.0, |dirty| f64::from(dirty) / f64::from(entries));
     let counters = match config.counters {
-        BlockCounters::Full => Counters::Full,
-        BlockCounters::Sampled { share, choices } => Counters::Sampled { share, choices },
-        BlockCounters::None { choices } => Counters::None { choices },
+        BlockCounters::Full => CounterCoverage::Full,
+        BlockCounters::Sampled { fraction: share, choices } => CounterCoverage::Sampled { share, choices },
+        BlockCounters::None { choices } => CounterCoverage::None { choices },
     };
     let (size_ratio, partitions) = (gecko.size_ratio, gecko.partitions);
     let cache = CacheModel { entries, dirty_share, size_ratio, partitions, counters };

@@ -7,7 +7,7 @@ use super::spec::{BuiltLayer, LayerContext, LayerSpec, LowerLayer};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use wearwell_base::config::{ConfigError, Entry};
-use wearwell_engine::forms::UpperPlan;
+use wearwell_engine::instances::UpperPlan;
 use wearwell_engine::log::BoxedLayer;
 
 /// A layer that passes all operations through unchanged.

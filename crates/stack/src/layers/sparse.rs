@@ -7,9 +7,9 @@ use super::spec::{BuiltLayer, LayerContext, LayerSpec, LowerLayer};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use wearwell_base::config::{ConfigError, Entry};
-use wearwell_engine::forms::UpperPlan;
+use wearwell_engine::instances::UpperPlan;
 use wearwell_engine::layer::Ability;
-use wearwell_engine::log::{BoxedLayer, TrimLog};
+use wearwell_engine::log::{BoxedLayer, TrimLogConfig};
 
 /// Bytes of a record of a trimmed range: its first page and its length.
 const TRIM_RECORD_BYTES: u32 = 16;
@@ -40,21 +40,21 @@ impl Kind for Sparse {
     };
     type On = OnLayer;
     type Keys = NoKeys;
-    type Resolved = TrimLog;
+    type Resolved = TrimLogConfig;
 
     fn resolve(
         &mut self,
         _keys: &mut NoKeys,
         below: &LowerLayer,
         _context: &LayerContext<'_>,
-    ) -> Result<LayerPlan<TrimLog>, ConfigError> {
-        let left = below.pages.checked_sub(self.trim_log_pages).filter(|left| *left > 0);
-        let logical_pages = left.ok_or_else(|| {
+    ) -> Result<LayerPlan<TrimLogConfig>, ConfigError> {
+        let remaining = below.pages.checked_sub(self.trim_log_pages).filter(|left| *left > 0);
+        let logical_pages = remaining.ok_or_else(|| {
             let problem =
                 format!("is {}; it must be below the {} pages below", self.trim_log_pages, below.pages);
             ConfigError::new("structure.trim_log_pages", problem)
         })?;
-        let log = TrimLog {
+        let log = TrimLogConfig {
             records_per_page: (below.page_bytes / TRIM_RECORD_BYTES).max(1),
             trims_per_write: self.trims_per_write,
             pages: self.trim_log_pages,
@@ -65,7 +65,7 @@ impl Kind for Sparse {
     }
 
     fn build<P: StackPayload>(
-        log: TrimLog,
+        log: TrimLogConfig,
         _spec: LayerSpec,
         lower: BoxedLayer<P>,
     ) -> Result<BuiltLayer<P>, ConfigError> {

@@ -8,9 +8,9 @@ use wearwell_base::foresight::Foresight;
 use wearwell_base::seed::Seed;
 use wearwell_base::temperature::Temperature;
 use wearwell_engine::dedup::DedupConfig;
-use wearwell_engine::forms::BuiltFtl;
 use wearwell_engine::ftl::PowerCycle;
-use wearwell_engine::layer::Watcher;
+use wearwell_engine::instances::BuiltFtl;
+use wearwell_engine::layer::EventRecorder;
 use wearwell_engine::log::BoxedLayer;
 use wearwell_engine::placement::{Placement, PlacementConfig, PlacementContext};
 use wearwell_engine::victim::VictimPolicy;
@@ -29,7 +29,7 @@ pub struct Drive<'a> {
 /// Sizes of the layer below.
 #[derive(Clone, Copy, Debug)]
 pub struct LowerLayer {
-    /// Pages that the layer above has there.
+    /// Pages of this layer that the layer above has.
     pub pages: u32,
     /// Pages of a block (segment).
     pub block_pages: u32,
@@ -66,7 +66,7 @@ pub struct WholeLayer {
 
 impl WholeLayer {
     /// Returns the smallest share that holds `pages`, to four digits.
-    pub fn least_share(self, pages: u64) -> f64 {
+    pub fn min_share(self, pages: u64) -> f64 {
         let whole = pages.next_multiple_of(u64::from(self.block_pages));
         (whole as f64 / f64::from(self.pages) * 1e4).ceil() / 1e4
     }
@@ -77,45 +77,45 @@ pub type TemperatureOf<'a> = dyn Fn(u32) -> Result<Option<Box<dyn Temperature>>,
 
 /// Policies supplied by the calling program, which replace those that the settings name.
 #[derive(Default)]
-pub struct OwnPolicies {
+pub struct CustomPolicies {
     /// The victim policy.
     pub victim: Option<Box<dyn VictimPolicy>>,
     /// The placement.
-    pub placement: Option<OwnPlacement>,
+    pub placement: Option<CustomPlacement>,
 }
 
 /// Factory of a placement for a store of the given size.
-pub type MakePlacement = Box<dyn FnOnce(&StoreSize) -> Box<dyn Placement> + Send>;
+pub type PlacementFactory = Box<dyn FnOnce(&StoreSize) -> Box<dyn Placement> + Send>;
 
 /// A placement supplied by the calling program.
-pub struct OwnPlacement {
+pub struct CustomPlacement {
     /// Number of its streams, which must be known before the store is built.
     pub streams: u8,
     /// Factory of the placement.
-    pub make: MakePlacement,
+    pub make: PlacementFactory,
 }
 
-/// Surroundings of a layer when it is resolved.
+/// Context in which a layer is resolved.
 pub struct LayerContext<'a> {
     /// Seed of the layer.
     pub seed: Seed,
     /// Temperatures of its pages.
     pub temperature: &'a TemperatureOf<'a>,
     /// Number of streams of the placement that the calling program supplies in place of the configured one.
-    pub callers_streams: Option<u8>,
+    pub custom_streams: Option<u8>,
 }
 
 impl LayerContext<'_> {
     /// Resets the configured placement if the calling program supplies one.
-    pub fn settle(&self, placement: &mut PlacementConfig) {
-        if self.callers_streams.is_some() {
+    pub fn override_placement(&self, placement: &mut PlacementConfig) {
+        if self.custom_streams.is_some() {
             *placement = PlacementConfig::default();
         }
     }
 
     /// Returns the number of streams of a placement in a store of that size.
     pub fn streams(&self, placement: &PlacementConfig, size: &StoreSize) -> Result<u8, ConfigError> {
-        if let Some(streams) = self.callers_streams {
+        if let Some(streams) = self.custom_streams {
             return Ok(streams);
         }
         if let Some(frontiers) = placement.frontiers() {
@@ -141,7 +141,7 @@ pub struct LayerSpec {
     /// Bytes of a page.
     pub page_bytes: u32,
     /// Policies that replace those of the settings.
-    pub own: OwnPolicies,
+    pub custom: CustomPolicies,
     /// Temperatures of its pages, if a policy needs them.
     pub temperature: Option<Box<dyn Temperature>>,
     /// Future writes to the layer, if a policy needs them.
@@ -153,7 +153,7 @@ pub struct LayerSpec {
     /// Features required of the layer.
     pub features: Features,
     /// Observer of the medium below, page by page; for flash, it is in [`FlashParts`](super::flash::FlashParts).
-    pub watcher: Option<Watcher>,
+    pub watcher: Option<EventRecorder>,
 }
 
 /// A layer that is built.

@@ -1,14 +1,14 @@
 //! Construction of a log-structured store and its policies from the settings.
 
 use super::features::Feature;
-use super::spec::{LayerSpec, OwnPolicies};
+use super::spec::{CustomPolicies, LayerSpec};
 use super::store_keys::StoreSettings;
 use wearwell_base::config::{ConfigError, StoreSize};
-use wearwell_engine::forms::{BoxedLog, CountingLog};
 use wearwell_engine::ftl::page::PageConfig;
 use wearwell_engine::ftl::paged::Policies;
+use wearwell_engine::instances::{BoxedLog, CountingLog};
 use wearwell_engine::layer::{Medium, Payload};
-use wearwell_engine::log::Migration;
+use wearwell_engine::log::MigrationPolicy;
 use wearwell_engine::placement::{Frontiers, PlacementConfig, PlacementContext};
 use wearwell_engine::victim::{VictimConfig, VictimPolicy};
 
@@ -16,18 +16,18 @@ impl LayerSpec {
     /// Returns the frontiers of a store for which the engine is compiled; `None` if its policies must be boxed.
     pub(super) fn frontiers(&self, settings: &StoreSettings) -> Option<Frontiers> {
         // These features need the owner of each written page, which not all compiled logs provide.
-        let asks_each_page = self.features.has(Feature::WearLevelling)
-            || self.own.placement.is_some()
+        let needs_every_page = self.features.has(Feature::WearLevelling)
+            || self.custom.placement.is_some()
             || self.watcher.is_some();
         // No log is compiled for a policy that needs future writes.
-        let foresees = self.features.has(Feature::ForeseeingVictim);
-        settings.placement.frontiers().filter(|_| !asks_each_page && !foresees)
+        let needs_foresight = self.features.has(Feature::ForeseeingVictim);
+        settings.placement.frontiers().filter(|_| !needs_every_page && !needs_foresight)
     }
 
     /// Builds the configured victim policy, with the future writes if they are known.
     fn victim(&self, victim: &VictimConfig, size: &StoreSize) -> Result<Box<dyn VictimPolicy>, ConfigError> {
         match &self.foresight {
-            Some(foresight) => victim.build_foreseeing(size, foresight),
+            Some(foresight) => victim.build_with_foresight(size, foresight),
             None => victim.build_boxed(size),
         }
     }
@@ -38,7 +38,7 @@ impl LayerSpec {
             config: settings.config(self.logical_pages, self.seed),
             placement,
             victim: &settings.victim,
-            given: self.own.victim,
+            victim_override: self.custom.victim,
             whole_blocks: self.features.has(Feature::BlockDirectory),
         }
     }
@@ -50,8 +50,9 @@ impl LayerSpec {
         placement: &PlacementConfig,
         size: &StoreSize,
     ) -> Result<Policies, ConfigError> {
-        let OwnPolicies { victim: own_victim, placement: own_placement } = std::mem::take(&mut self.own);
-        let placement = match own_placement {
+        let CustomPolicies { victim: custom_victim, placement: custom_placement } =
+            std::mem::take(&mut self.custom);
+        let placement = match custom_placement {
             Some(own) => (own.make)(size),
             None => {
                 let (temperature, foresight) = (self.temperature.take(), self.foresight.clone());
@@ -59,7 +60,7 @@ impl LayerSpec {
                 placement.build_boxed(context).map_err(|error| error.within("placement"))?
             }
         };
-        let victim = match own_victim {
+        let victim = match custom_victim {
             Some(own) => own,
             None => self.victim(victim, size).map_err(|error| error.within("victim"))?,
         };
@@ -75,7 +76,7 @@ impl LayerSpec {
         settings: &StoreSettings,
         logical_pages: u32,
         medium: &impl Medium,
-        migration: impl FnOnce(bool) -> Option<Box<dyn Migration<P>>>,
+        migration: impl FnOnce(bool) -> Option<Box<dyn MigrationPolicy<P>>>,
     ) -> Result<BoxedLog<P>, ConfigError> {
         let size = StoreSize {
             blocks: medium.blocks(),
@@ -84,7 +85,7 @@ impl LayerSpec {
             seed: self.seed,
         };
         let Policies { victim, placement } = self.policies(&settings.victim, &settings.placement, &size)?;
-        let migration = migration(placement.wants_references());
+        let migration = migration(placement.needs_references());
         let levelling = self.wear.build(&size).map_err(|error| error.within("wear"))?;
         let config = settings.config(logical_pages, self.seed);
         Ok(BoxedLog { config, victim, placement, levelling, migration })

@@ -1,6 +1,6 @@
 //! Keys of a log-structured store, for the FTL and for layers alike, and the store with every default filled in.
 
-use super::features::{Feature, Features, Used};
+use super::features::{Feature, Features, RequiredFeature};
 use super::spec::{LayerContext, WholeLayer};
 use super::watermark;
 use crate::size::ByteSize;
@@ -14,7 +14,7 @@ use wearwell_engine::placement::{Frontiers, Placement, PlacementConfig};
 use wearwell_engine::victim::VictimConfig;
 
 /// Default number of erased blocks at which cleaning starts, if there are too many streams for one block each.
-const SHARED_BLOCKS: u32 = 2;
+const DEFAULT_LOW_BLOCKS_SHARED: u32 = 2;
 
 /// Keys of a log-structured store.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -88,7 +88,7 @@ pub struct StoreSettings {
     /// Number of streams, including those for the log's own pages.
     pub streams: u8,
     /// Future host writes that the policies need; `None` if they need none.
-    pub reach: Option<u64>,
+    pub horizon: Option<u64>,
     reclaim: Reclaim,
     copy_order: CopyOrder,
     evict: bool,
@@ -97,26 +97,30 @@ pub struct StoreSettings {
 }
 
 impl StoreKeys {
-    /// Fills in every default for a store of that size; `own_streams` are those for the log's own pages.
+    /// Fills in every default for a store of that size; `metadata_streams` are those for the log's own pages.
     pub(super) fn resolve(
         &mut self,
         size: &StoreSize,
-        own_streams: u8,
+        metadata_streams: u8,
         context: &LayerContext<'_>,
     ) -> Result<(StoreSettings, Features), ConfigError> {
-        context.settle(&mut self.placement);
-        let streams = context.streams(&self.placement, size)? + own_streams;
-        let frontiers = self.placement.frontiers().filter(|_| context.callers_streams.is_none());
-        let low_key = watermark::settle(&mut self.free_blocks_low, &mut self.free_share_low, size.blocks)?;
+        context.override_placement(&mut self.placement);
+        let streams = context.streams(&self.placement, size)? + metadata_streams;
+        let frontiers = self.placement.frontiers().filter(|_| context.custom_streams.is_none());
+        let low_key =
+            watermark::resolve_share(&mut self.free_blocks_low, &mut self.free_share_low, size.blocks)?;
         // Features depend on which keys were given, so they are collected before defaults are filled in.
         let mut features = self.features(low_key, streams, frontiers);
-        let reach = add_foresight(&self.victim, &self.placement, size, &mut features);
+        let horizon = add_foresight(&self.victim, &self.placement, size, &mut features);
         let reclaim = match self.reclaim {
             ReclaimKind::InPlace => Reclaim::InPlace,
             ReclaimKind::FreePool => {
-                let enough =
-                    if self.placement.reach(size).is_some() { SHARED_BLOCKS } else { u32::from(streams) + 1 };
-                let low = *self.free_blocks_low.get_or_insert(enough);
+                let default_low = if self.placement.look_ahead_pages(size).is_some() {
+                    DEFAULT_LOW_BLOCKS_SHARED
+                } else {
+                    u32::from(streams) + 1
+                };
+                let low = *self.free_blocks_low.get_or_insert(default_low);
                 let high = *self.free_blocks_high.get_or_insert(low);
                 Reclaim::FreePool { low, high }
             }
@@ -125,7 +129,7 @@ impl StoreKeys {
             victim: self.victim.clone(),
             placement: self.placement.clone(),
             streams,
-            reach,
+            horizon,
             reclaim,
             copy_order: self.copy_order,
             evict: self.evict,
@@ -155,7 +159,7 @@ impl StoreKeys {
             (self.directory == DirectoryKind::Block, Feature::BlockDirectory, "directory"),
         ]);
         if self.directory == DirectoryKind::Auto {
-            features.add(Used::if_possible(Feature::BlockDirectory));
+            features.add(RequiredFeature::optional(Feature::BlockDirectory));
         }
         features
     }
@@ -168,13 +172,14 @@ pub(super) fn add_foresight(
     size: &StoreSize,
     features: &mut Features,
 ) -> Option<u64> {
-    let (of_victim, of_placement) = (victim.reach(size), placement.reach(size));
-    let key = if of_placement.is_some() { "placement" } else { "victim" };
+    let (victim_horizon, placement_horizon) =
+        (victim.look_ahead_pages(size), placement.look_ahead_pages(size));
+    let key = if placement_horizon.is_some() { "placement" } else { "victim" };
     features.extend([
-        (of_victim.or(of_placement).is_some(), Feature::Foresight, key),
-        (of_victim.is_some(), Feature::ForeseeingVictim, "victim"),
+        (victim_horizon.or(placement_horizon).is_some(), Feature::Foresight, key),
+        (victim_horizon.is_some(), Feature::ForeseeingVictim, "victim"),
     ]);
-    of_victim.max(of_placement)
+    victim_horizon.max(placement_horizon)
 }
 
 impl StoreSettings {
@@ -184,7 +189,7 @@ impl StoreSettings {
             logical_pages,
             reclaim: self.reclaim,
             copy_order: self.copy_order,
-            evict: self.evict,
+            evicts: self.evict,
             prefetch: None,
             deferred_low: self.deferred_low,
             idle_high: self.idle_high,
@@ -192,7 +197,8 @@ impl StoreSettings {
         }
     }
 
-    /// Refuses a log with too few segments to clean; the error gives a sufficient number. `size` includes the log's own pages.
+    /// Refuses a log with too few segments to clean; the error gives a sufficient number. `size` includes the log's own
+    /// pages.
     pub(super) fn check_reserve(
         &self,
         segment: ByteSize,
@@ -200,28 +206,28 @@ impl StoreSettings {
         size: &StoreSize,
         whole: Option<WholeLayer>,
     ) -> Result<(), ConfigError> {
-        let reserved = self.reclaim.reserved_blocks(self.streams);
+        let reserved_blocks = self.reclaim.reserved_blocks(self.streams);
         let full = size.logical_pages.div_ceil(size.pages_per_block);
-        if full.saturating_add(reserved) <= size.blocks {
+        if full.saturating_add(reserved_blocks) <= size.blocks {
             return Ok(());
         }
-        let needs = format!(
-            "{reserved} of its {} segments of {segment} must stay free to write and clean",
+        let requirement = format!(
+            "{reserved_blocks} of its {} segments of {segment} must stay free to write and clean",
             size.blocks
         );
-        if size.blocks > reserved {
-            let spare = (f64::from(reserved) / f64::from(size.blocks) * 1e4).ceil() / 1e4;
-            let problem = format!("is {spare_factor}; {needs}, which takes at least {spare}");
+        if size.blocks > reserved_blocks {
+            let spare = (f64::from(reserved_blocks) / f64::from(size.blocks) * 1e4).ceil() / 1e4;
+            let problem = format!("is {spare_factor}; {requirement}, which takes at least {spare}");
             return Err(ConfigError::new("spare_factor", problem));
         }
-        let least = u64::from(reserved) + 1;
+        let min_blocks = u64::from(reserved_blocks) + 1;
         let pages = u64::from(size.blocks) * u64::from(size.pages_per_block);
         let page_bytes = segment.0 / u64::from(size.pages_per_block);
         let mut problem = format!(
-            "is {segment}; {needs}, and none is left for data: it must be at most {}",
-            ByteSize(pages / least * page_bytes)
+            "is {segment}; {requirement}, and none is left for data: it must be at most {}",
+            ByteSize(pages / min_blocks * page_bytes)
         );
-        let share = whole.map(|whole| whole.least_share(least * u64::from(size.pages_per_block)));
+        let share = whole.map(|whole| whole.min_share(min_blocks * u64::from(size.pages_per_block)));
         if let Some(share) = share.filter(|share| *share <= 1.0) {
             problem += &format!(", or `share` at least {share}");
         }

@@ -1,13 +1,13 @@
 //! Reading and writing one kind of layer within a layer's table.
 
-use super::keys::{Keys, PLAIN, from_value};
+use super::keys::{DEFAULT_KIND, Keys, from_value};
 use super::kinds::{Kind, KindConfig};
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 use wearwell_base::config::ConfigError;
 
 /// Reads a kind: `structure` has the settings of its own table, and its keys are taken out of `table`.
-pub(super) fn kind<K: Kind>(
+pub(super) fn read<K: Kind>(
     structure: Map<String, Value>,
     table: &mut Map<String, Value>,
 ) -> Result<KindConfig<K>, ConfigError> {
@@ -20,11 +20,11 @@ pub(super) fn kind<K: Kind>(
 
 /// A kind, between the keys before and after its own keys.
 #[derive(Serialize)]
-struct Written<'a, B: Serialize, K: Kind, A: Serialize> {
+struct LayerTable<'a, B: Serialize, K: Kind, A: Serialize> {
     #[serde(flatten)]
     before: B,
     #[serde(skip_serializing_if = "Option::is_none")]
-    structure: Option<Tagged<'a, K>>,
+    structure: Option<NamedSettings<'a, K>>,
     #[serde(flatten)]
     keys: &'a K::Keys,
     #[serde(flatten)]
@@ -33,7 +33,7 @@ struct Written<'a, B: Serialize, K: Kind, A: Serialize> {
 
 /// The settings of a kind with its name.
 #[derive(Serialize)]
-struct Tagged<'a, K: Serialize> {
+struct NamedSettings<'a, K: Serialize> {
     kind: &'static str,
     #[serde(flatten)]
     settings: &'a K,
@@ -49,6 +49,6 @@ pub(super) fn write<K: Kind, S: Serializer>(
 ) -> Result<S::Ok, S::Error> {
     let KindConfig { settings, keys } = kind;
     let name = K::ENTRY.name;
-    let structure = (name != PLAIN).then_some(Tagged { kind: name, settings });
-    Written::<_, K, _> { before, structure, keys, after }.serialize(serializer)
+    let structure = (name != DEFAULT_KIND).then_some(NamedSettings { kind: name, settings });
+    LayerTable::<_, K, _> { before, structure, keys, after }.serialize(serializer)
 }

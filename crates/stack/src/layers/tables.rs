@@ -40,6 +40,6 @@ pub fn ftls() -> impl Iterator<Item = (&'static Entry, FtlProperties)> {
 
 /// Returns every kind of layer by its name; layers on another layer come first.
 pub fn structures() -> impl Iterator<Item = &'static Entry> {
-    let known = |entry: &&Entry| !LAYERS.iter().any(|other| other.name == entry.name);
-    LAYERS.iter().chain(FTLS.iter().filter(known))
+    let is_new = |entry: &&Entry| !LAYERS.iter().any(|other| other.name == entry.name);
+    LAYERS.iter().chain(FTLS.iter().filter(is_new))
 }

@@ -56,8 +56,8 @@ impl TrimConfig {
             TrimConfig::Table(table) => table,
         };
         let page = u64::from(page_bytes);
-        let whole_pages = |key: &str, size: Option<ByteSize>, none: u64| match size {
-            None => Ok(none),
+        let whole_pages = |key: &str, size: Option<ByteSize>, default: u64| match size {
+            None => Ok(default),
             Some(ByteSize(bytes)) if bytes.is_multiple_of(page) => Ok(bytes / page),
             Some(size) => {
                 let problem = format!("is {size}; it must be a multiple of the page of {page} bytes");
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn all_forms_are_read() {
+    fn every_form_of_trim_is_read() {
         assert_eq!(rule("trim = false"), Ok(None));
         assert_eq!(rule("trim = true"), Ok(Some(TrimRule::default())));
         assert_eq!(rule("trim = {}"), Ok(Some(TrimRule::default())));
@@ -151,12 +151,12 @@ mod tests {
 
     #[test]
     fn invalid_settings_are_refused_by_key() {
-        let problem = |text: &str| rule(text).expect_err("a mistake");
-        assert!(problem("trim = 'yes'").contains("true, false, or a table"));
-        assert!(problem("trim = { unit = 'block' }").contains("segment"));
-        assert!(problem("trim = { dealy = 1 }").contains("dealy"));
-        assert!(problem("trim = { delay = 1000 }").contains("trim.delay"));
-        assert!(problem("trim = { batch = 0 }").contains("trim.batch"));
-        assert!(problem("trim = { align = 0 }").contains("trim.align"));
+        let error_of = |text: &str| rule(text).expect_err("a mistake");
+        assert!(error_of("trim = 'yes'").contains("true, false, or a table"));
+        assert!(error_of("trim = { unit = 'block' }").contains("segment"));
+        assert!(error_of("trim = { dealy = 1 }").contains("dealy"));
+        assert!(error_of("trim = { delay = 1000 }").contains("trim.delay"));
+        assert!(error_of("trim = { batch = 0 }").contains("trim.batch"));
+        assert!(error_of("trim = { align = 0 }").contains("trim.align"));
     }
 }

@@ -6,7 +6,7 @@ use wearwell_base::config::ConfigError;
 ///
 /// # Errors
 /// Both are given, or the share is not between 0 and 1.
-pub(super) fn settle(
+pub(super) fn resolve_share(
     low: &mut Option<u32>,
     share: &mut Option<f64>,
     blocks: u32,
@@ -25,28 +25,28 @@ pub(super) fn settle(
 
 #[cfg(test)]
 mod tests {
-    use super::settle;
+    use super::resolve_share;
 
-    fn settled(mut low: Option<u32>, mut share: Option<f64>) -> Result<(Option<u32>, &'static str), String> {
-        let key = settle(&mut low, &mut share, 512).map_err(|error| error.to_string())?;
+    fn resolve(mut low: Option<u32>, mut share: Option<f64>) -> Result<(Option<u32>, &'static str), String> {
+        let key = resolve_share(&mut low, &mut share, 512).map_err(|error| error.to_string())?;
         assert_eq!(share, None, "nothing is left open");
         Ok((low, key))
     }
 
     #[test]
-    fn a_share_becomes_whole_blocks() {
-        assert_eq!(settled(None, Some(0.2)), Ok((Some(102), "free_share_low")));
-        assert_eq!(settled(None, Some(0.0001)), Ok((Some(0), "free_share_low")));
-        assert_eq!(settled(Some(3), None), Ok((Some(3), "free_blocks_low")));
-        assert_eq!(settled(None, None), Ok((None, "free_blocks_low")));
+    fn share_is_converted_to_whole_blocks() {
+        assert_eq!(resolve(None, Some(0.2)), Ok((Some(102), "free_share_low")));
+        assert_eq!(resolve(None, Some(0.0001)), Ok((Some(0), "free_share_low")));
+        assert_eq!(resolve(Some(3), None), Ok((Some(3), "free_blocks_low")));
+        assert_eq!(resolve(None, None), Ok((None, "free_blocks_low")));
     }
 
     #[test]
     fn two_watermarks_and_invalid_shares_are_refused() {
-        let both = settled(Some(3), Some(0.2)).unwrap_err();
-        assert_eq!(both, "free_share_low: stands beside `free_blocks_low`; give one of them");
+        let error = resolve(Some(3), Some(0.2)).unwrap_err();
+        assert_eq!(error, "free_share_low: stands beside `free_blocks_low`; give one of them");
         for share in [0.0, 1.0, -0.1, f64::NAN] {
-            let error = settled(None, Some(share)).unwrap_err();
+            let error = resolve(None, Some(share)).unwrap_err();
             assert!(
                 error.starts_with("free_share_low: is ") && error.contains("above 0 and below 1"),
                 "{error}"

@@ -8,7 +8,7 @@ use super::spec::{BuiltLayer, Drive, LayerContext, LayerSpec};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use wearwell_base::config::{ConfigError, Entry};
-use wearwell_engine::log::ZonesConfig;
+use wearwell_engine::log::ZonedDriveConfig;
 
 /// A drive without a map: zones that the host writes in order and resets.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -37,7 +37,7 @@ impl Kind for Zones {
     };
     type On = OnFlash;
     type Keys = NoKeys;
-    type Resolved = ZonesConfig;
+    type Resolved = ZonedDriveConfig;
 
     fn properties() -> FtlProperties {
         FtlProperties { map: PageMap::Absent, ..FtlProperties::default() }
@@ -52,23 +52,23 @@ impl Kind for Zones {
         _keys: &mut NoKeys,
         drive: &Drive<'_>,
         _context: &LayerContext<'_>,
-    ) -> Result<LayerPlan<ZonesConfig>, ConfigError> {
+    ) -> Result<LayerPlan<ZonedDriveConfig>, ConfigError> {
         let geometry = &drive.device.geometry;
         let zone_pages = geometry.pages_per_block.saturating_mul(self.zone_blocks);
-        let config = ZonesConfig { zone_blocks: self.zone_blocks, max_open_zones: self.max_open_zones };
+        let config = ZonedDriveConfig { zone_blocks: self.zone_blocks, max_open_zones: self.max_open_zones };
         Ok(LayerPlan {
-            most_open: Some(self.max_open_zones),
+            max_open_blocks: Some(self.max_open_zones),
             ..LayerPlan::new(drive.device.logical_pages, geometry.pages(), zone_pages, config)
         })
     }
 
     fn build<P: StackPayload>(
-        config: ZonesConfig,
+        config: ZonedDriveConfig,
         _spec: LayerSpec,
         flash: FlashParts,
     ) -> Result<BuiltLayer<P>, ConfigError> {
-        let built = match flash.reads_by_page() {
-            true => P::zones_on_timed(flash.timed(), config),
+        let built = match flash.needs_read_addresses() {
+            true => P::zones_on_recording_nand(flash.journaled_nand(), config),
             false => P::zones_on_nand(flash.nand(), config),
         };
         built.map(BuiltLayer::from).map_err(|error| error.within("structure"))

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use wearwell_engine::counters::{Cause, Counters, Operation};
 use wearwell_engine::layer::{FtlReport, LayerReport, RamPart, RecoveryReport, RecoveryStep};
 use wearwell_engine::nand::Preset;
-use wearwell_theory::ftl::{Design, FtlDrive, recovery};
+use wearwell_theory::ftl::{FtlDesign, FtlDrive, recovery};
 
 /// Assumed ratio of program time to read time if the device's times are unknown (GeckoFTL, section 5).
 const ASSUMED_DELTA: f64 = 10.0;
@@ -98,29 +98,30 @@ impl Delta {
     pub fn of(scenario: &Scenario) -> Self {
         let timing = scenario.timing.as_ref().and_then(|timing| Some((timing.read_us?, timing.program_us?)));
         let preset = scenario.device.preset.as_deref().and_then(Preset::find);
-        let known =
+        let sources =
             [(timing, "timing"), (preset.map(|preset| (preset.read_us, preset.program_us)), "preset")];
-        let known = known.into_iter().find_map(|(times, source)| Some((times?, source)));
-        match known.filter(|((read_us, program_us), _)| *read_us > 0.0 && *program_us > 0.0) {
+        let chosen = sources.into_iter().find_map(|(times, source)| Some((times?, source)));
+        match chosen.filter(|((read_us, program_us), _)| *read_us > 0.0 && *program_us > 0.0) {
             Some(((read_us, program_us), source)) => Delta { ratio: program_us / read_us, source },
             None => Delta { ratio: ASSUMED_DELTA, source: "assumed" },
         }
     }
 }
 
-/// Returns what the FTL did between two reports. `None` if the FTL reports nothing of its own, unless its power is cut.
+/// Returns the results of the FTL between two reports. `None` for an FTL without a report of its own, unless its power
+/// is cut.
 pub(super) fn ftl_result(
     before: &LayerReport,
     after: &LayerReport,
     delta: Delta,
     cut: bool,
 ) -> Option<FtlResult> {
-    let own = after.ftl.clone().or_else(|| cut.then(|| log_report(after)));
-    let ftl = own.as_ref()?;
+    let report = after.ftl.clone().or_else(|| cut.then(|| log_report(after)));
+    let ftl = report.as_ref()?;
     let earlier = before.ftl.clone().unwrap_or_default();
-    let was =
+    let count_before =
         |name: &str| earlier.counts.iter().find(|(other, _)| *other == name).map_or(0, |(_, count)| *count);
-    let counts = ftl.counts.iter().map(|&(name, count)| (name.to_owned(), count - was(name)));
+    let counts = ftl.counts.iter().map(|&(name, count)| (name.to_owned(), count - count_before(name)));
     let spare_reads = Cause::ALL.iter().map(|&cause| {
         let at = cause as usize;
         (cause.name().to_owned(), ftl.spare_reads[at] - earlier.spare_reads[at])
@@ -135,7 +136,7 @@ pub(super) fn ftl_result(
         counts: counts.collect(),
         spare_reads: spare_reads.filter(|(_, reads)| *reads > 0).collect(),
         internal_reads: internal_reads(&counters),
-        write_amplification_with_reads: with_reads(&counters, delta.ratio),
+        write_amplification_with_reads: write_amplification_with_reads(&counters, delta.ratio),
         delta: delta.ratio,
         delta_source: delta.source.into(),
         recovery: None,
@@ -154,7 +155,7 @@ fn internal_reads(counters: &Counters) -> u64 {
     counters.outgoing_total(Operation::Read) - counters.outgoing(Cause::Host, Operation::Read)
 }
 
-fn with_reads(counters: &Counters, delta: f64) -> Option<f64> {
+fn write_amplification_with_reads(counters: &Counters, delta: f64) -> Option<f64> {
     let incoming = counters.incoming(Operation::Write);
     let written = counters.outgoing_total(Operation::Write) as f64;
     (incoming > 0).then(|| (written + internal_reads(counters) as f64 / delta) / incoming as f64)
@@ -164,12 +165,12 @@ fn with_reads(counters: &Counters, delta: f64) -> Option<f64> {
 pub(super) fn recovery_result(
     report: &RecoveryReport,
     times: &FlashTimes,
-    model: Option<(Design, FtlDrive)>,
+    model: Option<(FtlDesign, FtlDrive)>,
 ) -> RecoveryResult {
     let steps: Vec<_> = report.steps.iter().map(|step| RecoveryStepResult::of(step, times)).collect();
     let model: Option<Vec<RecoveryStepResult>> = model.map(|(design, drive)| {
         let steps = recovery(&design, &drive).into_iter();
-        let result = |step: wearwell_theory::ftl::Step| RecoveryStepResult {
+        let result = |step: wearwell_theory::ftl::RecoveryStepCost| RecoveryStepResult {
             name: step.name.into(),
             spare_reads: step.spare_reads,
             page_reads: step.page_reads,

@@ -1,25 +1,27 @@
-//! Conversion of a finished run to its result.
+//! Results of a run, and their computation from the reports of the layers.
 
-mod about;
+mod description;
 mod ftl;
-mod look;
+mod intermediate;
+mod lifetime;
 mod power;
 mod rating;
 mod result;
 mod run;
 mod tenants;
-mod waits;
+mod wait_warning;
 mod wear;
 
-pub(crate) use about::About;
+pub(crate) use description::StackDescription;
 pub use ftl::{FtlResult, RamResult, RecoveryResult, RecoveryStepResult};
-pub use look::{Look, SoFar};
+pub use intermediate::{IntermediateResult, StackSnapshot};
+pub use lifetime::{Lifetime, MeasuredLife};
 pub use power::{PowerResult, StepSeconds};
 pub use rating::RatingResult;
 pub use result::{
-    ArrivalsResult, Course, DeviceResult, ForeseeingResult, LayerResult, Lifetime, LimitResult,
-    LsmLevelResult, LsmResult, MetadataResult, NandResult, PartitionResult, Performance, RunResult,
-    StepResult, TenantResult, TheoryResult, TrimResult, WornOut,
+    ArrivalsResult, ChainStepResult, DeviceResult, LayerResult, LowerBoundResult, LsmLevelResult, LsmResult,
+    MetadataResult, NandResult, OfflineResult, PartitionResult, Performance, RunPhases, RunResult,
+    TenantResult, TheoryResult, TrimResult,
 };
 pub(crate) use run::result;
 pub use wear::{EraseHistogram, WearMap, WearResult};

@@ -38,11 +38,13 @@ pub struct StepSeconds {
 impl PowerResult {
     /// Adds the cuts of another run: counts are summed; mean times are weighted by the cuts of each run.
     pub fn add(&mut self, other: &PowerResult) {
-        let (own, more) = (self.recoveries(), other.recoveries());
-        let mean =
-            |own_mean: f64, other_mean: f64| (own_mean * own + other_mean * more) / (own + more).max(1.0);
+        let (own_recoveries, other_recoveries) = (self.recoveries(), other.recoveries());
+        let mean = |own_mean: f64, other_mean: f64| {
+            (own_mean * own_recoveries + other_mean * other_recoveries)
+                / (own_recoveries + other_recoveries).max(1.0)
+        };
         for step in &other.steps {
-            match self.steps.iter_mut().find(|own| own.name == step.name) {
+            match self.steps.iter_mut().find(|own_step| own_step.name == step.name) {
                 Some(known) => {
                     (known.mean, known.max) = (mean(known.mean, step.mean), known.max.max(step.max));
                 }
@@ -84,7 +86,7 @@ impl PowerResult {
             let count = outages.recoveries.len() as f64;
             (all.clone().sum::<f64>() / count, all.fold(0.0, f64::max))
         };
-        let whole = (!outages.recoveries.is_empty()).then(|| mean_and_max(None));
+        let recovery_times = (!outages.recoveries.is_empty()).then(|| mean_and_max(None));
         let step = |name: &'static str| {
             let (mean, max) = mean_and_max(Some(name));
             StepSeconds { name: name.into(), mean, max }
@@ -94,8 +96,8 @@ impl PowerResult {
             torn_cuts: outages.torn_cuts,
             cuts_in_recovery: outages.cuts_in_recovery,
             pages_verified: outages.pages_verified,
-            recovery_seconds_mean: whole.map(|(mean, _)| mean),
-            recovery_seconds_max: whole.map(|(_, max)| max),
+            recovery_seconds_mean: recovery_times.map(|(mean, _)| mean),
+            recovery_seconds_max: recovery_times.map(|(_, max)| max),
             steps: names.into_iter().map(step).collect(),
         }
     }

@@ -12,8 +12,8 @@ pub struct RatingResult {
     pub dwpd: Option<f64>,
     /// Years of warranty.
     pub warranty_years: Option<f64>,
-    /// Bytes that the host can write at the run's write amplification, over the data sheet's TBW; below 1, the flash wears out
-    /// first.
+    /// Bytes that the host can write at the run's write amplification, over the data sheet's TBW; below 1, the flash
+    /// wears out first.
     pub life_ratio: Option<f64>,
     /// Highest write amplification at which the flash endures the data sheet's TBW.
     pub write_amplification_limit: Option<f64>,

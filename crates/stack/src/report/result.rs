@@ -1,16 +1,17 @@
 //! Result of a run: everything that a person or a program needs to read, trust and repeat it.
 
 use super::ftl::FtlResult;
+use super::lifetime::{Lifetime, MeasuredLife};
 use super::power::PowerResult;
 use super::rating::RatingResult;
 use super::wear::WearResult;
 use crate::run::steady::Estimate;
-use crate::run::{CauseSeries, EraseHeat, Window};
+use crate::run::{CauseSeries, EraseHeatMap, Window};
 use crate::scenario::Scenario;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
-use wearwell_base::units::OverProvisioning;
+use wearwell_base::units::SpareSpace;
 use wearwell_engine::counters::{Cause, Counters, Operation};
 use wearwell_engine::layer::DedupReport;
 use wearwell_engine::timing::TimingReport;
@@ -33,7 +34,8 @@ pub struct RunResult {
     /// The drive.
     pub device: DeviceResult,
     /// Phases of the run.
-    pub course: Course,
+    #[serde(rename = "course")]
+    pub phases: RunPhases,
     /// Write amplification of the whole stack over the measured part; `None` if the figure would mean nothing.
     pub write_amplification: Option<f64>,
     /// Write amplification by batch means over the measured windows, with its confidence interval.
@@ -42,8 +44,8 @@ pub struct RunResult {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub theory: Option<TheoryResult>,
     /// Lower bound on write amplification and results of offline (clairvoyant) policies, if the caller asked for them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub limit: Option<LimitResult>,
+    #[serde(rename = "limit", default, skip_serializing_if = "Option::is_none")]
+    pub lower_bound: Option<LowerBoundResult>,
     /// The layers in the order of the scenario, the FTL last.
     pub layers: Vec<LayerResult>,
     /// The tenants in the order of the scenario; empty if `workload` or `trace` is the only writer.
@@ -59,15 +61,16 @@ pub struct RunResult {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rating: Option<RatingResult>,
     /// The measured life of a drive that was run until blocks wore out.
-    pub worn_out: Option<WornOut>,
+    #[serde(rename = "worn_out")]
+    pub measured_life: Option<MeasuredLife>,
     /// Response times and their parts; only for timed runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timing: Option<TimingReport>,
     /// Results of power cuts in the middle of the run; `None` without cuts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub power: Option<PowerResult>,
-    /// Results of the part named by `top`, if the program that ran the scenario put one on the stack and it did the
-    /// writing. Their form depends on that part.
+    /// Results of the part that `top` names, if the program supplied that part and the part wrote to the stack. Their
+    /// form depends on the part.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub top: Option<Value>,
     /// The time series, from the fresh drive on.
@@ -76,16 +79,16 @@ pub struct RunResult {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub causes: Vec<CauseSeries>,
     /// Erases by position of the block, in each window of `windows`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub heat: Option<EraseHeat>,
+    #[serde(rename = "heat", default, skip_serializing_if = "Option::is_none")]
+    pub erase_heat_map: Option<EraseHeatMap>,
     /// Speed of the simulation; differs from run to run.
     pub performance: Performance,
 }
 
 impl RunResult {
     /// Drops the time series, which are most of a result.
-    pub fn forget_series(&mut self) {
-        (self.windows, self.causes, self.heat) = (Vec::new(), Vec::new(), None);
+    pub fn drop_series(&mut self) {
+        (self.windows, self.causes, self.erase_heat_map) = (Vec::new(), Vec::new(), None);
     }
 
     /// Reads a result that was written as JSON.
@@ -99,18 +102,20 @@ impl RunResult {
 
 /// Lower bound on write amplification for the measured part.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct LimitResult {
+pub struct LowerBoundResult {
     /// Write amplification that no policy can beat, even with knowledge of the future.
     pub lower_bound: f64,
     /// Fewest pages that any policy has to rewrite.
-    pub least_rewrites: u64,
+    #[serde(rename = "least_rewrites")]
+    pub min_rewrites: u64,
     /// The best offline (clairvoyant) policies; `None` if the FTL has no placement and no victim policy.
-    pub foreseeing: Option<ForeseeingResult>,
+    #[serde(rename = "foreseeing")]
+    pub offline: Option<OfflineResult>,
 }
 
 /// A placement and a victim policy that know the future, over the same writes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct ForeseeingResult {
+pub struct OfflineResult {
     /// The placement.
     pub placement: String,
     /// The victim policy.
@@ -152,12 +157,12 @@ pub struct DeviceResult {
     /// Pages shown to the host.
     pub logical_pages: u32,
     /// Spare space in the four measures in use.
-    pub over_provisioning: OverProvisioning,
+    pub over_provisioning: SpareSpace,
 }
 
 /// Phases of a run. Drive writes are multiples of the stack's logical capacity.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Course {
+pub struct RunPhases {
     /// Drive writes of the fill and of the random overwrites before the workload began.
     pub precondition_drive_writes: f64,
     /// Drive writes of the workload before measuring.
@@ -191,7 +196,7 @@ pub struct LayerResult {
     pub directory: String,
     /// Outgoing over incoming writes; `None` if the figure would mean nothing.
     pub write_amplification: Option<f64>,
-    /// Bytes of RAM that the layer's map takes in a real device or host; `None` if the structure does not say.
+    /// Bytes of RAM that the layer's map takes in a real device or host; `None` if the structure does not report it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub map_bytes: Option<u64>,
     /// Pages (flushes, for `flush`) that came in from above, by operation.
@@ -199,7 +204,7 @@ pub struct LayerResult {
     /// Pages (blocks, for `erase`) that went out below, by cause and operation; zeros are left out.
     pub outgoing: BTreeMap<String, BTreeMap<String, u64>>,
     /// Spare space in the four measures in use.
-    pub over_provisioning: OverProvisioning,
+    pub over_provisioning: SpareSpace,
     /// Fraction of the logical pages that hold data at the end.
     pub mapped_share: f64,
     /// Victims cleaned.
@@ -213,8 +218,8 @@ pub struct LayerResult {
     /// Partitions of the layer: first those of the logs, then those of the tenants on it, each in scenario order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub partitions: Vec<PartitionResult>,
-    /// `[cause][owner]`, indexed by partition: pages that cleaning moved. Cause is the partition whose write triggered the
-    /// cleaning; owner is the partition that the page belongs to.
+    /// `[cause][owner]`, indexed by partition: pages that cleaning moved. Cause is the partition whose write triggered
+    /// the cleaning; owner is the partition that the page belongs to.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub moved_pages: Vec<Vec<u64>>,
     /// Fraction of the drive's physical pages that the layer holds back as spare space.
@@ -304,7 +309,8 @@ pub struct MetadataResult {
     pub cleaned_metadata_pages: u64,
     /// Metadata pages written per incoming page.
     pub metadata_per_written_page: Option<f64>,
-    /// Fraction of the drive's physical pages that metadata takes: its own area, segment summaries and tables in the log.
+    /// Fraction of the drive's physical pages that metadata takes: its own area, segment summaries and tables in the
+    /// log.
     pub metadata_share: f64,
 }
 
@@ -325,8 +331,8 @@ pub struct PartitionResult {
     pub pages: u32,
     /// Pages (flushes, for `flush`) that came in through the partition, by operation.
     pub incoming: BTreeMap<String, u64>,
-    /// Pages of this partition that cleaning moved, whichever partition caused it; `None` if deduplication shares stored
-    /// pages between owners.
+    /// Pages of this partition that cleaning moved, whichever partition caused it; `None` if deduplication shares
+    /// stored pages between owners.
     pub moved_owned: Option<u64>,
     /// Pages that cleaning moved because of this partition's writes, whichever partition owns them; `None` as above.
     pub moved_caused: Option<u64>,
@@ -341,7 +347,7 @@ pub struct TenantResult {
     pub on: String,
     /// Fraction of that layer's logical pages that the tenant has.
     pub share: f64,
-    /// Pages that the tenant has there.
+    /// Pages of that layer that the tenant has.
     pub logical_pages: u32,
     /// Configured rate of the tenant.
     pub rate: f64,
@@ -353,14 +359,15 @@ pub struct TenantResult {
     pub incoming: BTreeMap<String, u64>,
     /// Layers on the path of the tenant's pages, from the top, as far as they are distinguishable from other tenants'
     /// pages.
-    pub chain: Vec<StepResult>,
+    pub chain: Vec<ChainStepResult>,
     /// Pages of the tenant that cleaning moved on the first shared layer; `None` if the tenant shares no layer.
     pub moved_owned: Option<u64>,
-    /// Pages that cleaning moved there because of the tenant's writes.
+    /// Pages that cleaning moved on that layer because of the tenant's writes.
     pub moved_caused: Option<u64>,
     /// Pages sent below by that layer over the tenant's host pages, with moved pages charged to their owner.
     pub write_amplification_owned: Option<f64>,
-    /// Pages sent below by that layer over the tenant's host pages, with moved pages charged to the write that caused it.
+    /// Pages sent below by that layer over the tenant's host pages, with moved pages charged to the write that caused
+    /// the move.
     pub write_amplification_caused: Option<f64>,
     /// Passes through the tenant's trace, over the whole run.
     pub trace_passes: Option<u64>,
@@ -370,7 +377,7 @@ pub struct TenantResult {
 
 /// One layer on the path of a tenant's pages.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct StepResult {
+pub struct ChainStepResult {
     /// Name of the layer.
     pub layer: String,
     /// Pages of the tenant written to this layer.
@@ -405,8 +412,8 @@ pub struct TrimResult {
 
 impl LayerResult {
     pub(super) fn incoming_of(counters: &Counters) -> BTreeMap<String, u64> {
-        let without_erase = Operation::ALL.into_iter().filter(|&operation| operation != Operation::Erase);
-        without_erase.map(|operation| (operation.name().to_owned(), counters.incoming(operation))).collect()
+        let operations = Operation::ALL.into_iter().filter(|&operation| operation != Operation::Erase);
+        operations.map(|operation| (operation.name().to_owned(), counters.incoming(operation))).collect()
     }
 
     pub(super) fn outgoing_of(counters: &Counters) -> BTreeMap<String, BTreeMap<String, u64>> {
@@ -440,50 +447,6 @@ pub struct NandResult {
 
 fn is_zero(count: &u64) -> bool {
     *count == 0
-}
-
-/// Predicted life of the drive, from its endurance and the measured amplification.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Lifetime {
-    /// Program/erase cycles that a block endures.
-    pub endurance_cycles: u32,
-    /// Bytes the host can write with even wear, `physical bytes x cycles / write amplification`, in units of 10^12 bytes.
-    pub tbw: f64,
-    /// Bytes the host can write until the first block wears out, if wear stays as uneven as it was since the drive was new.
-    pub tbw_first_block: Option<f64>,
-    /// Drive writes per day over the warranty, from `tbw`.
-    pub dwpd: f64,
-    /// Bytes that the trace writes per day by its own timestamps, in units of 10^9; only for a single trace with
-    /// timestamps.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub trace_gb_per_day: Option<f64>,
-    /// Seconds from the trace's first request to its last; basis of `trace_gb_per_day`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub trace_seconds: Option<f64>,
-    /// Years until `tbw` is written at the trace's rate.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub years: Option<f64>,
-}
-
-/// Days in a year.
-pub(super) const DAYS_A_YEAR: f64 = 365.25;
-
-impl Lifetime {
-    /// Returns the years in which `bytes` are written at `bytes_a_day`.
-    pub fn years(bytes: f64, bytes_a_day: f64) -> f64 {
-        bytes / bytes_a_day / DAYS_A_YEAR
-    }
-}
-
-/// The measured life of a drive, ended by worn-out blocks.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct WornOut {
-    /// Blocks that wore out.
-    pub blocks: u32,
-    /// Bytes the host had written by then, in units of 10^12 bytes.
-    pub tbw: f64,
-    /// True if the drive could accept no more writes.
-    pub end_of_life: bool,
 }
 
 /// Speed of the simulation.

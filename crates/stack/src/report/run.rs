@@ -1,52 +1,53 @@
 //! Conversion of a finished run to its result.
 
-use super::about::About;
+use super::description::StackDescription;
 use super::ftl::{RecoveryResult, ftl_result, recovery_result};
+use super::lifetime::{DAYS_PER_YEAR, Lifetime, MeasuredLife};
 use super::power::PowerResult;
 use super::rating::RatingResult;
 use super::result::{
-    ArrivalsResult, Course, DAYS_A_YEAR, DeviceResult, LayerResult, Lifetime, LsmLevelResult, LsmResult,
-    MetadataResult, NandResult, Performance, RunResult, TrimResult, WornOut,
+    ArrivalsResult, DeviceResult, LayerResult, LsmLevelResult, LsmResult, MetadataResult, NandResult,
+    Performance, RunPhases, RunResult, TrimResult,
 };
 use super::wear::WearResult;
-use super::{tenants, waits};
+use super::{tenants, wait_warning};
 use crate::device::{FlashTimes, ResolvedDevice};
 use crate::layers::{Feature, FtlModel};
-use crate::run::conserve;
-use crate::run::finished::{Finished, TenantOutcome};
+use crate::run::conservation;
+use crate::run::finished::{RunOutcome, TenantOutcome};
 use crate::run::snapshot::Snapshot;
 use crate::run::steady::{self, Estimate};
 use crate::run::{Phase, RunError};
 use crate::scenario::Scenario;
 use crate::scenario::resolve::ResolvedScenario;
 use crate::scenario::tree::Tree;
-use wearwell_base::units::OverProvisioning;
+use wearwell_base::units::SpareSpace;
 use wearwell_engine::counters::Operation;
 use wearwell_engine::layer::{LayerReport, LsmLevel, Payload};
 use wearwell_engine::timing::Arrivals;
 
-/// A confidence interval wider than this share of the mean is worth a warning.
-const WIDE_INTERVAL: f64 = 0.05;
+/// A confidence interval wider than this fraction of the mean causes a warning.
+const MAX_INTERVAL_WIDTH: f64 = 0.05;
 
 /// Returns the result of a run of `resolved`.
 pub(crate) fn result<P: Payload>(
     resolved: ResolvedScenario,
-    mut run: Finished<P>,
+    mut run: RunOutcome<P>,
 ) -> Result<RunResult, RunError> {
     let ResolvedScenario { scenario, times, .. } = &resolved;
     let after = Snapshot::take(&run.stack);
-    let died = run.end_of_life.is_some();
-    conserve::check(&run.stack.tree, &after.reports, &run.tenants, died)?;
-    let about = About::of(&run.stack, scenario);
-    let mut layers: Vec<LayerResult> = layer_results(&about, &run.before, &after);
-    let cleaned = cleaned(&run.before, &after);
+    let reached_end_of_life = run.end_of_life.is_some();
+    conservation::check(&run.stack.tree, &after.reports, &run.tenants, reached_end_of_life)?;
+    let description = StackDescription::of(&run.stack, scenario);
+    let mut layers: Vec<LayerResult> = layer_results(&description, &run.before, &after);
+    let cleanings = total_cleanings(&run.before, &after);
     let tenants = tenants::tenants(scenario, &run, &after, &layers);
     let nand = nand_result(&run.before, &after);
     let host_pages = after.host_pages() - run.before.host_pages();
-    let meaningful = cleaned > 0 && host_pages > 0;
-    let write_amplification = meaningful.then(|| nand.programs as f64 / host_pages as f64);
-    let estimate = if meaningful { steady::estimate(&run.measured) } else { None };
-    let course = course(&run, host_pages);
+    let is_meaningful = cleanings > 0 && host_pages > 0;
+    let write_amplification = is_meaningful.then(|| nand.programs as f64 / host_pages as f64);
+    let estimate = if is_meaningful { steady::estimate(&run.measured) } else { None };
+    let course = phases(&run, host_pages);
     let (wear, page_bytes) = (WearResult::of(after.nand()), f64::from(run.stack.page_bytes));
     let lifetime =
         write_amplification.and_then(|amplification| lifetime(scenario, &run, amplification, &wear));
@@ -54,10 +55,10 @@ pub(crate) fn result<P: Payload>(
         years: lifetime.and_then(|lifetime| Some(lifetime.years? * rating.tbw / lifetime.tbw)),
         ..RatingResult::of(&rating, &run.stack.device, lifetime.map(|lifetime| lifetime.tbw))
     });
-    let worn_out = scenario.measure.until_worn_out_blocks.map(|_| WornOut {
+    let worn_out = scenario.measure.until_worn_out_blocks.map(|_| MeasuredLife {
         blocks: after.worn_out_blocks(),
         tbw: after.host_pages() as f64 * page_bytes / 1e12,
-        end_of_life: died,
+        end_of_life: reached_end_of_life,
     });
     let outages = run.stack.power.as_ref().and_then(|power| power.outages());
     let power = outages.zip(times.as_ref()).map(|(outages, times)| PowerResult::of(&outages, times));
@@ -66,10 +67,10 @@ pub(crate) fn result<P: Payload>(
         ftl.expect("only such FTLs are cut").recovery =
             cut_at_end(scenario, resolved.model(), &mut run, times)?;
     }
-    let mut warnings = warnings(scenario, &run, &course, estimate.as_ref(), cleaned, &layers);
+    let mut warnings = warnings(scenario, &run, &course, estimate.as_ref(), cleanings, &layers);
     if resolved.ftl.features.has(Feature::WeighingBelow) {
-        let note = "ftl: `completing` weighs what would be left in a layer below, and below is flash: it is `d_choices` here";
-        warnings.push(note.into());
+        let warning = "ftl: `completing` weighs what would be left in a layer below, and below is flash: it is `d_choices` here";
+        warnings.push(warning.into());
     }
     Ok(RunResult {
         version: env!("CARGO_PKG_VERSION").into(),
@@ -77,7 +78,7 @@ pub(crate) fn result<P: Payload>(
         final_draw: format!("{:016x}", run.final_draw),
         warnings,
         device: device_result(&run.stack.device),
-        course,
+        phases: course,
         write_amplification,
         write_amplification_estimate: estimate,
         layers,
@@ -86,15 +87,15 @@ pub(crate) fn result<P: Payload>(
         wear,
         lifetime,
         rating,
-        worn_out,
+        measured_life: worn_out,
         performance: performance(&after, run.seconds),
         theory: None,
-        limit: None,
+        lower_bound: None,
         timing: run.timing,
         power,
         top: run.top,
         causes: run.series.causes.series(&names(&run.stack.tree)),
-        heat: run.series.heat.finish(),
+        erase_heat_map: run.series.heat.finish(),
         windows: run.series.windows,
         scenario: resolved.scenario,
     })
@@ -104,11 +105,11 @@ pub(crate) fn result<P: Payload>(
 fn cut_at_end<P: Payload>(
     scenario: &Scenario,
     model: Option<&FtlModel>,
-    run: &mut Finished<P>,
+    run: &mut RunOutcome<P>,
     times: &FlashTimes,
 ) -> Result<Option<RecoveryResult>, RunError> {
-    let asked = scenario.power.as_ref().is_some_and(|power| power.at_end) && run.end_of_life.is_none();
-    let Some(power) = run.stack.power.as_mut().filter(|_| asked) else { return Ok(None) };
+    let is_requested = scenario.power.as_ref().is_some_and(|power| power.at_end) && run.end_of_life.is_none();
+    let Some(power) = run.stack.power.as_mut().filter(|_| is_requested) else { return Ok(None) };
     let report = power.cycle()?;
     run.stack.check().map_err(|problem| RunError::Inconsistent(format!("after the power cut: {problem}")))?;
     let device = &run.stack.device;
@@ -123,25 +124,29 @@ fn names(tree: &Tree) -> Vec<&str> {
     tree.layers.iter().map(|layer| layer.name.as_str()).collect()
 }
 
-fn written(layer: &LayerReport) -> u64 {
+fn written_pages(layer: &LayerReport) -> u64 {
     layer.counters.outgoing_total(Operation::Write)
 }
 
-pub(super) fn layer_results(about: &About, before: &Snapshot, after: &Snapshot) -> Vec<LayerResult> {
+pub(super) fn layer_results(
+    description: &StackDescription,
+    before: &Snapshot,
+    after: &Snapshot,
+) -> Vec<LayerResult> {
     let pairs = before.reports.layers.iter().zip(&after.reports.layers);
-    let (raw_pages, ftl) = (about.device.geometry.pages(), about.tree.ftl());
+    let (raw_pages, ftl) = (description.device.geometry.pages(), description.tree.ftl());
     let all = (&before.reports.layers[..], &after.reports.layers[..]);
     let layer = |(at, (before, after))| LayerResult {
-        ftl: ftl_result(before, after, about.delta, at == ftl && about.is_cut),
-        partitions: tenants::partitions(&about.tree, at, all),
-        ..layer_result(&about.tree, at, before, after, raw_pages)
+        ftl: ftl_result(before, after, description.delta, at == ftl && description.has_power_cuts),
+        partitions: tenants::partitions(&description.tree, at, all),
+        ..layer_result(&description.tree, at, before, after, raw_pages)
     };
     pairs.enumerate().map(layer).collect()
 }
 
 /// Returns the four measures of a layer's spare space.
-fn over_provisioning(physical_pages: u64, logical_pages: u32) -> OverProvisioning {
-    OverProvisioning::from_pages(physical_pages, u64::from(logical_pages))
+fn over_provisioning(physical_pages: u64, logical_pages: u32) -> SpareSpace {
+    SpareSpace::from_pages(physical_pages, u64::from(logical_pages))
 }
 
 fn layer_result(
@@ -152,7 +157,7 @@ fn layer_result(
     raw_pages: u64,
 ) -> LayerResult {
     let node = &tree.layers[at];
-    let (stands_on_log, has_log_above) = (node.below.is_some(), node.has_log_above());
+    let (is_on_layer, has_log_above) = (node.below.is_some(), node.has_log_above());
     let counters = after.counters.since(&before.counters);
     let victim_valid_pages: Vec<u64> = before
         .victim_valid_pages
@@ -161,18 +166,20 @@ fn layer_result(
         .map(|(before, after)| after - before)
         .collect();
     let victims: u64 = victim_valid_pages.iter().sum();
-    let held_pages = after.logical_pages + after.metadata.map_or(0, |metadata| metadata.log_pages);
+    let stored_pages = after.logical_pages + after.metadata.map_or(0, |metadata| metadata.log_pages);
     let valid: u64 = (0..).zip(&victim_valid_pages).map(|(valid, victims)| valid * victims).sum();
     LayerResult {
         name: node.name.clone(),
-        on: node.below.as_ref().map(|below| tree.layers[below.on].name.clone()),
+        on: node.below.as_ref().map(|below| tree.layers[below.layer_index].name.clone()),
         share: node.below.as_ref().map_or(1.0, |below| tree.share(below)),
         directory: after.directory.into(),
-        write_amplification: counters.write_amplification().filter(|_| cleanings(before, after) != Some(0)),
+        write_amplification: counters
+            .write_amplification()
+            .filter(|_| layer_cleanings(before, after) != Some(0)),
         map_bytes: after.map_bytes,
         incoming: LayerResult::incoming_of(&counters),
         outgoing: LayerResult::outgoing_of(&counters),
-        over_provisioning: over_provisioning(after.physical_pages, held_pages),
+        over_provisioning: over_provisioning(after.physical_pages, stored_pages),
         mapped_share: f64::from(after.mapped_pages) / f64::from(after.logical_pages),
         victims,
         victim_valid_pages_mean: (victims > 0).then(|| valid as f64 / victims as f64),
@@ -180,12 +187,12 @@ fn layer_result(
         spilled_pages: after.spilled_pages - before.spilled_pages,
         partitions: Vec::new(),
         moved_pages: tenants::moved_pages(before, after),
-        reserve_share: (after.physical_pages - u64::from(held_pages)) as f64 / raw_pages as f64,
+        reserve_share: (after.physical_pages - u64::from(stored_pages)) as f64 / raw_pages as f64,
         arrivals: arrivals(before, after),
-        trims: stands_on_log.then(|| trims(before, after)),
+        trims: is_on_layer.then(|| trims(before, after)),
         trim_scatter_blocks: trim_scatter(before, after),
         moved_again_pages: has_log_above.then(|| after.moved_again_pages - before.moved_again_pages),
-        moved_below_first_pages: stands_on_log
+        moved_below_first_pages: is_on_layer
             .then(|| after.moved_below_first_pages - before.moved_below_first_pages),
         evicted_pages: after.evicted_pages.map(|evicted| evicted - before.evicted_pages.unwrap_or(0)),
         deferrals: after.deferrals.map(|deferrals| deferrals - before.deferrals.unwrap_or(0)),
@@ -204,7 +211,8 @@ fn metadata(
 ) -> Option<MetadataResult> {
     let (before, after) = (before.metadata.unwrap_or_default(), after.metadata?);
     let pages = after.written() - before.written();
-    let room = u64::from(after.area_pages) + u64::from(after.in_segment_pages) + u64::from(after.log_pages);
+    let metadata_pages =
+        u64::from(after.area_pages) + u64::from(after.in_segment_pages) + u64::from(after.log_pages);
     Some(MetadataResult {
         summary_pages: after.summary_pages - before.summary_pages,
         map_pages: after.map_pages - before.map_pages,
@@ -215,19 +223,19 @@ fn metadata(
         checkpoints: after.checkpoints - before.checkpoints,
         cleaned_metadata_pages: after.moved_pages - before.moved_pages,
         metadata_per_written_page: (written_pages > 0).then(|| pages as f64 / written_pages as f64),
-        metadata_share: room as f64 / raw_pages as f64,
+        metadata_share: metadata_pages as f64 / raw_pages as f64,
     })
 }
 
-/// Returns how often all layers cleaned between two snapshots.
-pub(super) fn cleaned(before: &Snapshot, after: &Snapshot) -> u64 {
+/// Returns the number of cleanings of all layers between two snapshots.
+pub(super) fn total_cleanings(before: &Snapshot, after: &Snapshot) -> u64 {
     let pairs = before.reports.layers.iter().zip(&after.reports.layers);
-    pairs.map(|(before, after)| cleanings(before, after).unwrap_or(0)).sum()
+    pairs.map(|(before, after)| layer_cleanings(before, after).unwrap_or(0)).sum()
 }
 
-/// Returns how often the layer cleaned; `None` for a layer that never cleans. Without cleaning, its amplification means
-/// nothing.
-fn cleanings(before: &LayerReport, after: &LayerReport) -> Option<u64> {
+/// Returns the number of cleanings of the layer; `None` for a layer that never cleans. Without cleaning, its
+/// amplification means nothing.
+fn layer_cleanings(before: &LayerReport, after: &LayerReport) -> Option<u64> {
     after.cleanings.map(|cleanings| cleanings - before.cleanings.unwrap_or(0))
 }
 
@@ -293,7 +301,7 @@ pub(super) fn device_result(device: &ResolvedDevice) -> DeviceResult {
     }
 }
 
-fn course<P: Payload>(run: &Finished<P>, measured_host_pages: u64) -> Course {
+fn phases<P: Payload>(run: &RunOutcome<P>, measured_host_pages: u64) -> RunPhases {
     let logical_pages = run.stack.logical_pages() as f64;
     let trace_passes = match &run.tenants[..] {
         [only] => only.trace_passes,
@@ -303,7 +311,7 @@ fn course<P: Payload>(run: &Finished<P>, measured_host_pages: u64) -> Course {
         let windows = run.series.windows.iter().filter(|window| phases.contains(&window.phase));
         windows.map(|window| window.window_host_pages).sum::<u64>() as f64 / logical_pages
     };
-    Course {
+    RunPhases {
         precondition_drive_writes: drive_writes(&[Phase::Fill, Phase::Overwrite]),
         warm_up_drive_writes: drive_writes(&[Phase::WarmUp]),
         measured_drive_writes: measured_host_pages as f64 / logical_pages,
@@ -317,7 +325,7 @@ fn course<P: Payload>(run: &Finished<P>, measured_host_pages: u64) -> Course {
 
 fn lifetime<P: Payload>(
     scenario: &Scenario,
-    run: &Finished<P>,
+    run: &RunOutcome<P>,
     amplification: f64,
     wear: &WearResult,
 ) -> Option<Lifetime> {
@@ -325,7 +333,7 @@ fn lifetime<P: Payload>(
     let physical_bytes = run.stack.device.geometry.bytes() as f64;
     let bytes = physical_bytes * f64::from(endurance_cycles) / amplification;
     let logical_bytes = run.stack.logical_pages() as f64 * f64::from(run.stack.page_bytes);
-    let days = scenario.measure.warranty_years * DAYS_A_YEAR;
+    let days = scenario.measure.warranty_years * DAYS_PER_YEAR;
     let evenness = (wear.erases_max > 0).then(|| wear.erases_mean / f64::from(wear.erases_max));
     let pass = match &run.tenants[..] {
         [only] => only.first_pass,
@@ -333,21 +341,21 @@ fn lifetime<P: Payload>(
         _ => None,
     };
     let trace_seconds = pass.and_then(|pass| pass.seconds());
-    let bytes_a_day =
+    let bytes_per_day =
         pass.zip(trace_seconds).map(|(pass, seconds)| pass.written_bytes as f64 / seconds * 86_400.0);
     Some(Lifetime {
         endurance_cycles,
         tbw: bytes / 1e12,
         tbw_first_block: evenness.map(|evenness| bytes * evenness / 1e12),
         dwpd: bytes / logical_bytes / days,
-        trace_gb_per_day: bytes_a_day.map(|bytes| bytes / 1e9),
+        trace_gb_per_day: bytes_per_day.map(|bytes| bytes / 1e9),
         trace_seconds,
-        years: bytes_a_day.map(|a_day| Lifetime::years(bytes, a_day)),
+        years: bytes_per_day.map(|per_day| Lifetime::years(bytes, per_day)),
     })
 }
 
 fn performance(after: &Snapshot, seconds: f64) -> Performance {
-    let pages: u64 = after.reports.layers.iter().map(written).sum();
+    let pages: u64 = after.reports.layers.iter().map(written_pages).sum();
     let layers: u64 = after.reports.layers.iter().map(|layer| layer.memory_bytes).sum();
     Performance {
         seconds,
@@ -358,43 +366,44 @@ fn performance(after: &Snapshot, seconds: f64) -> Performance {
 
 fn warnings<P: Payload>(
     scenario: &Scenario,
-    run: &Finished<P>,
-    course: &Course,
+    run: &RunOutcome<P>,
+    course: &RunPhases,
     estimate: Option<&Estimate>,
-    cleaned: u64,
+    cleanings: u64,
     layers: &[LayerResult],
 ) -> Vec<String> {
     let mut warnings = Vec::new();
     if let Some(pages) = run.unwritten_pages {
-        let drives = pages as f64 / run.stack.logical_pages() as f64;
+        let drive_writes = pages as f64 / run.stack.logical_pages() as f64;
         warnings.push(format!(
-            "next to nothing was written: the run was as long as the {pages} pages that it asked for, {drives:.1} times the drive"
+            "next to nothing was written: the run was as long as the {pages} pages that it asked for, {drive_writes:.1} times the drive"
         ));
-    } else if cleaned == 0 {
+    } else if cleanings == 0 {
         warnings.push("no cleaning happened while measuring: write amplification would mean nothing and is left out; write more, or \
                        use a smaller drive".into());
     }
     let tolerance = scenario.measure.tolerance;
-    let life = scenario.measure.until_worn_out_blocks.is_some();
-    if !run.steady && !life {
-        let wrote = course.warm_up_drive_writes;
-        warnings.push(format!("not steady: after {wrote:.1} drive writes of warm-up, write amplification still changed by more than {tolerance}"));
+    let measures_life = scenario.measure.until_worn_out_blocks.is_some();
+    if !run.steady && !measures_life {
+        let drive_writes = course.warm_up_drive_writes;
+        warnings.push(format!("not steady: after {drive_writes:.1} drive writes of warm-up, write amplification still changed by more than {tolerance}"));
     }
-    if let Some(drift) = course.measured_drift.filter(|drift| drift.abs() > 2.0 * tolerance && !life) {
+    if let Some(drift) = course.measured_drift.filter(|drift| drift.abs() > 2.0 * tolerance && !measures_life)
+    {
         warnings.push(format!("write amplification drifted by {:.1} % while it was measured", 100.0 * drift));
     }
     match estimate.map(|estimate| (estimate.mean, estimate.ci95_half_width)) {
         Some((_, None)) => {
             warnings.push("measured in one piece: there is no confidence interval; measure longer".into())
         }
-        Some((mean, Some(half_width))) if half_width > WIDE_INTERVAL * mean && !life => {
+        Some((mean, Some(half_width))) if half_width > MAX_INTERVAL_WIDTH * mean && !measures_life => {
             warnings.push(format!(
                 "the confidence interval is wide: {mean:.3} ± {half_width:.3}; measure longer"
             ));
         }
         _ => {}
     }
-    if let Some(error) = run.end_of_life.as_ref().filter(|_| !life) {
+    if let Some(error) = run.end_of_life.as_ref().filter(|_| !measures_life) {
         warnings.push(format!("the drive died before the end of the run: {error}"));
     }
     if course.skipped_lines > 0 {
@@ -402,7 +411,7 @@ fn warnings<P: Payload>(
             .push(format!("{} lines of the trace could not be read and were skipped", course.skipped_lines));
     }
     if let (Some(timing), Some(config)) = (&run.timing, &scenario.timing) {
-        warnings.extend(waits::warning(timing, config, &run.stack.device.geometry));
+        warnings.extend(wait_warning::warning(timing, config, &run.stack.device.geometry));
     }
     warnings.extend(trace_warnings(scenario, &run.tenants));
     warnings.extend(tenants::missing_attribution(layers));
@@ -419,10 +428,10 @@ fn warnings<P: Payload>(
 fn trace_warnings(scenario: &Scenario, tenants: &[TenantOutcome]) -> Vec<String> {
     let mut warnings = Vec::new();
     let passes = || tenants.iter().filter_map(|tenant| tenant.first_pass);
-    let passed_over: u64 = passes().map(|pass| pass.unnumbered_trims).fold(0, u64::saturating_add);
-    if passed_over > 0 {
+    let skipped_trims: u64 = passes().map(|pass| pass.unnumbered_trims).fold(0, u64::saturating_add);
+    if skipped_trims > 0 {
         warnings.push(format!(
-            "{passed_over} pages of the trace's discards were passed over: with `trace.address` = \"compact\" a page has no place \
+            "{skipped_trims} pages of the trace's discards were passed over: with `trace.address` = \"compact\" a page has no place \
              on the drive before it is read or written; `direct` and `wrap` pass them on"
         ));
     }

@@ -4,9 +4,9 @@ use serde::{Deserialize, Serialize};
 use wearwell_engine::layer::NandReport;
 
 /// Most classes of the histogram, minus one.
-const ERASE_CLASSES: u32 = 100;
+const MAX_ERASE_CLASSES: u32 = 100;
 /// Most groups of neighbouring blocks in the wear map.
-const WEAR_GROUPS: usize = 1024;
+const MAX_WEAR_GROUPS: usize = 1024;
 
 /// Wear since the drive was new.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -83,7 +83,7 @@ impl EraseHistogram {
     /// Builds the histogram from the erases of all blocks, in ascending order.
     fn of(sorted: &[u32]) -> Self {
         let (first, last) = (sorted[0], sorted[sorted.len() - 1]);
-        let width = (last - first) / ERASE_CLASSES + 1;
+        let width = (last - first) / MAX_ERASE_CLASSES + 1;
         let mut blocks = vec![0; ((last - first) / width) as usize + 1];
         sorted.iter().for_each(|erases| blocks[((erases - first) / width) as usize] += 1);
         EraseHistogram { first, width, blocks }
@@ -93,7 +93,7 @@ impl EraseHistogram {
 impl WearMap {
     /// Builds the map from the erases of all blocks, in block order.
     fn of(erase_counts: &[u32]) -> Self {
-        let in_group = erase_counts.len().div_ceil(WEAR_GROUPS).max(1);
+        let in_group = erase_counts.len().div_ceil(MAX_WEAR_GROUPS).max(1);
         let mean =
             |group: &[u32]| group.iter().map(|&erases| f64::from(erases)).sum::<f64>() / group.len() as f64;
         WearMap {
@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_block_is_in_one_class() {
+    fn histogram_counts_every_block_once() {
         let histogram = EraseHistogram::of(&[3, 3, 4, 7]);
         assert_eq!(histogram, EraseHistogram { first: 3, width: 1, blocks: vec![2, 1, 0, 0, 1] });
         let wide: Vec<u32> = (0..1000).collect();

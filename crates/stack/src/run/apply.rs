@@ -7,25 +7,25 @@ use wearwell_engine::layer::{Layer, LayerError, LayerExt};
 use wearwell_trace::Op;
 use wearwell_workload::{PageBatch, PageRun};
 
-/// Applies a batch to a layer and counts the pages. The layer gets the writes of consecutive runs in one call if `may_join`, unless the
-/// layer needs the boundaries of requests.
+/// Applies a batch to a layer and counts the pages. The layer gets the writes of consecutive runs in one call if
+/// `may_join_runs`, unless the layer needs the boundaries of requests.
 pub(super) fn apply<P: RunPayload>(
     layer: &mut dyn Layer<P>,
     batch: &PageBatch,
     first_hint: u16,
-    may_join: bool,
+    may_join_runs: bool,
     sent: &mut Traffic,
 ) -> Result<(), LayerError> {
     let mut read = Vec::new();
-    let by_request = layer.wants_requests();
+    let by_request = layer.needs_whole_requests();
     let (mut runs, mut start) = (&batch.runs[..], 0);
-    while let [run, others @ ..] = runs {
-        let joined = match may_join && !by_request {
-            true => others.iter().take_while(|other| joins(run, other)).count(),
+    while let [run, rest @ ..] = runs {
+        let joined_runs = match may_join_runs && !by_request {
+            true => rest.iter().take_while(|other| can_join(run, other)).count(),
             false => 0,
         };
-        let end = runs[joined].end as usize;
-        runs = &others[joined..];
+        let end = runs[joined_runs].end as usize;
+        runs = &rest[joined_runs..];
         let (range, hint) = (start..end, run.hint.saturating_add(first_hint));
         start = end;
         let request = if by_request { run.request_pages.max(1) as usize } else { usize::MAX };
@@ -51,7 +51,7 @@ pub(super) fn apply<P: RunPayload>(
 }
 
 /// True if two runs are writes that a layer may get in one call.
-fn joins(run: &PageRun, other: &PageRun) -> bool {
+fn can_join(run: &PageRun, other: &PageRun) -> bool {
     run.op == Op::Write && other.op == Op::Write && run.hint == other.hint
 }
 

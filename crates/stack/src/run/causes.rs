@@ -17,9 +17,9 @@ pub struct CauseSeries {
 
 /// Cause counts during a run, by window, layer and cause.
 #[derive(Default)]
-pub(crate) struct Causes(Vec<Vec<[u64; Cause::ALL.len()]>>);
+pub(crate) struct CauseRecorder(Vec<Vec<[u64; Cause::ALL.len()]>>);
 
-impl Causes {
+impl CauseRecorder {
     /// Records a window that ended.
     pub fn end_window(&mut self, before: &Snapshot, after: &Snapshot) {
         let layers = before.reports.layers.iter().zip(&after.reports.layers).map(|(before, after)| {
@@ -31,15 +31,15 @@ impl Causes {
 
     /// Returns the series of all layers, named `names`, and of all causes that wrote anything.
     pub fn series(&self, names: &[&str]) -> Vec<CauseSeries> {
-        let each = |(at, layer): (usize, &&str)| {
+        let series_of_layer = |(at, layer): (usize, &&str)| {
             Cause::ALL.map(|cause| CauseSeries {
                 layer: (*layer).to_owned(),
                 cause,
                 pages: self.0.iter().map(|window| window[at][cause as usize]).collect(),
             })
         };
-        let wrote = |series: &CauseSeries| series.pages.iter().any(|&pages| pages > 0);
-        names.iter().enumerate().flat_map(each).filter(wrote).collect()
+        let is_nonzero = |series: &CauseSeries| series.pages.iter().any(|&pages| pages > 0);
+        names.iter().enumerate().flat_map(series_of_layer).filter(is_nonzero).collect()
     }
 }
 
@@ -48,12 +48,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn causes_that_wrote_nothing_are_left_out() {
+    fn causes_without_writes_are_omitted() {
         let mut first = [0; Cause::ALL.len()];
         (first[Cause::Host as usize], first[Cause::Cleaning as usize]) = (5, 2);
         let mut second = [0; Cause::ALL.len()];
         second[Cause::Host as usize] = 4;
-        let causes = Causes(vec![vec![first, second], vec![second, second]]);
+        let causes = CauseRecorder(vec![vec![first, second], vec![second, second]]);
         let series = |layer: &str, cause, pages: &[u64]| CauseSeries {
             layer: layer.into(),
             cause,

@@ -1,13 +1,13 @@
 //! Execution of a run: fill, overwrite, warm up until steady, measure.
 
 use super::apply::apply;
+use super::dispatcher::RequestDispatcher;
 use super::error::RunError;
-use super::finished::{Finished, TenantOutcome};
+use super::finished::{RunOutcome, TenantOutcome};
 use super::observer::{Observer, Progress};
-use super::pace::Pace;
 use super::payload::RunPayload;
-use super::precondition::{Sequential, Uniform};
-use super::reckoning::Reckoning;
+use super::precondition::{RandomOverwrites, SequentialFill};
+use super::run_length::RunLength;
 use super::series::Series;
 use super::snapshot::Snapshot;
 use super::source::Source;
@@ -22,13 +22,13 @@ use wearwell_engine::layer::LayerError;
 use wearwell_trace::Op;
 use wearwell_workload::{PageBatch, Stage};
 
-/// Pages handed to the stack at a time: enough to prefetch ahead, few enough to stay in the cache.
+/// Number of pages applied to the stack at a time: enough to prefetch ahead, few enough to stay in the cache.
 const BATCH_PAGES: u64 = 4096;
 
-/// Pages between two reports of progress.
+/// Number of pages between two reports of progress.
 const PROGRESS_PAGES: u64 = 1 << 20;
 
-/// Passes through a trace whose write amplification must agree for the run to be steady.
+/// Number of passes through a trace whose write amplification must agree for the run to be steady.
 const STEADY_PASSES: usize = 3;
 
 /// Runs the workload on the stack and records the time series.
@@ -49,14 +49,14 @@ pub(crate) struct Driver<'a, P> {
     /// Host pages written since the drive was new.
     host_pages: u64,
     /// Progress of the workload.
-    reckoning: Reckoning,
-    since_progress: u64,
+    run_length: RunLength,
+    pages_since_progress: u64,
     end_of_life: Option<LayerError>,
     /// Clock of the run, in timed mode.
-    pace: Option<Pace>,
-    /// True if requests may be drawn before their turn; this needs a drive that cannot fail, so that no drawn request is left
-    /// over.
-    looks_ahead: bool,
+    dispatcher: Option<RequestDispatcher>,
+    /// True if requests may be drawn before their turn; this needs a drive that cannot fail, so that no drawn request
+    /// is left over.
+    may_draw_ahead: bool,
 }
 
 impl<'a, P: RunPayload> Driver<'a, P> {
@@ -64,8 +64,8 @@ impl<'a, P: RunPayload> Driver<'a, P> {
         stack: Stack<P>,
         tenants: Vec<Tenant>,
         measure: &Measure,
-        pace: Option<Pace>,
-        looks_ahead: bool,
+        dispatcher: Option<RequestDispatcher>,
+        may_draw_ahead: bool,
         observer: &'a mut dyn Observer,
     ) -> Self {
         let logical_pages = stack.logical_pages();
@@ -82,11 +82,11 @@ impl<'a, P: RunPayload> Driver<'a, P> {
             pass_programs: 0,
             window_host_pages: 0,
             host_pages: 0,
-            reckoning: Reckoning::default(),
-            since_progress: 0,
+            run_length: RunLength::default(),
+            pages_since_progress: 0,
             end_of_life: None,
-            pace,
-            looks_ahead,
+            dispatcher,
+            may_draw_ahead,
         }
     }
 
@@ -99,19 +99,19 @@ impl<'a, P: RunPayload> Driver<'a, P> {
         for at in 0..self.tenants.len() {
             let pages = self.tenants[at].logical_pages;
             if scenario.precondition.fill == Fill::Sequential {
-                let mut fill = Sequential { next: 0, end: pages };
+                let mut fill = SequentialFill { next: 0, end: pages };
                 self.precondition_from(&mut fill, at, Phase::Fill, u64::from(pages))?;
             }
         }
         for at in 0..self.tenants.len() {
             let Tenant { logical_pages, overwrite, .. } = self.tenants[at];
-            let mut overwrite = Uniform { pages: logical_pages, random: overwrite.random() };
+            let mut overwrite = RandomOverwrites { pages: logical_pages, random: overwrite.random() };
             let pages = pages_of(scenario.precondition.random_overwrites, u64::from(logical_pages));
             self.precondition_from(&mut overwrite, at, Phase::Overwrite, pages)?;
         }
         self.tenants.iter_mut().for_each(Tenant::begin);
-        self.reckoning = Reckoning::begin(self.host_pages, self.logical_pages, self.pace.is_some());
-        self.pace.iter_mut().for_each(Pace::begin);
+        self.run_length = RunLength::begin(self.host_pages, self.logical_pages, self.dispatcher.is_some());
+        self.dispatcher.iter_mut().for_each(RequestDispatcher::begin);
         Ok(())
     }
 
@@ -125,14 +125,14 @@ impl<'a, P: RunPayload> Driver<'a, P> {
     ) -> Result<(), RunError> {
         let end = self.host_pages + pages;
         while self.host_pages < end && self.end_of_life.is_none() {
-            let left = end - self.host_pages;
+            let remaining = end - self.host_pages;
             self.batch.clear();
-            let wanted = left.min(self.window_left()).min(BATCH_PAGES);
-            source.fill(&mut self.batch, wanted as usize)?;
-            self.tenants[at].source.dress(&mut self.batch);
+            let requested = remaining.min(self.window_remaining()).min(BATCH_PAGES);
+            source.fill(&mut self.batch, requested as usize)?;
+            self.tenants[at].source.add_contents(&mut self.batch);
             self.apply(at)?;
-            self.observe(self.batch.pages.len() as u64, phase, 1.0 - left as f64 / pages as f64)?;
-            if self.window_left() == 0 {
+            self.observe(self.batch.pages.len() as u64, phase, 1.0 - remaining as f64 / pages as f64)?;
+            if self.window_remaining() == 0 {
                 self.close_window(phase);
             }
         }
@@ -144,8 +144,8 @@ impl<'a, P: RunPayload> Driver<'a, P> {
     fn passes(&self) -> Option<u64> {
         match &self.tenants[..] {
             [only] => {
-                let ahead = self.pace.as_ref().map_or(0, Pace::ends_ahead);
-                only.source.passes().map(|passes| passes - ahead)
+                let drawn_ends = self.dispatcher.as_ref().map_or(0, RequestDispatcher::drawn_ends);
+                only.source.passes().map(|passes| passes - drawn_ends)
             }
             _ => None,
         }
@@ -159,7 +159,8 @@ impl<'a, P: RunPayload> Driver<'a, P> {
         }
     }
 
-    /// Runs the workload until it is steady, or for as long as the scenario says; returns true if it became steady.
+    /// Runs the workload until it is steady, or for the length that the scenario gives; returns true if it became
+    /// steady.
     ///
     /// Completes a started pass through a trace, so that measuring begins with the trace.
     pub fn warm_up(&mut self, measure: &Measure) -> Result<bool, RunError> {
@@ -168,22 +169,22 @@ impl<'a, P: RunPayload> Driver<'a, P> {
         }
         if self.stage().is_some() {
             while self.stage() == Some(Stage::WarmUp) && self.end_of_life.is_none() {
-                self.window(Phase::WarmUp, 0.0)?;
+                self.run_window(Phase::WarmUp, 0.0)?;
             }
             return Ok(false);
         }
-        let start = self.done_pages();
+        let start = self.run_length_pages();
         let limit = pages_of(measure.warm_up.unwrap_or(measure.max_warm_up), self.logical_pages);
         let mut steady = false;
-        while (self.done_pages() - start < limit || self.reckoning.is_in_pass())
+        while (self.run_length_pages() - start < limit || self.run_length.is_in_pass())
             && !(steady && measure.warm_up.is_none())
             && self.end_of_life.is_none()
         {
-            let done = ((self.done_pages() - start) as f64 / limit as f64).min(1.0);
-            if self.window(Phase::WarmUp, done)? {
-                steady = match self.reckoning.is_by_asked() {
+            let done = ((self.run_length_pages() - start) as f64 / limit as f64).min(1.0);
+            if self.run_window(Phase::WarmUp, done)? {
+                steady = match self.run_length.is_by_requested_pages() {
                     // Without writes only caches change: one pass over the drive is enough.
-                    true => self.done_pages() - start >= self.logical_pages,
+                    true => self.run_length_pages() - start >= self.logical_pages,
                     false => self.all_have_overwritten() && self.is_steady(Phase::WarmUp, measure.tolerance),
                 };
             }
@@ -192,31 +193,31 @@ impl<'a, P: RunPayload> Driver<'a, P> {
     }
 
     pub fn measure(&mut self, measure: &Measure) -> Result<(), RunError> {
-        self.pace.iter_mut().for_each(Pace::reset);
+        self.dispatcher.iter_mut().for_each(RequestDispatcher::reset);
         self.tenants.iter_mut().for_each(|tenant| tenant.source.begin_measure());
-        let start = self.done_pages();
-        let wanted = pages_of(measure.drive_writes, self.logical_pages).max(1);
-        self.stack.power.iter_mut().for_each(|power| power.begin(wanted));
+        let start = self.run_length_pages();
+        let target_pages = pages_of(measure.drive_writes, self.logical_pages).max(1);
+        self.stack.power.iter_mut().for_each(|power| power.begin_measurement(target_pages));
         let passes = self.passes().map(|passes| passes + u64::from(measure.passes.unwrap_or(1)));
         while self.end_of_life.is_none() {
-            let written = self.done_pages() - start;
+            let written = self.run_length_pages() - start;
             let worn_out = self.series.start.worn_out_blocks();
-            let whole =
-                passes.is_none_or(|passes| self.passes() >= Some(passes)) && !self.reckoning.is_in_pass();
+            let passes_complete =
+                passes.is_none_or(|passes| self.passes() >= Some(passes)) && !self.run_length.is_in_pass();
             let done = match measure.until_worn_out_blocks {
                 Some(wanted) if worn_out >= wanted => break,
                 Some(wanted) => f64::from(worn_out) / f64::from(wanted),
                 None if self.stage() == Some(Stage::Over) => break,
-                None if self.stage().is_none() && written >= wanted && whole => break,
-                None => (written as f64 / wanted as f64).min(1.0),
+                None if self.stage().is_none() && written >= target_pages && passes_complete => break,
+                None => (written as f64 / target_pages as f64).min(1.0),
             };
-            self.window(Phase::Measure, done)?;
+            self.run_window(Phase::Measure, done)?;
         }
         Ok(())
     }
 
-    /// True if each of several tenants has overwritten its space once. Before that, a tenant with a low rate still has the layout
-    /// of the fill, and the other tenants may look steady without it.
+    /// True if each of several tenants has overwritten its space once. Before that, a tenant with a low rate still has
+    /// the layout of the fill, and the other tenants may look steady without it.
     fn all_have_overwritten(&self) -> bool {
         self.tenants.len() == 1 || self.tenants.iter().all(Tenant::has_overwritten)
     }
@@ -241,27 +242,27 @@ impl<'a, P: RunPayload> Driver<'a, P> {
         }
     }
 
-    fn window_left(&self) -> u64 {
-        self.window_pages.saturating_sub(self.reckoning.of_window(self.window_host_pages))
+    fn window_remaining(&self) -> u64 {
+        self.window_pages.saturating_sub(self.run_length.window_length(self.window_host_pages))
     }
 
     /// Returns the pages that measure the length of the run, since the drive was new.
-    fn done_pages(&self) -> u64 {
-        self.reckoning.done_pages(self.host_pages)
+    fn run_length_pages(&self) -> u64 {
+        self.run_length.length(self.host_pages)
     }
 
-    /// Runs one window of the workload, which ends early at the end of a pass; returns true if the series for the steady test
-    /// grew.
-    fn window(&mut self, phase: Phase, done: f64) -> Result<bool, RunError> {
+    /// Runs one window of the workload, which ends early at the end of a pass; returns true if the series for the
+    /// steady test grew.
+    fn run_window(&mut self, phase: Phase, done: f64) -> Result<bool, RunError> {
         let (passes, stage) = (self.passes(), self.stage());
-        let is_same = |driver: &Self| driver.passes() == passes && driver.stage() == stage;
-        while self.window_left() > 0 && is_same(self) && self.end_of_life.is_none() {
-            self.step(phase, self.window_left(), done)?;
+        let is_same_pass = |driver: &Self| driver.passes() == passes && driver.stage() == stage;
+        while self.window_remaining() > 0 && is_same_pass(self) && self.end_of_life.is_none() {
+            self.run_batch(phase, self.window_remaining(), done)?;
         }
         self.close_window(phase);
         let ended = self.passes() != passes;
         if ended {
-            self.reckoning.end_pass()?;
+            self.run_length.end_pass()?;
         }
         if ended && self.pass_host_pages > 0 {
             self.passes.push((phase, self.pass_programs as f64 / self.pass_host_pages as f64));
@@ -273,78 +274,79 @@ impl<'a, P: RunPayload> Driver<'a, P> {
     /// Takes at most a batch from the tenants and applies it.
     ///
     /// With several tenants it takes one request at a time, so that results do not depend on where a batch ends.
-    fn step(&mut self, phase: Phase, pages: u64, done: f64) -> Result<(), RunError> {
-        let (wanted, before) = (pages.min(BATCH_PAGES), self.host_pages);
-        let mut taken = 0;
-        if self.pace.is_some() {
-            taken = self.timed_turns(wanted)?;
+    fn run_batch(&mut self, phase: Phase, pages: u64, done: f64) -> Result<(), RunError> {
+        let (requested, before) = (pages.min(BATCH_PAGES), self.host_pages);
+        let mut completed = 0;
+        if self.dispatcher.is_some() {
+            completed = self.run_timed(requested)?;
         } else if self.tenants.len() == 1 {
-            taken = self.turn(0, wanted)?;
+            completed = self.run_pages(0, requested)?;
         } else {
-            while taken < wanted && self.end_of_life.is_none() {
-                taken += self.turn(tenants::next(&self.tenants), 1)?;
+            while completed < requested && self.end_of_life.is_none() {
+                completed += self.run_pages(tenants::next_tenant(&self.tenants), 1)?;
             }
         }
-        self.reckoning.add(taken, self.host_pages - before, self.passes().is_some())?;
-        self.observe(taken, phase, done)
+        self.run_length.add(completed, self.host_pages - before, self.passes().is_some())?;
+        self.observe(completed, phase, done)
     }
 
     /// Runs `pages` pages or slightly more of tenant `at`; returns their number.
-    fn turn(&mut self, at: usize, pages: u64) -> Result<u64, RunError> {
+    fn run_pages(&mut self, at: usize, pages: u64) -> Result<u64, RunError> {
         self.batch.clear();
         self.tenants[at].source.fill(&mut self.batch, pages as usize)?;
         self.apply(at)?;
         Ok(self.batch.pages.len() as u64)
     }
 
-    /// Runs one request after another on the clock, for `pages` pages or until a pass ends; returns the number of pages.
-    fn timed_turns(&mut self, pages: u64) -> Result<u64, RunError> {
-        if let ([only], Some(pace)) = (&self.tenants[..], &self.pace)
-            && self.looks_ahead
-            && pace.writes_page_by_page(&*only.source)
+    /// Runs one request after another on the clock, for `pages` pages or until a pass ends; returns the number of
+    /// pages.
+    fn run_timed(&mut self, pages: u64) -> Result<u64, RunError> {
+        if let ([only], Some(dispatcher)) = (&self.tenants[..], &self.dispatcher)
+            && self.may_draw_ahead
+            && dispatcher.writes_page_by_page(&*only.source)
         {
-            return self.timed_writes(pages);
+            return self.run_timed_writes(pages);
         }
-        let (passes, stage, mut taken) = (self.passes(), self.stage(), 0);
-        let is_same = |driver: &Self| driver.passes() == passes && driver.stage() == stage;
-        while taken < pages && is_same(self) && self.end_of_life.is_none() {
-            let pace = self.pace.as_mut().expect("asked in timed mode only");
+        let (passes, stage, mut completed) = (self.passes(), self.stage(), 0);
+        let is_same_pass = |driver: &Self| driver.passes() == passes && driver.stage() == stage;
+        while completed < pages && is_same_pass(self) && self.end_of_life.is_none() {
+            let dispatcher = self.dispatcher.as_mut().expect("asked in timed mode only");
             let (at, due_ns) = match &mut self.tenants[..] {
-                [only] if self.looks_ahead => {
-                    let (layer, left) = (&*self.stack.targets[0].layer, pages - taken);
-                    (0, pace.next_of_many(only, layer, left, &mut self.batch)?)
+                [only] if self.may_draw_ahead => {
+                    let (layer, remaining) = (&*self.stack.targets[0].layer, pages - completed);
+                    (0, dispatcher.next_prefetched_request(only, layer, remaining, &mut self.batch)?)
                 }
-                tenants => pace.next_request(tenants, &mut self.batch)?,
+                tenants => dispatcher.next_request(tenants, &mut self.batch)?,
             };
             if self.batch.is_empty() {
                 continue;
             }
-            match pace.take(&mut *self.stack.targets[at].layer, &self.batch, due_ns) {
+            match dispatcher.dispatch(&mut *self.stack.targets[at].layer, &self.batch, due_ns) {
                 Err(error) if error.is_end_of_life() => {
                     self.end_of_life = Some(error);
                     break;
                 }
-                taken_up => taken_up?,
+                dispatched => dispatched?,
             }
             self.apply(at)?;
-            self.pace.as_mut().expect("still there").serve(&self.batch);
-            taken += self.batch.pages.len() as u64;
+            self.dispatcher.as_mut().expect("still there").complete(&self.batch);
+            completed += self.batch.pages.len() as u64;
         }
-        Ok(taken)
+        Ok(completed)
     }
 
     /// Runs `pages` writes of the only tenant on the clock, one page after another; returns how many were done.
-    fn timed_writes(&mut self, pages: u64) -> Result<u64, RunError> {
-        let mut taken = 0;
+    fn run_timed_writes(&mut self, pages: u64) -> Result<u64, RunError> {
+        let mut completed = 0;
         self.batch.clear();
         self.batch.push_request(Op::Write, 0, Lpn(0), 1);
-        P::complete(&mut self.batch);
-        while taken < pages && self.end_of_life.is_none() {
-            let pace = self.pace.as_mut().expect("asked in timed mode only");
+        P::fill_payloads(&mut self.batch);
+        while completed < pages && self.end_of_life.is_none() {
+            let dispatcher = self.dispatcher.as_mut().expect("asked in timed mode only");
             let tenant = &mut self.tenants[0];
             let layer = &mut *self.stack.targets[0].layer;
-            self.batch.pages[0] = pace.next_page(&mut *tenant.source, layer, pages - taken)?;
-            pace.take_write();
+            self.batch.pages[0] = dispatcher.next_page(&mut *tenant.source, layer, pages - completed)?;
+            dispatcher.dispatch_write();
             match layer.write(&self.batch.pages, P::of(&self.batch, 0..1), tenant.first_hint) {
                 Ok(()) => {
                     tenant.sent.written += 1;
@@ -353,25 +355,25 @@ impl<'a, P: RunPayload> Driver<'a, P> {
                 }
                 Err(error) => {
                     let before = tenant.sent.written;
-                    self.outlive(0, before, error)?;
+                    self.handle_layer_error(0, before, error)?;
                 }
             }
-            self.pace.as_mut().expect("still there").serve_write();
-            taken += 1;
+            self.dispatcher.as_mut().expect("still there").complete_write();
+            completed += 1;
         }
-        Ok(taken)
+        Ok(completed)
     }
 
     /// Applies the current batch for tenant `at`.
     fn apply(&mut self, at: usize) -> Result<(), RunError> {
         let Tenant { sent, first_hint, .. } = &mut self.tenants[at];
         let before = sent.written;
-        P::complete(&mut self.batch);
+        P::fill_payloads(&mut self.batch);
         // In timed mode, the pages of a call go to the flash together.
-        let may_join = self.pace.is_none();
+        let may_join = self.dispatcher.is_none();
         let layer = &mut *self.stack.targets[at].layer;
         if let Err(error) = apply(layer, &self.batch, *first_hint, may_join, sent) {
-            return self.outlive(at, before, error);
+            return self.handle_layer_error(at, before, error);
         }
         let written = sent.written - before;
         self.host_pages += written;
@@ -379,10 +381,10 @@ impl<'a, P: RunPayload> Driver<'a, P> {
         Ok(())
     }
 
-    /// Handles an error of tenant `at`, which had written `before` pages. At the end of the drive's life, counts the pages that
-    /// the stack accepted; otherwise returns the error.
+    /// Handles an error of tenant `at`, which had written `before` pages. At the end of the drive's life, counts the
+    /// pages that the stack accepted; otherwise returns the error.
     #[cold]
-    fn outlive(&mut self, at: usize, before: u64, error: LayerError) -> Result<(), RunError> {
+    fn handle_layer_error(&mut self, at: usize, before: u64, error: LayerError) -> Result<(), RunError> {
         if !error.is_end_of_life() {
             return Err(error.into());
         }
@@ -394,14 +396,14 @@ impl<'a, P: RunPayload> Driver<'a, P> {
         Ok(())
     }
 
-    /// Asks the observer whether to continue, and reports the progress from time to time.
+    /// Lets the observer stop the run, and reports the progress from time to time.
     fn observe(&mut self, pages: u64, phase: Phase, done: f64) -> Result<(), RunError> {
-        if self.observer.keep_going().is_break() {
+        if self.observer.should_continue().is_break() {
             return Err(RunError::Interrupted);
         }
-        self.since_progress += pages;
-        if self.since_progress >= PROGRESS_PAGES {
-            self.since_progress = 0;
+        self.pages_since_progress += pages;
+        if self.pages_since_progress >= PROGRESS_PAGES {
+            self.pages_since_progress = 0;
             return self.report_progress(phase, done);
         }
         Ok(())
@@ -410,8 +412,8 @@ impl<'a, P: RunPayload> Driver<'a, P> {
     fn report_progress(&mut self, phase: Phase, done: f64) -> Result<(), RunError> {
         let progress = Progress {
             phase,
-            done,
-            drive_writes: self.done_pages() as f64 / self.logical_pages as f64,
+            fraction_done: done,
+            drive_writes: self.run_length_pages() as f64 / self.logical_pages as f64,
             write_amplification: self.series.windows.last().map(|window| window.write_amplification),
         };
         match self.observer.progress(&progress) {
@@ -422,7 +424,7 @@ impl<'a, P: RunPayload> Driver<'a, P> {
 
     /// Ends the current window, if anything was written in it.
     fn close_window(&mut self, phase: Phase) {
-        self.reckoning.end_window();
+        self.run_length.end_window();
         if self.window_host_pages == 0 {
             return;
         }
@@ -438,26 +440,26 @@ impl<'a, P: RunPayload> Driver<'a, P> {
         self.window_host_pages = 0;
     }
 
-    pub fn finish(mut self, steady: bool, before: Snapshot, seconds: f64) -> Result<Finished<P>, RunError> {
+    pub fn finish(mut self, steady: bool, before: Snapshot, seconds: f64) -> Result<RunOutcome<P>, RunError> {
         let measured = self.series(Phase::Measure);
         let draws = self.tenants.iter_mut().map(|tenant| tenant.source.final_draw());
         let draw = draws.reduce(|draw, next| draw.rotate_left(7) ^ next).expect("a run has a tenant");
-        let served = |tenant: &Tenant| TenantOutcome {
+        let outcome = |tenant: &Tenant| TenantOutcome {
             sent: tenant.sent,
             trace_passes: tenant.source.passes(),
             skipped_lines: tenant.source.skipped(),
             first_pass: tenant.source.first_pass(),
         };
-        let timing = self.pace.take().map(Pace::finish).transpose()?;
+        let timing = self.dispatcher.take().map(RequestDispatcher::finish).transpose()?;
         let top = self.tenants.iter().find_map(|tenant| tenant.source.report());
-        Ok(Finished {
+        Ok(RunOutcome {
             measured,
             timing,
             top,
             before,
             steady,
-            unwritten_pages: self.reckoning.unwritten_pages(),
-            tenants: self.tenants.iter().map(served).collect(),
+            unwritten_pages: self.run_length.unwritten_pages(),
+            tenants: self.tenants.iter().map(outcome).collect(),
             end_of_life: self.end_of_life,
             final_draw: self.stack.final_draw() ^ draw.rotate_left(32),
             stack: self.stack,

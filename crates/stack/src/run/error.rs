@@ -18,16 +18,16 @@ pub enum RunError {
     Layer(#[from] LayerError),
     /// The workload writes nothing, or has stopped writing, so that the run would never end.
     #[error(
-        "nothing was written in the last {asked_pages} pages that the workload asked for: {}",
+        "nothing was written in the last {requested_pages} pages that the workload asked for: {}",
         if *is_timed {
             "a run that wrote before is as long as what it writes, and this one would never end"
         } else {
             "without writes there is no write amplification; a run with a [timing] table measures response times by what is read"
         }
     )]
-    NothingWritten {
+    NoWrites {
         /// Pages requested since the last page that was written.
-        asked_pages: u64,
+        requested_pages: u64,
         /// True in timed mode.
         is_timed: bool,
     },

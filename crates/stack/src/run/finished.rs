@@ -9,7 +9,7 @@ use wearwell_engine::layer::LayerError;
 use wearwell_engine::timing::TimingReport;
 
 /// Outcome of a run, from which the report is made.
-pub(crate) struct Finished<P> {
+pub(crate) struct RunOutcome<P> {
     /// The stack.
     pub stack: Stack<P>,
     /// The time series.
@@ -30,7 +30,7 @@ pub(crate) struct Finished<P> {
     pub final_draw: u64,
     /// Response times, in timed mode.
     pub timing: Option<TimingReport>,
-    /// Report of the source, in addition to its operations.
+    /// Report of the source about itself, if it has one.
     pub top: Option<serde_json::Value>,
     /// Wall-clock seconds.
     pub seconds: f64,

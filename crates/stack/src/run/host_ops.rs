@@ -1,41 +1,41 @@
 //! Future operations of the host: the operations of a run, generated without a stack.
 
 use super::error::RunError;
-use super::precondition::{Sequential, Uniform};
-use super::source::{Source, SourceError, Wants};
+use super::precondition::{RandomOverwrites, SequentialFill};
+use super::source::{Source, SourceError, SourceNeeds};
 use super::tenants;
 use crate::build::memory;
-use crate::scenario::resolve::{Ahead, ResolvedScenario};
+use crate::scenario::resolve::{Foreknowledge, ResolvedScenario};
 use crate::scenario::{Fill, Scenario};
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
 pub use wearwell_base::foresight::HostOp;
 
 use wearwell_base::config::ConfigError;
-use wearwell_base::foresight::{Foresight, Future};
+use wearwell_base::foresight::{Foresight, FutureOperations};
 use wearwell_trace::Op;
 use wearwell_workload::PageBatch;
 
-/// Pages drawn at a time.
+/// Number of pages drawn at a time.
 const BATCH_PAGES: usize = 4096;
 
-/// Passes through a trace without a write after which no write is expected.
-const EMPTY_PASSES: u64 = 2;
+/// Number of passes through a trace without a write after which no write is expected.
+const MAX_PASSES_WITHOUT_WRITE: u64 = 2;
 
 /// The operations of one tenant of a run, in order, from the fresh drive on.
 struct HostOps {
     /// Sources of preconditioning writes, with their numbers of pages.
-    before: VecDeque<(Box<dyn Source>, u64)>,
+    preconditioning: VecDeque<(Box<dyn Source>, u64)>,
     workload: Box<dyn Source>,
     batch: PageBatch,
-    /// Last pass through the trace in which it wrote.
-    last_wrote: Option<u64>,
+    /// Last pass through the trace that contained a write.
+    last_writing_pass: Option<u64>,
 }
 
 impl HostOps {
     fn of(resolved: &ResolvedScenario) -> Result<Self, RunError> {
         if resolved.tree.tenants.len() != 1 {
-            return Err(refusal("whose turn it is of several is not known without the stack"));
+            return Err(foresight_error("whose turn it is of several is not known without the stack"));
         }
         HostOps::of_tenant(resolved, 0)
     }
@@ -47,27 +47,27 @@ impl HostOps {
             return Err(ConfigError::new("top", "what it writes is not known without the stack").into());
         }
         let pages = resolved.tree.tenants[at].pages;
-        let mut before: VecDeque<(Box<dyn Source>, u64)> = VecDeque::new();
+        let mut preconditioning: VecDeque<(Box<dyn Source>, u64)> = VecDeque::new();
         if scenario.precondition.fill == Fill::Sequential {
-            before.push_back((Box::new(Sequential { next: 0, end: pages }), u64::from(pages)));
+            preconditioning.push_back((Box::new(SequentialFill { next: 0, end: pages }), u64::from(pages)));
         }
         let overwrites = (scenario.precondition.random_overwrites * f64::from(pages)).round() as u64;
         let random = tenants::overwrite_seed(scenario, at).random();
-        before.push_back((Box::new(Uniform { pages, random }), overwrites));
-        let wants = Wants {
+        preconditioning.push_back((Box::new(RandomOverwrites { pages, random }), overwrites));
+        let needs = SourceNeeds {
             contents: false,
             requests: false,
             time: resolved.timing.as_ref().and_then(|timing| timing.arrivals.clone()),
         };
         let page_bytes = resolved.device.geometry.page_bytes;
-        let workload = tenants::build_source(scenario, at, None, (pages, page_bytes), &wants)?;
-        Ok(HostOps { before, workload, batch: PageBatch::default(), last_wrote: None })
+        let workload = tenants::build_source(scenario, at, None, (pages, page_bytes), &needs)?;
+        Ok(HostOps { preconditioning, workload, batch: PageBatch::default(), last_writing_pass: None })
     }
 
-    /// Passes the next operations to `see`; returns false at the end.
-    fn next(&mut self, mut see: impl FnMut(HostOp)) -> Result<bool, SourceError> {
+    /// Passes the next operations to `sink`; returns false at the end.
+    fn next(&mut self, mut sink: impl FnMut(HostOp)) -> Result<bool, SourceError> {
         self.batch.clear();
-        let wanted = match self.before.front_mut() {
+        let requested = match self.preconditioning.front_mut() {
             Some((source, left)) if *left > 0 => {
                 let wanted = (*left).min(BATCH_PAGES as u64);
                 *left -= wanted;
@@ -75,37 +75,37 @@ impl HostOps {
                 true
             }
             Some(_) => {
-                self.before.pop_front();
+                self.preconditioning.pop_front();
                 return Ok(true);
             }
             None => false,
         };
-        if !wanted {
+        if !requested {
             self.workload.fill(&mut self.batch, BATCH_PAGES)?;
         }
-        let mut wrote = false;
+        let mut has_written = false;
         for (run, pages) in self.batch.iter() {
-            wrote |= run.op == Op::Write;
+            has_written |= run.op == Op::Write;
             match run.op {
-                Op::Write => pages.iter().for_each(|&page| see(HostOp::Write(page))),
-                Op::Trim => pages.iter().for_each(|&page| see(HostOp::Trim(page))),
+                Op::Write => pages.iter().for_each(|&page| sink(HostOp::Write(page))),
+                Op::Trim => pages.iter().for_each(|&page| sink(HostOp::Trim(page))),
                 Op::Read | Op::Flush => {}
             }
         }
-        if wrote {
-            self.last_wrote = self.workload.passes();
+        if has_written {
+            self.last_writing_pass = self.workload.passes();
         }
         // A trace restarts at its end, and may never write.
-        let idle = self.workload.passes().zip(self.last_wrote.or(Some(0)));
-        Ok(idle.is_none_or(|(passes, wrote)| passes < wrote + EMPTY_PASSES))
+        let passes_since_write = self.workload.passes().zip(self.last_writing_pass.or(Some(0)));
+        Ok(passes_since_write.is_none_or(|(passes, wrote)| passes < wrote + MAX_PASSES_WITHOUT_WRITE))
     }
 }
 
-/// The future of a run. After an unreadable line of its trace nothing more is known; the run itself reports the error when it gets
-/// there.
-impl Future for HostOps {
-    fn next(&mut self, see: &mut dyn FnMut(HostOp)) -> bool {
-        HostOps::next(self, see).unwrap_or(false)
+/// Future operations of a run. After an unreadable line of the trace, no further operations are known; the run itself
+/// reports the error at that line.
+impl FutureOperations for HostOps {
+    fn next(&mut self, sink: &mut dyn FnMut(HostOp)) -> bool {
+        HostOps::next(self, sink).unwrap_or(false)
     }
 }
 
@@ -114,31 +114,31 @@ impl Future for HostOps {
 /// # Errors
 /// As [`host_operations`].
 pub(crate) fn foresight(resolved: &ResolvedScenario) -> Result<Option<Foresight>, RunError> {
-    let Some(Ahead { reach, pages, tenant }) = resolved.looks_ahead() else { return Ok(None) };
+    let Some(Foreknowledge { horizon, pages, tenant }) = resolved.foreknowledge() else { return Ok(None) };
     // Foreknowledge counts towards the memory of a run and is allocated before the stack.
     memory::check(resolved)?;
-    Ok(Some(Foresight::new(Box::new(HostOps::of_tenant(resolved, tenant)?), pages, reach)))
+    Ok(Some(Foresight::new(Box::new(HostOps::of_tenant(resolved, tenant)?), pages, horizon)))
 }
 
-fn refusal(why: &str) -> RunError {
-    ConfigError::new("tenant", why).into()
+fn foresight_error(problem: &str) -> RunError {
+    ConfigError::new("tenant", problem).into()
 }
 
-/// Calls `see` with each write and trim of the host of `scenario`, from the fresh drive on, until it breaks or no operations
-/// remain.
+/// Calls `sink` with each write and trim of the host of `scenario`, from the fresh drive on, until it breaks or no
+/// operations remain.
 ///
 /// # Errors
 /// As [`crate::run()`], without errors of the stack; also a scenario with several tenants.
 pub fn host_operations(
     scenario: &Scenario,
-    see: &mut dyn FnMut(HostOp) -> ControlFlow<()>,
+    sink: &mut dyn FnMut(HostOp) -> ControlFlow<()>,
 ) -> Result<(), RunError> {
     let mut ops = HostOps::of(&ResolvedScenario::of(scenario.clone())?)?;
     let mut flow = ControlFlow::Continue(());
     while flow.is_continue() {
         let more = ops.next(|op| {
             if flow.is_continue() {
-                flow = see(op);
+                flow = sink(op);
             }
         })?;
         if !more {

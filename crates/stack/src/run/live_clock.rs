@@ -11,26 +11,26 @@ pub(crate) struct LiveClock {
     clock: Clock,
     journal: Journal,
     now_ns: u64,
-    runs: bool,
+    is_running: bool,
 }
 
 impl LiveClock {
     /// Returns a stopped clock; `journal` is the journal that the flash writes to.
     pub fn new(timing: ResolvedTiming, journal: Journal) -> Result<Self, ConfigError> {
         journal.set_recording(false);
-        let within = |error: ConfigError| error.within("timing");
+        let within_timing = |error: ConfigError| error.within("timing");
         // The caller determines when requests arrive.
         let host = HostTiming { arrivals: Arrivals::Open, ..timing.host };
-        let flash = Flash::new(timing.flash).map_err(within)?;
-        let mut clock = Clock::new(host, flash, journal.clone()).map_err(within)?;
-        clock.follow();
-        Ok(LiveClock { clock, journal, now_ns: 0, runs: false })
+        let flash = Flash::new(timing.flash).map_err(within_timing)?;
+        let mut clock = Clock::new(host, flash, journal.clone()).map_err(within_timing)?;
+        clock.record_ends();
+        Ok(LiveClock { clock, journal, now_ns: 0, is_running: false })
     }
 
     /// Starts the clock: flash operations take time from now on.
     pub fn start(&mut self) {
         self.journal.set_recording(true);
-        self.runs = true;
+        self.is_running = true;
     }
 
     /// Sets the time, which never goes back.
@@ -39,27 +39,27 @@ impl LiveClock {
     }
 
     /// Dispatches a request to the drive; the layers execute it next.
-    pub fn take(&mut self, op: Op, pages: u32) {
-        if self.runs {
+    pub fn dispatch(&mut self, op: Op, pages: u32) {
+        if self.is_running {
             self.clock.next_dispatch(op, pages, self.now_ns);
         }
     }
 
     /// Completes the dispatched request, which the layers have executed.
-    pub fn serve(&mut self, op: Op, pages: u32) {
-        if self.runs {
+    pub fn complete(&mut self, op: Op, pages: u32) {
+        if self.is_running {
             self.clock.serve(op, pages);
         }
     }
 
     /// Returns the number of the next request.
     pub fn next_number(&self) -> u64 {
-        self.clock.next_number()
+        self.clock.next_request_number()
     }
 
-    /// Returns the ends of requests that are known by now: see [`Clock::go_to`].
-    pub fn settle(&mut self, ended: &mut Vec<(u64, u64)>) -> Option<u64> {
-        self.clock.go_to(self.now_ns, ended)
+    /// Appends the requests whose end is known by now, see [`Clock::advance_to`].
+    pub fn collect_completed(&mut self, completed: &mut Vec<(u64, u64)>) -> Option<u64> {
+        self.clock.advance_to(self.now_ns, completed)
     }
 
     /// Returns the timing report.

@@ -9,7 +9,7 @@ pub struct Progress {
     /// Current phase of the run.
     pub phase: Phase,
     /// Completed fraction of the phase, from 0 to 1; during an open-ended warm-up, the fraction of its limit.
-    pub done: f64,
+    pub fraction_done: f64,
     /// Drive writes since the drive was new.
     pub drive_writes: f64,
     /// Write amplification of the last window.
@@ -23,7 +23,7 @@ pub trait Observer {
 
     /// Returns `Break` to end the run. Called after every few thousand pages, so that a failed part can end the run at
     /// once.
-    fn keep_going(&mut self) -> ControlFlow<()> {
+    fn should_continue(&mut self) -> ControlFlow<()> {
         ControlFlow::Continue(())
     }
 }

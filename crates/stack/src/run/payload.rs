@@ -2,14 +2,14 @@
 
 use crate::layers::StackPayload;
 use std::ops::Range;
-use wearwell_engine::layer::{Content, no_data};
+use wearwell_engine::layer::{ContentId, no_data};
 use wearwell_workload::PageBatch;
 
 /// A payload that runs support.
 pub(crate) trait RunPayload: StackPayload {
     /// Ensures that the batch has a payload for each of its pages.
     #[inline(always)]
-    fn complete(batch: &mut PageBatch) {
+    fn fill_payloads(batch: &mut PageBatch) {
         let _ = batch;
     }
 
@@ -24,12 +24,12 @@ impl RunPayload for () {
     }
 }
 
-impl RunPayload for Content {
-    fn complete(batch: &mut PageBatch) {
-        batch.contents.resize(batch.pages.len(), Content::UNKNOWN);
+impl RunPayload for ContentId {
+    fn fill_payloads(batch: &mut PageBatch) {
+        batch.contents.resize(batch.pages.len(), ContentId::UNKNOWN);
     }
 
-    fn of(batch: &PageBatch, pages: Range<usize>) -> &[Content] {
+    fn of(batch: &PageBatch, pages: Range<usize>) -> &[ContentId] {
         &batch.contents[pages]
     }
 }

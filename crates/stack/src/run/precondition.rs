@@ -1,20 +1,20 @@
 //! Preconditioning: writes to a drive before the workload begins.
 
 use super::source::{Source, SourceError};
-use wearwell_base::seed::{Random, below};
+use wearwell_base::seed::{Random, random_below};
 use wearwell_base::units::Lpn;
 use wearwell_trace::Op;
 use wearwell_workload::PageBatch;
 
 /// Source that writes every page once, in order.
-pub(super) struct Sequential {
+pub(super) struct SequentialFill {
     /// The next page.
     pub next: u32,
     /// One past the last.
     pub end: u32,
 }
 
-impl Source for Sequential {
+impl Source for SequentialFill {
     fn fill(&mut self, batch: &mut PageBatch, pages: usize) -> Result<(), SourceError> {
         let count = (pages as u64).min(u64::from(self.end - self.next)) as u32;
         batch.push_request(Op::Write, 0, Lpn(self.next), count);
@@ -32,17 +32,17 @@ impl Source for Sequential {
 }
 
 /// Source of uniformly random page writes.
-pub(super) struct Uniform {
+pub(super) struct RandomOverwrites {
     /// Number of pages to choose from.
     pub pages: u32,
     /// Random generator.
     pub random: Random,
 }
 
-impl Source for Uniform {
+impl Source for RandomOverwrites {
     fn fill(&mut self, batch: &mut PageBatch, pages: usize) -> Result<(), SourceError> {
         for _ in 0..pages {
-            let page = below(&mut self.random, u64::from(self.pages)) as u32;
+            let page = random_below(&mut self.random, u64::from(self.pages)) as u32;
             batch.push_request(Op::Write, 0, Lpn(page), 1);
         }
         Ok(())

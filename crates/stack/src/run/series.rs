@@ -1,27 +1,27 @@
 //! Time series of a run: differences between successive snapshots of the stack.
 
-use super::causes::Causes;
-use super::heat::Heat;
+use super::causes::CauseRecorder;
+use super::heat_map::HeatMapRecorder;
 use super::snapshot::Snapshot;
 use super::window::{Phase, Window};
 
 /// The windows that have ended, and the snapshot at the start of the current window.
 pub(crate) struct Series {
     pub windows: Vec<Window>,
-    pub causes: Causes,
-    pub heat: Heat,
+    pub causes: CauseRecorder,
+    pub heat: HeatMapRecorder,
     pub start: Snapshot,
 }
 
 impl Series {
     /// Returns an empty series; `start` is the snapshot at its beginning.
     pub fn begin(start: Snapshot) -> Self {
-        let heat = Heat::of(start.nand().erase_counts.len());
-        Series { windows: Vec::new(), causes: Causes::default(), heat, start }
+        let heat = HeatMapRecorder::of(start.nand().erase_counts.len());
+        Series { windows: Vec::new(), causes: CauseRecorder::default(), heat, start }
     }
 
-    /// Ends the current window and begins the next. In the window the host wrote `window_host_pages`, at least one, out of
-    /// `host_pages` since the drive was new.
+    /// Ends the current window and begins the next. In the window the host wrote `window_host_pages`, at least one, out
+    /// of `host_pages` since the drive was new.
     pub fn end_window(
         &mut self,
         phase: Phase,

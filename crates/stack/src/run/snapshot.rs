@@ -21,7 +21,7 @@ impl Snapshot {
         let tenants = 0..stack.targets.len();
         snapshot.host_pages = tenants.map(|at| snapshot.incoming(stack, at).incoming(Operation::Write)).sum();
         let layers = &snapshot.reports.layers;
-        let written_to: BTreeSet<usize> = stack.targets.iter().map(|target| target.on).collect();
+        let written_to: BTreeSet<usize> = stack.targets.iter().map(|target| target.layer_index).collect();
         let sum = |amount: fn(&LayerReport) -> u32| -> u64 {
             written_to.iter().map(|&at| u64::from(amount(&layers[at]))).sum()
         };
@@ -32,7 +32,7 @@ impl Snapshot {
 
     /// Returns the traffic received from tenant `at`.
     pub fn incoming<P>(&self, stack: &Stack<P>, at: usize) -> Counters {
-        let Target { on, partition, .. } = stack.targets[at];
+        let Target { layer_index: on, partition, .. } = stack.targets[at];
         let layer = &self.reports.layers[on];
         partition.map_or(layer.counters, |partition| layer.partitions[partition].incoming)
     }

@@ -8,7 +8,7 @@ use statrs::distribution::{ContinuousCDF, StudentsT};
 const BATCHES: usize = 20;
 
 /// Fewest windows in the second half of the warm-up for the steady-state test.
-const FEWEST_WINDOWS: usize = 10;
+const MIN_WINDOWS: usize = 10;
 
 /// The mean of a series with the half-width of its 95 % confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -55,10 +55,10 @@ pub fn ci95_half_width(values: &[f64]) -> Option<f64> {
     })
 }
 
-/// Returns the change of the least-squares line through `windows` from its first to its last point, as a fraction of their
-/// mean; `None` with too few windows.
+/// Returns the change of the least-squares line through `windows` from its first to its last point, as a fraction of
+/// their mean; `None` with too few windows.
 pub fn drift(windows: &[f64]) -> Option<f64> {
-    if windows.len() < FEWEST_WINDOWS {
+    if windows.len() < MIN_WINDOWS {
         return None;
     }
     let middle = (windows.len() - 1) as f64 / 2.0;
@@ -73,8 +73,8 @@ pub fn drift(windows: &[f64]) -> Option<f64> {
 
 /// True if the warm-up is long enough: the second half of `windows` drifts by at most `tolerance`.
 ///
-/// Half of the whole history, not a fixed number of windows. A slow approach to the steady state, as with cold data
-/// that is rarely overwritten, drifts little over any fixed interval but not over half of its own length.
+/// The test uses half of the history instead of a fixed number of windows. A slow approach to the steady state, as with
+/// cold data that is rarely overwritten, drifts little over any fixed interval but not over half of the history.
 pub fn is_steady(windows: &[f64], tolerance: f64) -> bool {
     drift(&windows[windows.len() / 2..]).is_some_and(|drift| drift.abs() <= tolerance)
 }
@@ -114,25 +114,25 @@ mod tests {
     }
 
     #[test]
-    fn a_straight_line_drifts_by_its_rise() {
+    fn drift_of_straight_line_is_its_rise() {
         let line: Vec<f64> = (0..11).map(|at| 1.0 + 0.01 * f64::from(at)).collect();
         assert!((drift(&line).unwrap() - 0.1 / 1.05).abs() < 1e-12);
         assert_eq!(drift(&line[..9]), None);
     }
 
     #[test]
-    fn an_exponential_approach_is_steady_only_after_several_time_constants() {
+    fn exponential_approach_is_steady_after_several_time_constants() {
         let approach = |windows: usize| -> Vec<f64> {
             (0..windows).map(|at| 4.0 - 2.0 * (-(at as f64) / 50.0).exp()).collect()
         };
         let first = (20..1000).find(|&windows| is_steady(&approach(windows), 0.01)).unwrap();
-        let left = 2.0 * (-(first as f64) / 50.0).exp() / 4.0;
-        assert!(left < 0.01, "steady at window {first} with {left} still to go");
+        let remaining = 2.0 * (-(first as f64) / 50.0).exp() / 4.0;
+        assert!(remaining < 0.01, "steady at window {first} with {remaining} still to go");
         assert!(first > 150, "steady already at window {first}");
     }
 
     #[test]
-    fn batches_leave_out_the_beginning() {
+    fn incomplete_first_batch_is_ignored() {
         let mut windows = vec![100.0];
         windows.extend([2.0; 40]);
         let estimate = estimate(&windows[..]).unwrap();

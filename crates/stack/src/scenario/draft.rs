@@ -1,4 +1,5 @@
-//! Drafts of scenarios before they are checked: read from TOML or JSON, changed key by key, then turned into a [`Scenario`].
+//! Drafts of scenarios before they are checked: read from TOML or JSON, changed key by key, then turned into a
+//! [`Scenario`].
 //!
 //! Every error names the key, and the position in the file if the file contains the error.
 
@@ -14,8 +15,8 @@ use std::ops::Range;
 use std::path::Path;
 use wearwell_base::config::ConfigError;
 
-/// Groups of keys that express the same setting: setting one by hand removes the other keys of its group from a file.
-const RIVALS: &[&[&str]] = &[
+/// Groups of keys that express the same setting: a change of one key removes the other keys of its group from a file.
+const EXCLUSIVE_KEYS: &[&[&str]] = &[
     &["device.spare_factor", "device.over_provisioning", "device.alpha", "device.load"],
     &["device.raw_capacity", "device.blocks_per_plane"],
     &["device.raw_capacity", "device.unused_blocks"],
@@ -30,7 +31,7 @@ const RIVALS: &[&[&str]] = &[
 const WRITERS: &[&str] = &["workload", "trace", "tenant"];
 
 /// Groups of exclusive keys inside entries of a list: the list, and the keys of its entries.
-const RIVALS_IN: &[(&str, &[&str])] =
+const EXCLUSIVE_ENTRY_KEYS: &[(&str, &[&str])] =
     &[("tenant", &["workload", "trace"]), ("log", &["free_blocks_low", "free_share_low"])];
 
 /// A scenario as it was written, with the changes made since.
@@ -38,7 +39,7 @@ const RIVALS_IN: &[(&str, &[&str])] =
 pub struct Draft {
     value: Value,
     source: Option<Source>,
-    /// Keys that were changed by hand.
+    /// Keys that were changed since.
     changed: Vec<Key>,
 }
 
@@ -50,9 +51,9 @@ struct Source {
     spans: Spans,
 }
 
-/// Gives the scenario of an old result the meaning that it had when the result was written. A result names every choice, so a choice
-/// that is not named did not exist then, and every run behaved alike.
-fn as_it_was(scenario: &mut Value) {
+/// Adds the settings that the scenario of an old result lacks. A result names every setting, so a missing one did not
+/// exist when the result was written; all runs then had the values that are added here.
+fn fill_old_defaults(scenario: &mut Value) {
     if let Some(timing) = scenario.get_mut("timing").and_then(Value::as_object_mut) {
         timing.entry("striping").or_insert("block".into());
         timing.entry("controller").or_insert("ideal".into());
@@ -64,7 +65,7 @@ fn as_it_was(scenario: &mut Value) {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DraftError {
     /// The file with, if known, the line and the column of the error, counted from 1.
-    pub place: Option<(String, Option<(usize, usize)>)>,
+    pub location: Option<(String, Option<(usize, usize)>)>,
     /// The key.
     pub key: Option<String>,
     /// Description of the error, and the allowed values.
@@ -75,7 +76,7 @@ pub struct DraftError {
 
 impl fmt::Display for DraftError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.place {
+        match &self.location {
             Some((file, Some((line, column)))) => write!(f, "{file}:{line}:{column}: ")?,
             Some((file, None)) => write!(f, "{file}: ")?,
             None => {}
@@ -106,12 +107,12 @@ impl Draft {
     pub fn from_json(text: &str, name: &str) -> Result<Self, DraftError> {
         let source = Source { name: name.into(), text: text.into(), spans: Spans::default() };
         let mut value: Value = serde_json::from_str(text).map_err(|error| {
-            let place = Some((name.to_owned(), Some((error.line(), error.column()))));
-            DraftError { place, key: None, problem: format!("this is no JSON: {error}"), excerpt: None }
+            let location = Some((name.to_owned(), Some((error.line(), error.column()))));
+            DraftError { location, key: None, problem: format!("this is no JSON: {error}"), excerpt: None }
         })?;
         if let Some(scenario) = value.get_mut("scenario") {
             value = scenario.take();
-            as_it_was(&mut value);
+            fill_old_defaults(&mut value);
         }
         Ok(Draft { value, source: Some(source), changed: Vec::new() })
     }
@@ -122,7 +123,7 @@ impl Draft {
     pub fn from_file(path: &Path) -> Result<Self, DraftError> {
         let name = path.display().to_string();
         let text = read_text(path).map_err(|error| DraftError {
-            place: Some((name.clone(), None)),
+            location: Some((name.clone(), None)),
             key: None,
             problem: error.to_string(),
             excerpt: None,
@@ -152,42 +153,42 @@ impl Draft {
 
     /// Returns the value of `key`, if it is set.
     pub fn get(&self, key: &str) -> Option<&Value> {
-        Key::parse(key).ok()?.segments.iter().try_fold(&self.value, |value, segment| segment.of(value))
+        Key::parse(key).ok()?.segments.iter().try_fold(&self.value, |value, segment| segment.value_in(value))
     }
 
     /// Sets `key`, a path such as `ftl.victim.choices` or `log[0].segment_size`.
     ///
-    /// Removes keys of the file that express the same setting, such as another measure of spare space. If one kind of policy or
-    /// workload replaces another, the settings of the replaced kind are removed too.
+    /// Removes keys of the file that express the same setting, such as another measure of spare space. If one kind of
+    /// policy or workload replaces another, the settings of the replaced kind are removed too.
     pub fn set(&mut self, key: &str, value: Value) -> Result<(), DraftError> {
-        let key = Key::parse(key).map_err(|problem| by_hand(key, problem))?;
-        self.drop_rivals(&key);
+        let key = Key::parse(key).map_err(|problem| setting_error(key, problem))?;
+        self.remove_exclusive_keys(&key);
         self.drop_settings_of_other_kind(&key, &value);
-        let value = match (short_forms::at(&key.segments), value) {
-            (Some(ShortForm { tag, is_kind: true }), Value::String(name)) => named(tag, name),
+        let value = match (short_forms::short_form_at(&key.segments), value) {
+            (Some(ShortForm { tag, is_kind: true }), Value::String(name)) => table_with_name(tag, name),
             (_, value) => value,
         };
         if self.get(&key.text).is_some_and(|before| *before != value) {
-            self.forget_name(&key);
+            self.remove_name_of(&key);
         }
         let (last, parents) = key.segments.split_last().expect("a key has segments");
         let mut at = &mut self.value;
         for (depth, segment) in parents.iter().enumerate() {
-            widen(at, &parents[..depth]);
-            at = segment.enter(at).map_err(|problem| by_hand(&key.text, problem))?;
+            expand_short_form(at, &parents[..depth]);
+            at = segment.value_or_insert(at).map_err(|problem| setting_error(&key.text, problem))?;
         }
-        widen(at, parents);
-        *last.enter(at).map_err(|problem| by_hand(&key.text, problem))? = value;
+        expand_short_form(at, parents);
+        *last.value_or_insert(at).map_err(|problem| setting_error(&key.text, problem))? = value;
         self.changed.push(key);
         Ok(())
     }
 
-    /// Takes over from `fitted`, the same scenario, the size of a drive that fits its traces, so that later steps need not read the
-    /// traces for it.
+    /// Copies the size of the drive from `fitted`, the same scenario with a drive that fits its traces, so that later
+    /// steps need not read the traces.
     ///
     /// # Errors
     /// None, if `fitted` is the same scenario.
-    pub fn keep_fit(&mut self, fitted: &Scenario) -> Result<(), DraftError> {
+    pub fn store_fit(&mut self, fitted: &Scenario) -> Result<(), DraftError> {
         self.set("device.fit", json!(fitted.device.fit))?;
         self.set("device.capacity", json!(fitted.device.capacity))?;
         if let Some(trace) = &fitted.trace {
@@ -203,16 +204,17 @@ impl Draft {
 
     /// Removes `key`, so that its default applies.
     pub fn unset(&mut self, key: &str) -> Result<(), DraftError> {
-        let parsed = Key::parse(key).map_err(|problem| by_hand(key, problem))?;
+        let parsed = Key::parse(key).map_err(|problem| setting_error(key, problem))?;
         if self.remove(&parsed).is_none() {
-            return Err(by_hand(key, "cannot be unset: it is not set".into()));
+            return Err(setting_error(key, "cannot be unset: it is not set".into()));
         }
         Ok(())
     }
 
     fn remove(&mut self, key: &Key) -> Option<Value> {
         let (last, parents) = key.segments.split_last()?;
-        let parent = parents.iter().try_fold(&mut self.value, |value, segment| segment.of_mut(value))?;
+        let parent =
+            parents.iter().try_fold(&mut self.value, |value, segment| segment.value_in_mut(value))?;
         match last {
             Segment::Name(name) => parent.as_object_mut()?.remove(name),
             Segment::Index(index) => {
@@ -222,15 +224,16 @@ impl Draft {
         }
     }
 
-    fn drop_rivals(&mut self, key: &Key) {
-        let whole = RIVALS.iter().map(|group| group.iter().map(|member| known(member)).collect());
-        let inner = RIVALS_IN.iter().filter_map(|(list, group)| match &key.segments[..] {
+    fn remove_exclusive_keys(&mut self, key: &Key) {
+        let top_level =
+            EXCLUSIVE_KEYS.iter().map(|group| group.iter().map(|member| parse_known_key(member)).collect());
+        let inner = EXCLUSIVE_ENTRY_KEYS.iter().filter_map(|(list, group)| match &key.segments[..] {
             [Segment::Name(name), Segment::Index(at), _, ..] if name == list => {
-                Some(group.iter().map(|member| known(&format!("{list}[{at}].{member}"))).collect())
+                Some(group.iter().map(|member| parse_known_key(&format!("{list}[{at}].{member}"))).collect())
             }
             _ => None,
         });
-        let groups: Vec<Vec<Key>> = whole.chain(inner).collect();
+        let groups: Vec<Vec<Key>> = top_level.chain(inner).collect();
         for group in groups {
             if !group.iter().any(|member| key.is_within(member)) {
                 continue;
@@ -239,15 +242,15 @@ impl Draft {
                 let given_by_hand = self.changed.iter().any(|changed| changed.is_within(&member));
                 if !key.is_within(&member) && !given_by_hand && self.get(&member.text).is_some() {
                     self.remove(&member);
-                    self.forget_name(&member);
+                    self.remove_name_of(&member);
                 }
             }
         }
     }
 
     /// Removes the scenario's name if it describes the writer `replaced`, which no longer exists.
-    fn forget_name(&mut self, replaced: &Key) {
-        let name = known("name");
+    fn remove_name_of(&mut self, replaced: &Key) {
+        let name = parse_known_key("name");
         if WRITERS.contains(&replaced.text.as_str()) && !self.changed.iter().any(|key| key.is_within(&name)) {
             self.remove(&name);
         }
@@ -255,22 +258,22 @@ impl Draft {
 
     fn drop_settings_of_other_kind(&mut self, key: &Key, value: &Value) {
         let Some(parent) = key.parent() else { return };
-        let names_kind = short_forms::at(&parent.segments)
+        let names_kind = short_forms::short_form_at(&parent.segments)
             .is_some_and(|ShortForm { tag, is_kind }| is_kind && key.ends_with(tag));
         if names_kind && self.get(&key.text).is_some_and(|before| before != value) {
             self.remove(&parent);
-            self.forget_name(&parent);
+            self.remove_name_of(&parent);
         }
     }
 
     /// Returns the scenario with absolute paths of its traces, if all keys and the types of their values are valid.
     pub fn scenario(&self) -> Result<Scenario, DraftError> {
         if !self.value.is_object() {
-            return Err(self.at(None, "a scenario is a table of settings".into()));
+            return Err(self.error_at(None, "a scenario is a table of settings".into()));
         }
         let mut scenario = Scenario::read(&self.value).map_err(|error| {
             let key = Some(error.key.as_str()).filter(|key| !key.is_empty());
-            self.at(key, error.problem)
+            self.error_at(key, error.problem)
         })?;
         let tenants = scenario.tenant.iter_mut().filter_map(|tenant| tenant.trace.as_mut());
         for trace in scenario.trace.iter_mut().chain(tenants) {
@@ -281,12 +284,12 @@ impl Draft {
         Ok(scenario)
     }
 
-    /// Adds the position in the file to an error about a setting that was found later.
+    /// Adds the position in the file to an error about a setting that was found after the draft was read.
     pub fn explain(&self, error: &ConfigError) -> DraftError {
-        self.at(Some(&error.key), error.problem.clone())
+        self.error_at(Some(&error.key), error.problem.clone())
     }
 
-    fn at(&self, key: Option<&str>, problem: String) -> DraftError {
+    fn error_at(&self, key: Option<&str>, problem: String) -> DraftError {
         let path = key.and_then(|key| Key::parse(key).ok());
         let changed =
             path.as_ref().is_some_and(|path| self.changed.iter().any(|changed| path.is_within(changed)));
@@ -295,28 +298,28 @@ impl Draft {
                 let span = path.and_then(|path| source.spans.nearest(&path));
                 source.error(span, key.map(str::to_owned), problem)
             }
-            _ => DraftError { place: None, key: key.map(str::to_owned), problem, excerpt: None },
+            _ => DraftError { location: None, key: key.map(str::to_owned), problem, excerpt: None },
         }
     }
 }
 
-fn known(key: &str) -> Key {
+fn parse_known_key(key: &str) -> Key {
     Key::parse(key).expect("written in this file")
 }
 
-fn by_hand(key: &str, problem: String) -> DraftError {
-    DraftError { place: None, key: Some(key.into()), problem, excerpt: None }
+fn setting_error(key: &str, problem: String) -> DraftError {
+    DraftError { location: None, key: Some(key.into()), problem, excerpt: None }
 }
 
-fn named(tag: &str, name: String) -> Value {
+fn table_with_name(tag: &str, name: String) -> Value {
     Value::Object(Map::from_iter([(tag.to_owned(), Value::String(name))]))
 }
 
 /// Replaces the value at `path` by a table, if the value is a name that stands for a table.
-fn widen(value: &mut Value, path: &[Segment]) {
+fn expand_short_form(value: &mut Value, path: &[Segment]) {
     let Value::String(name) = value else { return };
-    if let Some(ShortForm { tag, .. }) = short_forms::at(path) {
-        *value = named(tag, std::mem::take(name));
+    if let Some(ShortForm { tag, .. }) = short_forms::short_form_at(path) {
+        *value = table_with_name(tag, std::mem::take(name));
     }
 }
 
@@ -324,12 +327,12 @@ impl Source {
     fn error(&self, span: Option<Range<usize>>, key: Option<String>, problem: String) -> DraftError {
         let position = span.clone().map(|span| self.position(span.start));
         let excerpt = span.zip(position).map(|(span, position)| self.excerpt(span, position));
-        DraftError { place: Some((self.name.clone(), position)), key, problem, excerpt }
+        DraftError { location: Some((self.name.clone(), position)), key, problem, excerpt }
     }
 
     /// Returns line and column, counted from 1; columns count characters.
     fn position(&self, byte: usize) -> (usize, usize) {
-        let before = &self.text[..floor_boundary(&self.text, byte)];
+        let before = &self.text[..floor_char_boundary(&self.text, byte)];
         let line = before.matches('\n').count() + 1;
         let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
         (line, column)
@@ -337,40 +340,40 @@ impl Source {
 
     /// Returns the line with a mark below the error; a long line is cut to the surroundings of the error.
     fn excerpt(&self, span: Range<usize>, (line, column): (usize, usize)) -> String {
-        const LONGEST: usize = 200;
-        const BEFORE: usize = 60;
+        const MAX_CHARS: usize = 200;
+        const CHARS_BEFORE_ERROR: usize = 60;
         let text = self.text.lines().nth(line - 1).unwrap_or_default();
-        let is_long = text.chars().nth(LONGEST).is_some();
-        let skipped = if is_long { (column - 1).saturating_sub(BEFORE) } else { 0 };
+        let is_long = text.chars().nth(MAX_CHARS).is_some();
+        let skipped = if is_long { (column - 1).saturating_sub(CHARS_BEFORE_ERROR) } else { 0 };
         // Control characters, which a terminal might interpret, are replaced by a placeholder.
-        let shown = text.chars().skip(skipped).take(LONGEST);
+        let shown = text.chars().skip(skipped).take(MAX_CHARS);
         let shown: String =
             shown.map(|of| if of.is_control() && of != '\t' { '\u{fffd}' } else { of }).collect();
-        let span = floor_boundary(&self.text, span.start)..floor_boundary(&self.text, span.end);
+        let span = floor_char_boundary(&self.text, span.start)..floor_char_boundary(&self.text, span.end);
         let first_line = self.text[span].lines().next().unwrap_or_default();
         let before = column - 1 - skipped;
-        let marks = "^".repeat(first_line.chars().count().clamp(1, LONGEST.saturating_sub(before).max(1)));
+        let marks = "^".repeat(first_line.chars().count().clamp(1, MAX_CHARS.saturating_sub(before).max(1)));
         let margin = " ".repeat(line.to_string().len());
         format!("{margin} |\n{line} | {shown}\n{margin} | {}{marks}", " ".repeat(before))
     }
 }
 
-/// Reads the whole text of a file. A device may be endless, so anything but a regular file is read up to a limit longer than any
-/// scenario.
+/// Reads the whole text of a file. A device may be endless, so anything but a regular file is read up to a limit longer
+/// than any scenario.
 fn read_text(path: &Path) -> std::io::Result<String> {
-    const MOST_BYTES: u64 = 64 << 20;
+    const MAX_BYTES: u64 = 64 << 20;
     let file = File::open(path)?;
     if file.metadata()?.is_file() {
         return std::io::read_to_string(file);
     }
-    let text = std::io::read_to_string(file.take(MOST_BYTES + 1))?;
-    if text.len() as u64 > MOST_BYTES {
+    let text = std::io::read_to_string(file.take(MAX_BYTES + 1))?;
+    if text.len() as u64 > MAX_BYTES {
         return Err(std::io::Error::other("this goes on for longer than any scenario"));
     }
     Ok(text)
 }
 
-fn floor_boundary(text: &str, byte: usize) -> usize {
+fn floor_char_boundary(text: &str, byte: usize) -> usize {
     (0..=byte.min(text.len())).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0)
 }
 

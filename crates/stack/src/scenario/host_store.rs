@@ -29,9 +29,9 @@ pub struct HostStore<'a> {
 }
 
 impl HostStore<'_> {
-    /// Returns the first feature of the store that `known` does not contain, as the scenario would name it.
-    pub fn unknown_feature(&self, known: &[Feature]) -> Option<&'static str> {
-        let mut unknown = FEATURES.iter().copied().filter(|feature| !known.contains(feature));
+    /// Returns the first feature of the store that `supported` does not contain, as the scenario would name it.
+    pub fn first_unsupported_feature(&self, supported: &[Feature]) -> Option<&'static str> {
+        let mut unknown = FEATURES.iter().copied().filter(|feature| !supported.contains(feature));
         unknown.find(|&feature| self.features.has(feature)).map(Feature::help)
     }
 }
@@ -51,7 +51,7 @@ impl ResolvedScenario {
         };
         let (_, _, workload) = writers::workload_of(&self.scenario, 0);
         let workload = workload.ok_or("a trace is written, which follows no law")?;
-        let (at, layer) = (writer.on, &self.tree.layers[writer.on]);
+        let (at, layer) = (writer.layer_index, &self.tree.layers[writer.layer_index]);
         let store = |keys, blocks: u64, features| {
             let blocks = u32::try_from(blocks).expect("pages are counted in 32 bits");
             let (pages_per_block, logical_pages) = (layer.block_pages, layer.logical_pages);

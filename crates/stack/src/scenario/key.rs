@@ -56,15 +56,15 @@ impl Segment {
     }
 
     /// Returns the value that this step leads to.
-    pub fn of<'a>(&self, value: &'a Value) -> Option<&'a Value> {
+    pub fn value_in<'a>(&self, value: &'a Value) -> Option<&'a Value> {
         match self {
             Segment::Name(name) => value.get(name),
             Segment::Index(index) => value.get(index),
         }
     }
 
-    /// Returns the value that this step leads to, for changing it.
-    pub fn of_mut<'a>(&self, value: &'a mut Value) -> Option<&'a mut Value> {
+    /// Returns a mutable reference to the value that this step leads to.
+    pub fn value_in_mut<'a>(&self, value: &'a mut Value) -> Option<&'a mut Value> {
         match self {
             Segment::Name(name) => value.get_mut(name),
             Segment::Index(index) => value.get_mut(index),
@@ -72,7 +72,7 @@ impl Segment {
     }
 
     /// Returns the value that this step leads to, adding it to a table that lacks it.
-    pub fn enter<'a>(&self, value: &'a mut Value) -> Result<&'a mut Value, String> {
+    pub fn value_or_insert<'a>(&self, value: &'a mut Value) -> Result<&'a mut Value, String> {
         if value.is_null() {
             *value = Value::Object(Map::new());
         }

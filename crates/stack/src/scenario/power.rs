@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use wearwell_base::config::ConfigError;
 use wearwell_base::seed::Seed;
-use wearwell_engine::ftl::{CutSettings, Cuts, parse_cuts};
+use wearwell_engine::ftl::{CutSettings, CutTimes, parse_cuts};
 use wearwell_engine::nand::Preset;
 use wearwell_engine::timing::SPARES_PER_PAGE;
 
@@ -61,76 +61,79 @@ fn is_zero(probability: &f64) -> bool {
 const PAPER_US: [f64; 3] = [100.0, 1000.0, 3000.0];
 
 /// Longest time without power, one hour.
-const LONGEST_OFF_MS: f64 = 3.6e6;
+const MAX_OFF_MS: f64 = 3.6e6;
 
 /// Maximum number of cuts at random operations; each is followed by a recovery.
-const MOST_CUTS: u64 = 10_000_000;
+const MAX_CUTS: u64 = 10_000_000;
 
 /// Longest time of an operation, one second.
-const LONGEST_US: f64 = 1e6;
+const MAX_US: f64 = 1e6;
 
 impl PowerConfig {
     /// Returns the points of power cuts in the middle of the FTL's work, if any are configured; errors name the key.
-    fn cuts(&self) -> Result<Option<Cuts>, ConfigError> {
-        let given = [
+    fn resolve_cuts(&self) -> Result<Option<CutTimes>, ConfigError> {
+        let cut_keys = [
             ("every", self.every.is_some()),
             ("random", self.random.is_some()),
             ("at_operation", self.at_operation.is_some()),
         ];
         let given: Vec<_> =
-            given.iter().filter(|(_, given)| *given).map(|(key, _)| format!("`{key}`")).collect();
+            cut_keys.iter().filter(|(_, given)| *given).map(|(key, _)| format!("`{key}`")).collect();
         if given.len() > 1 {
             let problem = format!("{} stand beside each other; give one of them", given.join(" and "));
             return Err(ConfigError::new("power", problem));
         }
-        let wrong = |key: &str, problem: String| Err(ConfigError::new(format!("power.{key}"), problem));
+        let error = |key: &str, problem: String| Err(ConfigError::new(format!("power.{key}"), problem));
         let probabilities = [
             ("recovery_cut_probability", self.recovery_cut_probability),
             ("cut_again_probability", self.cut_again_probability),
         ];
         if let Some((key, value)) = probabilities.iter().find(|(_, value)| !(0.0..1.0).contains(value)) {
-            return wrong(key, format!("is {value}; it must be at least 0 and below 1"));
+            return error(key, format!("is {value}; it must be at least 0 and below 1"));
         }
         match (self.every, self.random, &self.at_operation) {
-            (Some(0), ..) => wrong("every", "is 0; at least 1 operation must be done before a cut".into()),
-            (Some(operations), ..) => Ok(Some(Cuts::Every(operations))),
-            (_, Some(count), _) if count > MOST_CUTS => {
-                wrong("random", format!("is {count}; at most {MOST_CUTS} cuts are made"))
+            (Some(0), ..) => error("every", "is 0; at least 1 operation must be done before a cut".into()),
+            (Some(operations), ..) => Ok(Some(CutTimes::Every(operations))),
+            (_, Some(count), _) if count > MAX_CUTS => {
+                error("random", format!("is {count}; at most {MAX_CUTS} cuts are made"))
             }
-            (_, Some(count), _) => Ok(Some(Cuts::Random(count))),
+            (_, Some(count), _) => Ok(Some(CutTimes::Random(count))),
             (.., Some(text)) => match parse_cuts(text) {
-                Some(cuts) => Ok(Some(Cuts::At(cuts))),
+                Some(cuts) => Ok(Some(CutTimes::At(cuts))),
                 None => {
-                    wrong("at_operation", format!("is \"{text}\"; it must be like \"4711\" or \"4711t\""))
+                    error("at_operation", format!("is \"{text}\"; it must be like \"4711\" or \"4711t\""))
                 }
             },
             _ => Ok(None),
         }
     }
 
-    /// Returns the plan of power cuts; `seed` is the scenario's own.
+    /// Returns the plan of power cuts; `seed` is the root seed of the scenario.
     pub(crate) fn plan(&self, seed: Seed) -> Result<PowerPlan, ConfigError> {
         let settings = |cuts| CutSettings {
             cuts,
             recovery_cut_probability: self.recovery_cut_probability,
             cut_again_probability: self.cut_again_probability,
-            seed: seed.of("power"),
+            seed: seed.derive("power"),
         };
-        Ok(self.cuts()?.map_or(PowerPlan::AtEnd, |cuts| PowerPlan::AtWork(settings(cuts))))
+        Ok(self
+            .resolve_cuts()?
+            .map_or(PowerPlan::BetweenRequests, |cuts| PowerPlan::DuringOperations(settings(cuts))))
     }
 
-    /// Returns the time without power at each cut, nanoseconds. `timed` is true if the run has a clock. Errors name the key.
+    /// Returns the time without power at each cut, nanoseconds. `timed` is true if the run has a clock. Errors name the
+    /// key.
     pub(crate) fn off_ns(&mut self, timed: bool) -> Result<u64, ConfigError> {
-        let wrong = |problem: String| Err(ConfigError::new("power.off_ms", problem));
-        if !timed || self.cuts()?.is_none() {
+        let error = |problem: String| Err(ConfigError::new("power.off_ms", problem));
+        if !timed || self.resolve_cuts()?.is_none() {
             return match self.off_ms {
-                Some(_) => wrong("means nothing without `timing` and cuts in the middle of the run".into()),
+                Some(_) => error("means nothing without `timing` and cuts in the middle of the run".into()),
                 None => Ok(0),
             };
         }
         let off_ms = *self.off_ms.get_or_insert(0.0);
-        if !(0.0..=LONGEST_OFF_MS).contains(&off_ms) {
-            return wrong(format!(
+        if !(0.0..=MAX_OFF_MS).contains(&off_ms) {
+            return error(format!(
                 "is {off_ms}; it must be a number of milliseconds, 0 or above, and at most an hour"
             ));
         }
@@ -144,30 +147,30 @@ impl PowerConfig {
         timing: Option<&TimingConfig>,
     ) -> Result<FlashTimes, ConfigError> {
         let timed = |key: fn(&TimingConfig) -> Option<f64>| timing.and_then(key);
-        let usual = [
+        let defaults_us = [
             timed(|timing| timing.read_us).or(preset.map(|preset| preset.read_us)),
             timed(|timing| timing.program_us).or(preset.map(|preset| preset.program_us)),
             timed(|timing| timing.erase_us).or(preset.map(|preset| preset.erase_us)),
         ];
-        let time = |key: &str, given: &mut Option<f64>, usual: f64| {
-            let us = *given.get_or_insert(usual);
-            if (0.0..=LONGEST_US).contains(&us) {
+        let time = |key: &str, given: &mut Option<f64>, default_us: f64| {
+            let us = *given.get_or_insert(default_us);
+            if (0.0..=MAX_US).contains(&us) {
                 return Ok(us);
             }
             let problem =
                 format!("is {us}; it must be a number of microseconds, 0 or above, and at most a second");
             Err(ConfigError::new(format!("power.{key}"), problem))
         };
-        let read_us = time("read_us", &mut self.read_us, usual[0].unwrap_or(PAPER_US[0]))?;
+        let read_us = time("read_us", &mut self.read_us, defaults_us[0].unwrap_or(PAPER_US[0]))?;
         Ok(FlashTimes {
             read_us,
-            program_us: time("program_us", &mut self.program_us, usual[1].unwrap_or(PAPER_US[1]))?,
+            program_us: time("program_us", &mut self.program_us, defaults_us[1].unwrap_or(PAPER_US[1]))?,
             spare_read_us: time(
                 "spare_read_us",
                 &mut self.spare_read_us,
                 timed(|timing| timing.spare_read_us).unwrap_or(read_us / SPARES_PER_PAGE as f64),
             )?,
-            erase_us: time("erase_us", &mut self.erase_us, usual[2].unwrap_or(PAPER_US[2]))?,
+            erase_us: time("erase_us", &mut self.erase_us, defaults_us[2].unwrap_or(PAPER_US[2]))?,
         })
     }
 }

@@ -1,14 +1,14 @@
 //! Resolves a scenario: every default filled in and checked, ready to be built.
 
 use super::power::PowerConfig;
-use super::timing::{ArrivalTimes, Sources, TimingConfig};
+use super::timing::{ArrivalTimes, RequestSources, TimingConfig};
 use super::tree::{Tree, User};
 use super::types::Scenario;
-use super::{course, writers};
+use super::{run_phases, writers};
 use crate::device::{self, FlashTimes, ResolvedDevice};
 use crate::layers::{
     Drive, Feature, FtlModel, Kinds, LayerContext, LayerPlan, LowerLayer, PowerPlan, ResolvedFtl,
-    ResolvedLayer, features_of, reason,
+    ResolvedLayer, conflict_reason, features_of,
 };
 use wearwell_base::config::ConfigError;
 use wearwell_base::seed::Seed;
@@ -19,13 +19,13 @@ use wearwell_workload::WorkloadConfig;
 
 /// Parts supplied by the calling program, as far as they affect what can be built.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Caller {
+pub struct CallerFeatures {
     /// True if pages hold data.
     pub holds_data: bool,
     /// True if the caller supplies a victim policy for the FTL.
-    pub own_victim: bool,
+    pub has_custom_victim: bool,
     /// Number of streams of the placement that the caller supplies for the FTL, if any.
-    pub own_streams: Option<u8>,
+    pub custom_streams: Option<u8>,
     /// True if the caller obeys the write rules of a zoned drive.
     pub knows_zones: bool,
 }
@@ -53,9 +53,9 @@ pub struct ResolvedScenario {
 
 /// A layer whose policies need to know the future writes of its only user.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Ahead {
+pub(crate) struct Foreknowledge {
     /// Number of future host writes that the policies need.
-    pub reach: u64,
+    pub horizon: u64,
     /// Pages of the layer.
     pub pages: u32,
     /// Number of the tenant that writes to the layer.
@@ -75,11 +75,11 @@ pub(crate) struct ResolvedTiming {
 ///
 /// # Errors
 /// A setting that is not possible, or that conflicts with another.
-pub fn resolve(mut scenario: Scenario, caller: Caller) -> Result<ResolvedScenario, ConfigError> {
-    course::check(&scenario.measure, &scenario.precondition, scenario.device.wears_out)?;
+pub fn resolve(mut scenario: Scenario, caller: CallerFeatures) -> Result<ResolvedScenario, ConfigError> {
+    run_phases::check(&scenario.measure, &scenario.precondition, scenario.device.wears_out)?;
     let zone_blocks = scenario.ftl.kind.zone_blocks();
     let device = device::resolve(&mut scenario.device, zone_blocks, scenario.measure.warranty_years)?;
-    course::check_pages(&scenario.measure, &scenario.precondition, device.logical_pages)?;
+    run_phases::check_pages(&scenario.measure, &scenario.precondition, device.logical_pages)?;
     let mut tree = Tree::of(&mut scenario)?;
     let mut ftl = resolve_ftl(&mut scenario, &tree, caller, &device).map_err(|error| error.within("ftl"))?;
     tree.set_size(&scenario, tree.ftl(), &ftl)?;
@@ -88,15 +88,16 @@ pub fn resolve(mut scenario: Scenario, caller: Caller) -> Result<ResolvedScenari
         None => PowerPlan::None,
     };
     let layers = resolve_layers(&mut scenario, &mut tree, &ftl, &device)?;
-    check_open(&tree, &ftl, &layers)?;
-    let hears: Vec<bool> = (0..tree.layers.len()).map(|at| hears_cleaning(&tree, &layers, at)).collect();
+    check_open_zones(&tree, &ftl, &layers)?;
+    let receives_reports: Vec<bool> =
+        (0..tree.layers.len()).map(|at| receives_cleaning_reports(&tree, &layers, at)).collect();
     add_features(&scenario, &tree, caller, &mut ftl);
-    ftl.features.extend([(!hears[tree.ftl()], Feature::Unheard, "on")]);
+    ftl.features.extend([(!receives_reports[tree.ftl()], Feature::Unheard, "on")]);
     ftl.features.check("ftl")?;
     check_contents(&scenario)?;
     let layers = layers.into_iter().enumerate().map(|(at, mut plan)| {
-        add_features_above(&scenario, &tree, caller, at, ftl.most_open.is_some(), &mut plan);
-        plan.features.extend([(!hears[at], Feature::Unheard, "on")]);
+        add_features_above(&scenario, &tree, caller, at, ftl.max_open_blocks.is_some(), &mut plan);
+        plan.features.extend([(!receives_reports[at], Feature::Unheard, "on")]);
         plan.features.check(&tree.layers[at].key)?;
         Ok(plan)
     });
@@ -113,16 +114,16 @@ impl ResolvedScenario {
     /// As [`resolve`]; also a scenario without a writer, or with two writers instead of one.
     pub fn of(scenario: Scenario) -> Result<Self, ConfigError> {
         writers::check(&scenario)?;
-        let caller = Caller { holds_data: scenario.holds_content(), ..Caller::default() };
+        let caller = CallerFeatures { holds_data: scenario.holds_content(), ..CallerFeatures::default() };
         resolve(scenario, caller)
     }
 
     /// Returns the layer that needs foreknowledge, if any.
-    pub(crate) fn looks_ahead(&self) -> Option<Ahead> {
-        let plans = self.layers.iter().map(|plan| (plan.reach, plan.logical_pages));
-        let all = plans.chain([(self.ftl.reach, self.ftl.logical_pages)]);
-        all.zip(&self.tree.layers).find_map(|((reach, pages), layer)| match layer.users[..] {
-            [User::Tenant(tenant)] => Some(Ahead { reach: reach?, pages, tenant }),
+    pub(crate) fn foreknowledge(&self) -> Option<Foreknowledge> {
+        let plans = self.layers.iter().map(|plan| (plan.horizon, plan.logical_pages));
+        let all = plans.chain([(self.ftl.horizon, self.ftl.logical_pages)]);
+        all.zip(&self.tree.layers).find_map(|((horizon, pages), layer)| match layer.users[..] {
+            [User::Tenant(tenant)] => Some(Foreknowledge { horizon: horizon?, pages, tenant }),
             // Other users are refused, or the layer needs no foreknowledge.
             _ => None,
         })
@@ -162,7 +163,7 @@ impl ResolvedScenario {
 
 fn seed_of(scenario: &Scenario, tree: &Tree, at: usize) -> Seed {
     let name = if at == tree.ftl() { "ftl".into() } else { format!("log {}", tree.layers[at].name) };
-    Seed(scenario.seed).of(&name)
+    Seed(scenario.seed).derive(&name)
 }
 
 /// Source of the temperatures of a layer's pages.
@@ -183,14 +184,14 @@ impl TemperatureSource {
         };
         let share = scenario.tenant.get(tenant).and_then(|tenant| tenant.share);
         let (key, seed, workload) = writers::workload_of(scenario, tenant);
-        let whole = share.is_none_or(|share| share == 1.0);
-        let workload = workload.filter(|_| whole).map(|workload| (key, seed, workload.clone()));
-        TemperatureSource { workload, has_one_user: whole }
+        let has_whole_layer = share.is_none_or(|share| share == 1.0);
+        let workload = workload.filter(|_| has_whole_layer).map(|workload| (key, seed, workload.clone()));
+        TemperatureSource { workload, has_one_user: has_whole_layer }
     }
 
     fn temperature(&self, pages: u32) -> Result<Option<Box<dyn Temperature>>, ConfigError> {
         if !self.has_one_user {
-            return Err(ConfigError::new("placement", reason(Feature::Oracle, Feature::UnderLayer)));
+            return Err(ConfigError::new("placement", conflict_reason(Feature::Oracle, Feature::UnderLayer)));
         }
         let Some((key, seed, workload)) = &self.workload else { return Ok(None) };
         workload.temperature(pages, *seed).map_err(|error| {
@@ -203,14 +204,14 @@ impl TemperatureSource {
 fn resolve_ftl(
     scenario: &mut Scenario,
     tree: &Tree,
-    caller: Caller,
+    caller: CallerFeatures,
     device: &ResolvedDevice,
 ) -> Result<LayerPlan<ResolvedFtl>, ConfigError> {
     let (at, source) = (tree.ftl(), TemperatureSource::of(scenario, tree, tree.ftl()));
     let context = LayerContext {
         seed: seed_of(scenario, tree, at),
         temperature: &|pages| source.temperature(pages),
-        callers_streams: caller.own_streams,
+        custom_streams: caller.custom_streams,
     };
     let drive = Drive { device, dedup: &scenario.ftl.common.dedup, wear: scenario.ftl.common.wear.as_ref() };
     let plan = scenario.ftl.kind.resolve(&drive, &context)?;
@@ -230,18 +231,18 @@ fn resolve_layers(
     device: &ResolvedDevice,
 ) -> Result<Vec<LayerPlan<ResolvedLayer>>, ConfigError> {
     let mut plans: Vec<Option<LayerPlan<ResolvedLayer>>> = scenario.log.iter().map(|_| None).collect();
-    for at in tree.upwards().into_iter().filter(|&at| at != tree.ftl()).collect::<Vec<_>>() {
+    for at in tree.bottom_up().into_iter().filter(|&at| at != tree.ftl()).collect::<Vec<_>>() {
         let align = scenario.log[at].common.align;
-        let stands_on_ftl = tree.attachment(User::Log(at)).on == tree.ftl();
+        let is_on_ftl = tree.attachment(User::Log(at)).layer_index == tree.ftl();
         let below = LowerLayer {
-            is_zoned: stands_on_ftl && ftl.most_open.is_some(),
-            ..tree.lower(at, align, device.geometry.page_bytes)
+            is_zoned: is_on_ftl && ftl.max_open_blocks.is_some(),
+            ..tree.lower_layer(at, align, device.geometry.page_bytes)
         };
         let source = TemperatureSource::of(scenario, tree, at);
         let context = LayerContext {
             seed: seed_of(scenario, tree, at),
             temperature: &|pages| source.temperature(pages),
-            callers_streams: None,
+            custom_streams: None,
         };
         let plan = scenario.log[at].kind.resolve(&below, &context);
         let plan = plan.map_err(|error| error.within(&tree.layers[at].key))?;
@@ -252,35 +253,36 @@ fn resolve_layers(
 }
 
 /// Refuses logs that together write to more zones at a time than may be open.
-fn check_open(
+fn check_open_zones(
     tree: &Tree,
     ftl: &LayerPlan<ResolvedFtl>,
     layers: &[LayerPlan<ResolvedLayer>],
 ) -> Result<(), ConfigError> {
-    let Some(most) = ftl.most_open else { return Ok(()) };
-    let on_ftl = layers.iter().enumerate().filter(|(at, _)| tree.attachment(User::Log(*at)).on == tree.ftl());
+    let Some(max_open) = ftl.max_open_blocks else { return Ok(()) };
+    let on_ftl =
+        layers.iter().enumerate().filter(|(at, _)| tree.attachment(User::Log(*at)).layer_index == tree.ftl());
     let streams: u32 = on_ftl.map(|(_, plan)| u32::from(plan.streams)).sum();
-    if streams <= most {
+    if streams <= max_open {
         return Ok(());
     }
     let problem = format!(
-        "is {most}; the logs above hold {streams} segments open, one a stream, and need at least that many"
+        "is {max_open}; the logs above hold {streams} segments open, one a stream, and need at least that many"
     );
     Err(ConfigError::new("ftl.structure.max_open_zones", problem))
 }
 
 /// True if any layer above reports its cleaning to layer `at`. Layers that do not clean forward these reports.
-fn hears_cleaning(tree: &Tree, layers: &[LayerPlan<ResolvedLayer>], at: usize) -> bool {
+fn receives_cleaning_reports(tree: &Tree, layers: &[LayerPlan<ResolvedLayer>], at: usize) -> bool {
     tree.layers[at].users.iter().any(|user| match *user {
         User::Tenant(_) => false,
-        User::Log(log) => layers[log].cleans || hears_cleaning(tree, layers, log),
+        User::Log(log) => layers[log].reports_cleaning || receives_cleaning_reports(tree, layers, log),
     })
 }
 
 /// Adds the features that the rest of the scenario requires of the FTL.
-fn add_features(scenario: &Scenario, tree: &Tree, caller: Caller, plan: &mut LayerPlan<ResolvedFtl>) {
+fn add_features(scenario: &Scenario, tree: &Tree, caller: CallerFeatures, plan: &mut LayerPlan<ResolvedFtl>) {
     let (device, power) = (&scenario.device, &scenario.power);
-    let at_work =
+    let cuts_during_work =
         |power: &PowerConfig| power.every.is_some() || power.random.is_some() || power.at_operation.is_some();
     let users = &tree.layers[tree.ftl()].users;
     features_of(&scenario.ftl.common.dedup).into_iter().for_each(|used| plan.features.add(used));
@@ -288,12 +290,12 @@ fn add_features(scenario: &Scenario, tree: &Tree, caller: Caller, plan: &mut Lay
         (scenario.ftl.common.levels_wear(), Feature::WearLevelling, "wear"),
         (caller.holds_data, Feature::Content, "/content"),
         (caller.holds_data && !scenario.holds_content(), Feature::HeldData, "/content"),
-        (caller.own_victim, Feature::OwnVictim, "victim"),
-        (caller.own_streams.is_some(), Feature::OwnPlacement, "placement"),
+        (caller.has_custom_victim, Feature::OwnVictim, "victim"),
+        (caller.custom_streams.is_some(), Feature::OwnPlacement, "placement"),
         (scenario.timing.is_some(), Feature::Timing, "/timing"),
         (power.is_some(), Feature::Power, "/power"),
         (power.as_ref().is_some_and(|power| power.at_end), Feature::PowerAtEnd, "/power.at_end"),
-        (power.as_ref().is_some_and(at_work), Feature::PowerCuts, "/power"),
+        (power.as_ref().is_some_and(cuts_during_work), Feature::PowerCuts, "/power"),
         (device.wears_out, Feature::WearsOut, "/device.wears_out"),
         (device.program_failure_rate > 0.0, Feature::ProgramFailures, "/device.program_failure_rate"),
         (device.read_disturb_limit.is_some(), Feature::ReadDisturb, "/device.read_disturb_limit"),
@@ -316,12 +318,12 @@ fn add_features(scenario: &Scenario, tree: &Tree, caller: Caller, plan: &mut Lay
 fn add_features_above(
     scenario: &Scenario,
     tree: &Tree,
-    caller: Caller,
+    caller: CallerFeatures,
     at: usize,
     has_zones: bool,
     plan: &mut LayerPlan<ResolvedLayer>,
 ) {
-    let on_zones = has_zones && tree.attachment(User::Log(at)).on == tree.ftl();
+    let on_zones = has_zones && tree.attachment(User::Log(at)).layer_index == tree.ftl();
     let common = &scenario.log[at].common;
     plan.features.extend([
         (on_zones, Feature::OnZones, "on"),
@@ -333,17 +335,18 @@ fn add_features_above(
     ]);
 }
 
-/// Refuses deduplication if the scenario does not say what pages hold.
+/// Refuses deduplication if the scenario does not configure the contents of pages.
 fn check_contents(scenario: &Scenario) -> Result<(), ConfigError> {
     if !scenario.holds_content() {
         return Ok(());
     }
-    let bare = |workload: bool, content: bool| workload && !content;
+    let lacks_content = |workload: bool, content: bool| workload && !content;
     let key = match &scenario.tenant[..] {
-        [] => bare(scenario.workload.is_some(), scenario.content.is_some()).then(|| "content".to_owned()),
+        [] => lacks_content(scenario.workload.is_some(), scenario.content.is_some())
+            .then(|| "content".to_owned()),
         tenants => tenants
             .iter()
-            .position(|tenant| bare(tenant.workload.is_some(), tenant.content.is_some()))
+            .position(|tenant| lacks_content(tenant.workload.is_some(), tenant.content.is_some()))
             .map(|at| format!("tenant[{at}].content")),
     };
     match key {
@@ -359,9 +362,9 @@ fn resolve_timing(
     scenario: &mut Scenario,
     device: &ResolvedDevice,
 ) -> Result<Option<ResolvedTiming>, ConfigError> {
-    let trace = writers::have_trace(scenario);
-    // A workload supplied by the program appears in neither place.
-    let sources = Sources { trace, workload: writers::have_workload(scenario) || !trace };
+    let trace = writers::any_trace(scenario);
+    // A workload supplied by the program is not in the scenario: without a trace, there is a workload.
+    let sources = RequestSources { trace, workload: writers::any_workload(scenario) || !trace };
     let hash_ns = scenario.hash_ns();
     let timed = scenario.timing.is_some();
     let power_off_ns = scenario.power.as_mut().map_or(Ok(0), |power| power.off_ns(timed))?;
@@ -370,7 +373,7 @@ fn resolve_timing(
     let flash = timing.flash(&scenario.device, device, hash_ns).map_err(within)?;
     let host = timing.host(&scenario.device, &device.geometry, sources).map_err(within)?;
     let host = HostTiming { power_off_ns, ..host };
-    Ok(Some(ResolvedTiming { flash, host, arrivals: TimingConfig::clock(timing) }))
+    Ok(Some(ResolvedTiming { flash, host, arrivals: TimingConfig::arrival_times(timing) }))
 }
 
 fn resolve_times(scenario: &mut Scenario) -> Result<Option<FlashTimes>, ConfigError> {

@@ -21,21 +21,21 @@ pub fn schema() -> &'static Value {
 
 static SCHEMA: LazyLock<Value> = LazyLock::new(|| schemars::schema_for!(Scenario).to_value());
 
-/// Returns the key inside the table at `key` that a bare name sets: `policy` for `ftl.victim`. `None` if the table cannot be
-/// given by a name.
+/// Returns the key inside the table at `key` that a bare name sets: `policy` for `ftl.victim`. `None` if the table
+/// cannot be given by a name.
 pub fn short_form(key: &str) -> Option<&'static str> {
-    at(&Key::parse(key).ok()?.segments).map(|form| form.tag)
+    short_form_at(&Key::parse(key).ok()?.segments).map(|form| form.tag)
 }
 
 /// Returns the short form of the table at this path, if it has one.
-pub(super) fn at(path: &[Segment]) -> Option<ShortForm> {
-    let mut forms = expand(vec![&SCHEMA]);
+pub(super) fn short_form_at(path: &[Segment]) -> Option<ShortForm> {
+    let mut forms = expand_references(vec![&SCHEMA]);
     for segment in path {
         let inner = forms.iter().filter_map(|form| match segment {
             Segment::Name(name) => form.get("properties")?.get(name),
             Segment::Index(_) => form.get("items"),
         });
-        forms = expand(inner.collect());
+        forms = expand_references(inner.collect());
     }
     let kind = forms.iter().find_map(|form| kind_tag(form)).map(|tag| ShortForm { tag, is_kind: true });
     let named = |form: &&'static Value| form.get("x-short-for")?.as_str();
@@ -46,16 +46,16 @@ pub(super) fn at(path: &[Segment]) -> Option<ShortForm> {
 }
 
 /// Returns all forms that a value may have, with references and choices expanded.
-fn expand(schemas: Vec<&'static Value>) -> Vec<&'static Value> {
+fn expand_references(schemas: Vec<&'static Value>) -> Vec<&'static Value> {
     let mut forms = Vec::new();
     for schema in schemas {
         if let Some(name) = schema.get("$ref").and_then(Value::as_str) {
             let definition = name.strip_prefix("#").and_then(|pointer| SCHEMA.pointer(pointer));
-            forms.extend(expand(definition.into_iter().collect()));
+            forms.extend(expand_references(definition.into_iter().collect()));
         }
         for choice in ["anyOf", "oneOf", "allOf"] {
             let inner = schema.get(choice).and_then(Value::as_array).into_iter().flatten();
-            forms.extend(expand(inner.collect()));
+            forms.extend(expand_references(inner.collect()));
         }
         forms.push(schema);
     }
@@ -78,12 +78,12 @@ fn kind_tag(form: &'static Value) -> Option<&'static str> {
 mod tests {
     use super::*;
 
-    fn at_key(key: &str) -> Option<(&'static str, bool)> {
-        at(&Key::parse(key).unwrap().segments).map(|form| (form.tag, form.is_kind))
+    fn tag_and_kind(key: &str) -> Option<(&'static str, bool)> {
+        short_form_at(&Key::parse(key).unwrap().segments).map(|form| (form.tag, form.is_kind))
     }
 
     #[test]
-    fn every_named_part_of_a_scenario_has_a_short_form() {
+    fn every_part_selected_by_name_has_short_form() {
         for (key, tag) in [
             ("ftl.victim", "policy"),
             ("log[0].victim", "policy"),
@@ -96,13 +96,13 @@ mod tests {
             ("workload", "kind"),
             ("tenant[1].workload", "kind"),
         ] {
-            assert_eq!(at_key(key), Some((tag, true)), "{key}");
+            assert_eq!(tag_and_kind(key), Some((tag, true)), "{key}");
         }
-        assert_eq!(at_key("ftl"), Some(("structure", false)));
-        assert_eq!(at_key("log[0].metadata"), Some(("preset", false)));
-        assert_eq!(at_key("content"), Some(("preset", false)));
+        assert_eq!(tag_and_kind("ftl"), Some(("structure", false)));
+        assert_eq!(tag_and_kind("log[0].metadata"), Some(("preset", false)));
+        assert_eq!(tag_and_kind("content"), Some(("preset", false)));
         for key in ["device", "log[0]", "log", "ftl.dedup.index", "trace", "no.such.key", "timing"] {
-            assert_eq!(at_key(key), None, "{key}");
+            assert_eq!(tag_and_kind(key), None, "{key}");
         }
     }
 }

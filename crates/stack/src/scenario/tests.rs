@@ -3,8 +3,8 @@
 use super::Scenario;
 use super::resolve::ResolvedScenario;
 use crate::layers::{
-    self, FEATURES, FTL_ALIASES, FTLS, Feature, FtlConfig, LAYER_ALIASES, LAYERS, LayerConfig, PageMap,
-    REFUSALS, Refusal, structures,
+    self, FEATURE_CONFLICTS, FEATURES, FTL_ALIASES, FTLS, Feature, FeatureConflict, FtlConfig, LAYER_ALIASES,
+    LAYERS, LayerConfig, PageMap, structures,
 };
 use schemars::JsonSchema;
 use serde_json::{Value, json};
@@ -21,18 +21,18 @@ fn scenario(ftl: &Value, layers: &Value) -> Result<Scenario, ConfigError> {
 }
 
 /// Resolves a scenario and returns its FTL as results contain it.
-fn resolved_ftl(ftl: Value) -> Result<Value, ConfigError> {
+fn resolve_ftl(ftl: Value) -> Result<Value, ConfigError> {
     let resolved = ResolvedScenario::of(scenario(&ftl, &json!([]))?)?;
     Ok(serde_json::to_value(&resolved.scenario.ftl).unwrap())
 }
 
 /// Resolves a scenario with one layer on a plain FTL and returns the layer as results contain it.
-fn resolved_layer(layer: Value) -> Result<Value, ConfigError> {
+fn resolve_layer(layer: Value) -> Result<Value, ConfigError> {
     let resolved = ResolvedScenario::of(scenario(&json!({}), &json!([layer]))?)?;
     Ok(serde_json::to_value(&resolved.scenario.log[0]).unwrap())
 }
 
-fn error(outcome: Result<Value, ConfigError>) -> String {
+fn error_text(outcome: Result<Value, ConfigError>) -> String {
     outcome.expect_err("a refusal").to_string()
 }
 
@@ -42,7 +42,7 @@ fn ftls() -> impl Iterator<Item = &'static Entry> {
     writable.map(|(entry, _)| entry)
 }
 
-fn smallest(name: &str) -> Value {
+fn smallest_layer(name: &str) -> Value {
     let mut layer = json!({ "structure": name });
     if name == "log" {
         layer["segment_size"] = json!("1 MiB");
@@ -53,36 +53,36 @@ fn smallest(name: &str) -> Value {
 #[test]
 fn resolved_scenario_resolves_to_itself() {
     for entry in ftls() {
-        let first = resolved_ftl(json!(entry.name)).unwrap();
-        assert_eq!(resolved_ftl(first.clone()).unwrap(), first);
-        assert_eq!(resolved_ftl(json!({ "structure": entry.name })).unwrap(), first);
-        assert_eq!(resolved_ftl(json!({ "structure": { "kind": entry.name } })).unwrap(), first);
+        let first = resolve_ftl(json!(entry.name)).unwrap();
+        assert_eq!(resolve_ftl(first.clone()).unwrap(), first);
+        assert_eq!(resolve_ftl(json!({ "structure": entry.name })).unwrap(), first);
+        assert_eq!(resolve_ftl(json!({ "structure": { "kind": entry.name } })).unwrap(), first);
     }
     for entry in LAYERS {
-        let first = resolved_layer(smallest(entry.name)).unwrap();
-        assert_eq!(resolved_layer(first.clone()).unwrap(), first);
-        let mut table = smallest(entry.name);
+        let first = resolve_layer(smallest_layer(entry.name)).unwrap();
+        assert_eq!(resolve_layer(first.clone()).unwrap(), first);
+        let mut table = smallest_layer(entry.name);
         table["structure"] = json!({ "kind": entry.name });
-        assert_eq!(resolved_layer(table).unwrap(), first);
+        assert_eq!(resolve_layer(table).unwrap(), first);
     }
 }
 
 #[test]
-fn aliases_are_read_and_the_main_name_is_written() {
+fn alias_is_read_and_written_as_main_name() {
     for (alias, name) in FTL_ALIASES {
-        assert_eq!(resolved_ftl(json!(alias)).unwrap(), resolved_ftl(json!(name)).unwrap());
+        assert_eq!(resolve_ftl(json!(alias)).unwrap(), resolve_ftl(json!(name)).unwrap());
     }
     for (alias, name) in LAYER_ALIASES {
         let of = |name: &str| LayerConfig::read(json!({ "structure": name })).unwrap();
         assert_eq!(of(alias), of(name));
     }
-    assert_eq!(resolved_ftl(json!("mu-ftl")).unwrap()["structure"]["kind"], "mu_ftl");
+    assert_eq!(resolve_ftl(json!("mu-ftl")).unwrap()["structure"]["kind"], "mu_ftl");
 }
 
 #[test]
-fn the_ftls_with_a_map_in_flash_are_presets_of_the_same_settings() {
+fn ftls_with_map_in_flash_differ_only_in_settings() {
     let settings = |ftl: Value| {
-        let mut structure = resolved_ftl(ftl).unwrap()["structure"].take();
+        let mut structure = resolve_ftl(ftl).unwrap()["structure"].take();
         structure["kind"] = Value::Null;
         structure
     };
@@ -96,10 +96,10 @@ fn the_ftls_with_a_map_in_flash_are_presets_of_the_same_settings() {
 }
 
 #[test]
-fn settings_without_effect_are_refused_by_name() {
+fn setting_without_effect_is_refused_by_name() {
     for (key, value) in [
         ("cached_nodes", json!({ "kind": "dftl", "cached_nodes": 3 })),
-        ("dated", json!({ "kind": "lazyftl", "dated": false })),
+        ("skips_older_pages", json!({ "kind": "lazyftl", "skips_older_pages": false })),
         ("dirty_share", json!({ "kind": "lazyftl", "dirty_share": 0.0 })),
         ("cache_size", json!({ "kind": "gecko", "cache_size": "1 MiB", "cache_entries": 7 })),
         ("cache_size", json!({ "kind": "gecko", "cache_size": "4 B" })),
@@ -107,13 +107,13 @@ fn settings_without_effect_are_refused_by_name() {
         ("cach_entries", json!({ "kind": "gecko", "cach_entries": 3 })),
         ("zone_blocks", json!({ "kind": "gecko", "zone_blocks": 3 })),
     ] {
-        let refused = error(resolved_ftl(json!({ "structure": value })));
+        let refused = error_text(resolve_ftl(json!({ "structure": value })));
         assert!(refused.starts_with(&format!("ftl.structure.{key}: ")), "{refused}");
     }
 }
 
 /// Returns the keys of every kind, from its schema.
-fn forms<T: JsonSchema>() -> Vec<Vec<String>> {
+fn keys_of_kinds<T: JsonSchema>() -> Vec<Vec<String>> {
     let schema = schemars::schema_for!(T).to_value();
     let forms = schema["anyOf"].as_array().unwrap().iter();
     let tables = forms.filter_map(|form| form["properties"].as_object());
@@ -121,7 +121,7 @@ fn forms<T: JsonSchema>() -> Vec<Vec<String>> {
 }
 
 /// Returns a value that is the default of no kind.
-fn unusual(key: &str) -> Value {
+fn non_default_value(key: &str) -> Value {
     match key {
         "victim" => json!("fifo"),
         "placement" => json!("single"),
@@ -141,38 +141,40 @@ fn unusual(key: &str) -> Value {
 
 /// Every kind refuses all keys that it does not have; the error gives the kind's name and its keys.
 #[test]
-fn a_kind_has_its_keys_and_no_others() {
-    let mut known: Vec<String> = forms::<FtlConfig>().concat();
-    known.extend(forms::<LayerConfig>().concat());
+fn every_kind_accepts_its_keys_and_refuses_others() {
+    let mut known: Vec<String> = keys_of_kinds::<FtlConfig>().concat();
+    known.extend(keys_of_kinds::<LayerConfig>().concat());
     known.sort();
     known.dedup();
-    let refuses = |own: &[String], name: &str, read: &dyn Fn(Value) -> Result<(), ConfigError>| {
+    let check_refusals = |own_keys: &[String],
+                          name: &str,
+                          read: &dyn Fn(Value) -> Result<(), ConfigError>| {
         for key in known.iter().filter(|key| *key != "structure") {
             let mut table = json!({ "structure": name });
-            table[key] = unusual(key);
+            table[key] = non_default_value(key);
             let outcome = read(table);
-            if own.contains(key) {
+            if own_keys.contains(key) {
                 assert!(!outcome.is_err_and(|error| error.problem.contains("means nothing")), "{name} {key}");
                 continue;
             }
-            let refused = outcome.expect_err("a key of others");
-            assert_eq!(refused.key, *key, "{name}: {refused}");
+            let error = outcome.expect_err("a key of others");
+            assert_eq!(error.key, *key, "{name}: {error}");
             let names_both =
-                refused.problem.contains(&format!("structure = \"{name}\"; leave it out (its keys are"))
-                    && own.iter().all(|key| refused.problem.contains(key.as_str()));
-            assert!(names_both || refused.problem.starts_with("belongs to"), "{refused}");
+                error.problem.contains(&format!("structure = \"{name}\"; leave it out (its keys are"))
+                    && own_keys.iter().all(|key| error.problem.contains(key.as_str()));
+            assert!(names_both || error.problem.starts_with("belongs to"), "{error}");
         }
     };
-    for (own, entry) in forms::<FtlConfig>().iter().zip(FTLS) {
-        refuses(own, entry.name, &|table| FtlConfig::read(table).map(drop));
+    for (own_keys, entry) in keys_of_kinds::<FtlConfig>().iter().zip(FTLS) {
+        check_refusals(own_keys, entry.name, &|table| FtlConfig::read(table).map(drop));
     }
-    for (own, entry) in forms::<LayerConfig>().iter().zip(LAYERS) {
-        refuses(own, entry.name, &|table| LayerConfig::read(table).map(drop));
+    for (own_keys, entry) in keys_of_kinds::<LayerConfig>().iter().zip(LAYERS) {
+        check_refusals(own_keys, entry.name, &|table| LayerConfig::read(table).map(drop));
     }
 }
 
 #[test]
-fn keys_with_default_values_are_accepted_everywhere() {
+fn key_with_default_value_is_accepted_by_every_kind() {
     let plain = json!({
         "victim": { "policy": "greedy" }, "placement": "double", "reclaim": "free_pool", "copy_order": "oldest",
         "directory": "auto", "evict": false, "free_blocks_low": null, "dedup": "none",
@@ -183,17 +185,17 @@ fn keys_with_default_values_are_accepted_everywhere() {
         table
     };
     for entry in ftls().filter(|entry| entry.name != "log") {
-        assert_eq!(resolved_ftl(with(entry.name)).unwrap(), resolved_ftl(json!(entry.name)).unwrap());
+        assert_eq!(resolve_ftl(with(entry.name)).unwrap(), resolve_ftl(json!(entry.name)).unwrap());
     }
-    assert_eq!(resolved_layer(with("lsm")).unwrap(), resolved_layer(json!({ "structure": "lsm" })).unwrap());
+    assert_eq!(resolve_layer(with("lsm")).unwrap(), resolve_layer(json!({ "structure": "lsm" })).unwrap());
 }
 
 #[test]
-fn kinds_are_refused_on_a_wrong_base() {
-    let ftl = error(resolved_ftl(json!("lsm")));
+fn kind_on_wrong_base_is_refused() {
+    let ftl = error_text(resolve_ftl(json!("lsm")));
     let kinds: Vec<&str> = FTLS.iter().map(|entry| entry.name).collect();
     assert_eq!(ftl, format!("ftl.structure: is \"lsm\"; an FTL can be {}", kinds.join(", ")));
-    let layer = error(resolved_layer(json!({ "structure": "gecko" })));
+    let layer = error_text(resolve_layer(json!({ "structure": "gecko" })));
     assert_eq!(layer, "log[0].structure: is \"gecko\", which only the FTL can be; see docs/scenario.md");
     for (value, part) in [
         (json!("gekko"), "unknown variant `gekko`, expected one of `log`, `zones`, `dftl`"),
@@ -201,18 +203,18 @@ fn kinds_are_refused_on_a_wrong_base() {
         (json!({ "size": 3 }), "missing field `kind`"),
         (json!(3), "invalid type: 3, expected the name of a structure, or a table"),
     ] {
-        let refused = error(resolved_ftl(json!({ "structure": value })));
-        assert!(refused.starts_with("ftl.structure: ") && refused.contains(part), "{refused}");
+        let error = error_text(resolve_ftl(json!({ "structure": value })));
+        assert!(error.starts_with("ftl.structure: ") && error.contains(part), "{error}");
     }
-    assert!(error(resolved_ftl(json!(3))).starts_with("ftl: invalid type: 3"));
-    assert!(error(resolved_layer(json!("lsm"))).starts_with("log[0]: invalid type: \"lsm\""));
-    let typo = error(resolved_layer(json!({ "segmnt_size": 3 })));
+    assert!(error_text(resolve_ftl(json!(3))).starts_with("ftl: invalid type: 3"));
+    assert!(error_text(resolve_layer(json!("lsm"))).starts_with("log[0]: invalid type: \"lsm\""));
+    let typo = error_text(resolve_layer(json!({ "segmnt_size": 3 })));
     assert!(typo.starts_with("log[0].segmnt_size: unknown field `segmnt_size`"), "{typo}");
 }
 
 #[test]
 fn refusals_are_between_different_features_and_give_reasons() {
-    for Refusal { feature, with, reason } in REFUSALS {
+    for FeatureConflict { feature, with, reason } in FEATURE_CONFLICTS {
         let name = feature.name();
         assert!(!with.is_empty() && with.iter().all(|other| other != feature), "{name} with {with:?}");
         assert!(reason.split(' ').count() > 4, "{name}: {reason}");
@@ -237,7 +239,7 @@ fn feature_variant_is_its_name_in_camel_case() {
 }
 
 #[test]
-fn optional_features_yield_and_required_features_do_not() {
+fn conflict_drops_optional_feature_and_refuses_required_feature() {
     let store = |keys: &str| {
         let text = format!(
             "device = {{ capacity = '64 MiB', spare_factor = 0.2, pages_per_block = 32 }}\nworkload = {{ kind = 'uniform' }}\n[ftl]\n{keys}"

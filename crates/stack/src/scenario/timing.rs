@@ -5,7 +5,7 @@ use crate::size::ByteSize;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use wearwell_base::config::ConfigError;
-use wearwell_engine::nand::{Front, Geometry, Preset};
+use wearwell_engine::nand::{DriveFrontEnd, Geometry, Preset};
 use wearwell_engine::timing::{
     Arrivals, Cleaning, Contention, FlashTiming, HashEngine, HostTiming, Layout, Priority, SPARES_PER_PAGE,
     Striping, Suspend,
@@ -122,16 +122,17 @@ pub struct TimingConfig {
     pub hash_engines: Option<u32>,
 }
 
-/// Rows of flash pages on all planes that a drive's write buffer holds: rows being programmed, and rows arriving meanwhile.
+/// Rows of flash pages on all planes that a drive's write buffer holds: rows being programmed, and rows arriving
+/// meanwhile.
 const BUFFERED_ROWS: u64 = 4;
 
 /// Longest time, one hour.
-const LONGEST_US: f64 = 3.6e9;
+const MAX_US: f64 = 3.6e9;
 
 /// Converts microseconds, given or by default, to nanoseconds.
-fn nanoseconds(key: &str, given: &mut Option<f64>, default: Option<f64>) -> Result<u64, ConfigError> {
-    let us = given.or(default).ok_or_else(|| missing(key))?;
-    if !(0.0..=LONGEST_US).contains(&us) {
+fn resolve_ns(key: &str, given: &mut Option<f64>, default: Option<f64>) -> Result<u64, ConfigError> {
+    let us = given.or(default).ok_or_else(|| missing_error(key))?;
+    if !(0.0..=MAX_US).contains(&us) {
         let problem =
             format!("is {us}; it must be a number of microseconds, 0 or above, and at most an hour");
         return Err(ConfigError::new(key, problem));
@@ -141,19 +142,20 @@ fn nanoseconds(key: &str, given: &mut Option<f64>, default: Option<f64>) -> Resu
 }
 
 /// Checks a rate in 10^6 bytes per second, which is bytes per microsecond.
-fn rate(key: &str, given: Option<f64>) -> Result<f64, ConfigError> {
-    match given.ok_or_else(|| missing(key))? {
+fn check_rate(key: &str, given: Option<f64>) -> Result<f64, ConfigError> {
+    match given.ok_or_else(|| missing_error(key))? {
         rate if rate > 0.0 && rate.is_finite() => Ok(rate),
         rate => Err(ConfigError::new(key, format!("is {rate}; it must be above 0"))),
     }
 }
 
-fn missing(key: &str) -> ConfigError {
+fn missing_error(key: &str) -> ConfigError {
     ConfigError::new(key, "is missing; give it, or a `device.preset` that has it")
 }
 
 impl TimingConfig {
-    /// Returns the timing of the flash of a resolved drive and writes every choice back. Errors name the key within the table.
+    /// Returns the timing of the flash of a resolved drive and writes every choice back. Errors name the key within the
+    /// table.
     pub(crate) fn flash(
         &mut self,
         device: &Device,
@@ -165,8 +167,8 @@ impl TimingConfig {
         let unit_bytes = geometry.page_bytes + geometry.spare_bytes;
         let controller = self.controller(preset);
         self.channel_mb_per_s = self.channel_mb_per_s.or(preset.map(|preset| preset.channel_mb_per_s));
-        let channel = rate("channel_mb_per_s", self.channel_mb_per_s)?;
-        let read_ns = nanoseconds("read_us", &mut self.read_us, preset.map(|preset| preset.read_us))?;
+        let channel = check_rate("channel_mb_per_s", self.channel_mb_per_s)?;
+        let read_ns = resolve_ns("read_us", &mut self.read_us, preset.map(|preset| preset.read_us))?;
         let spare_read_us = self.read_us.map(|read_us| read_us / SPARES_PER_PAGE as f64);
         let page_bytes = device.page_size.map_or(u64::from(geometry.page_bytes), |size| size.0);
         let units_per_page = (page_bytes / u64::from(geometry.page_bytes)) as u32;
@@ -182,22 +184,22 @@ impl TimingConfig {
                 striping: self.striping(device, geometry, units_per_page),
             },
             read_ns,
-            spare_read_ns: nanoseconds("spare_read_us", &mut self.spare_read_us, spare_read_us)?,
-            program_ns: nanoseconds(
+            spare_read_ns: resolve_ns("spare_read_us", &mut self.spare_read_us, spare_read_us)?,
+            program_ns: resolve_ns(
                 "program_us",
                 &mut self.program_us,
                 preset.map(|preset| preset.program_us),
             )?,
-            erase_ns: nanoseconds("erase_us", &mut self.erase_us, preset.map(|preset| preset.erase_us))?,
-            command_ns: nanoseconds("command_us", &mut self.command_us, Some(0.0))?,
+            erase_ns: resolve_ns("erase_us", &mut self.erase_us, preset.map(|preset| preset.erase_us))?,
+            command_ns: resolve_ns("command_us", &mut self.command_us, Some(0.0))?,
             unit_transfer_ns: (f64::from(unit_bytes) / channel * 1e3).round() as u64,
             contention: *self.contention.get_or_insert(Contention::Channel),
             priority: *self.priority.get_or_insert(Priority::Fcfs),
             suspend: Suspend {
                 erase: *self.suspend_erase.get_or_insert(false),
                 program: *self.suspend_program.get_or_insert(false),
-                suspend_ns: nanoseconds("suspend_us", &mut self.suspend_us, Some(0.0))?,
-                resume_ns: nanoseconds("resume_us", &mut self.resume_us, Some(0.0))?,
+                suspend_ns: resolve_ns("suspend_us", &mut self.suspend_us, Some(0.0))?,
+                resume_ns: resolve_ns("resume_us", &mut self.resume_us, Some(0.0))?,
             },
             multi_plane: *self.multi_plane.get_or_insert(true),
             copyback: *self.copyback.get_or_insert(false),
@@ -211,13 +213,13 @@ impl TimingConfig {
     /// Fills in the default of `striping`: presets model drives that stripe writes, in whole rows of a die's planes.
     fn striping(&mut self, device: &Device, geometry: &Geometry, units_per_page: u32) -> Striping {
         let holds_rows = geometry.pages_per_block.is_multiple_of(geometry.planes * units_per_page);
-        let as_drive = device.preset.is_some() && device.superblock_blocks.is_none() && holds_rows;
-        *self.striping.get_or_insert(if as_drive { Striping::Drive } else { Striping::Block })
+        let stripes_like_drive = device.preset.is_some() && device.superblock_blocks.is_none() && holds_rows;
+        *self.striping.get_or_insert(if stripes_like_drive { Striping::Drive } else { Striping::Block })
     }
 
     /// Fills in the default of `controller`: that of the drive that the preset is modelled on, if there is one.
     fn controller(&mut self, preset: Option<&Preset>) -> Controller {
-        let is_drive = preset.is_some_and(|preset| preset.front().is_some());
+        let is_drive = preset.is_some_and(|preset| preset.front_end().is_some());
         *self.controller.get_or_insert(if is_drive { Controller::Drive } else { Controller::Ideal })
     }
 
@@ -233,26 +235,26 @@ impl TimingConfig {
         &mut self,
         device: &Device,
         geometry: &Geometry,
-        sources: Sources,
+        sources: RequestSources,
     ) -> Result<HostTiming, ConfigError> {
-        let front = self.front(device, geometry)?;
+        let drive_front = self.resolve_front(device, geometry)?;
         let page_bytes = geometry.page_bytes;
         let host = HostTiming {
             queue_depth: *self.queue_depth.get_or_insert(32),
             arrivals: self.arrivals(sources)?,
             cleaning: self.cleaning(),
-            controller_read_ns: nanoseconds(
+            controller_read_ns: resolve_ns(
                 "controller_read_us",
                 &mut self.controller_read_us,
-                Some(front.map_or(0.0, |front| front.controller_read_us)),
+                Some(drive_front.map_or(0.0, |front| front.controller_read_us)),
             )?,
-            controller_write_ns: nanoseconds(
+            controller_write_ns: resolve_ns(
                 "controller_write_us",
                 &mut self.controller_write_us,
-                Some(front.map_or(0.0, |front| front.controller_write_us)),
+                Some(drive_front.map_or(0.0, |front| front.controller_write_us)),
             )?,
             link_bytes_per_us: match self.host_mb_per_s {
-                Some(given) => Some(rate("host_mb_per_s", Some(given))?),
+                Some(given) => Some(check_rate("host_mb_per_s", Some(given))?),
                 None => None,
             },
             page_bytes,
@@ -263,13 +265,18 @@ impl TimingConfig {
         Ok(host)
     }
 
-    /// Returns the link and controller of the preset's drive, if `controller` is `drive`; fills in link rate and write buffer.
-    fn front(&mut self, device: &Device, geometry: &Geometry) -> Result<Option<&'static Front>, ConfigError> {
+    /// Returns the link and controller of the preset's drive, if `controller` is `drive`; fills in link rate and write
+    /// buffer.
+    fn resolve_front(
+        &mut self,
+        device: &Device,
+        geometry: &Geometry,
+    ) -> Result<Option<&'static DriveFrontEnd>, ConfigError> {
         let preset = device.preset.as_deref().and_then(Preset::find);
         if self.controller(preset) == Controller::Ideal {
             return Ok(None);
         }
-        let front = preset.and_then(Preset::front);
+        let front = preset.and_then(Preset::front_end);
         let Some(front) = front else {
             let problem = "is \"drive\", for which `device.preset` must be modelled on one; give `host_mb_per_s`, `controller_read_us`, \
                            `controller_write_us` and `write_buffer` instead";
@@ -282,7 +289,8 @@ impl TimingConfig {
         Ok(Some(front))
     }
 
-    /// Fills in the default of `cleaning`: a drive's writes are buffered, and wait for cleaning only if the buffer is full.
+    /// Fills in the default of `cleaning`: a drive's writes are buffered, and wait for cleaning only if the buffer is
+    /// full.
     fn cleaning(&mut self) -> Cleaning {
         let is_drive = self.controller == Some(Controller::Drive);
         *self.cleaning.get_or_insert(if is_drive { Cleaning::Background } else { Cleaning::Foreground })
@@ -302,7 +310,7 @@ impl TimingConfig {
     }
 
     /// Returns the kind of arrivals, if the sources of requests allow it.
-    fn arrivals(&mut self, sources: Sources) -> Result<Arrivals, ConfigError> {
+    fn arrivals(&mut self, sources: RequestSources) -> Result<Arrivals, ConfigError> {
         let open = sources.trace || self.requests.is_some();
         let kind = *self.arrivals.get_or_insert(if open { Arrivals::Open } else { Arrivals::Closed });
         if kind == Arrivals::Closed {
@@ -324,12 +332,15 @@ impl TimingConfig {
     }
 
     /// Returns the source of arrival times; `None` if none are needed. Call after [`Self::host`].
-    pub(crate) fn clock(&self) -> Option<ArrivalTimes> {
+    pub(crate) fn arrival_times(&self) -> Option<ArrivalTimes> {
         let open = self.arrivals == Some(Arrivals::Open);
-        open.then(|| ArrivalTimes { speed_up: self.speed_up.unwrap_or(1.0), arrivals: self.sped_up() })
+        open.then(|| ArrivalTimes {
+            speed_up: self.speed_up.unwrap_or(1.0),
+            arrivals: self.scaled_arrivals(),
+        })
     }
 
-    fn sped_up(&self) -> Option<ArrivalConfig> {
+    fn scaled_arrivals(&self) -> Option<ArrivalConfig> {
         let requests = self.requests.clone()?;
         let requests_per_second = requests.requests_per_second * self.speed_up.unwrap_or(1.0);
         Some(ArrivalConfig { requests_per_second, ..requests })
@@ -338,7 +349,7 @@ impl TimingConfig {
 
 /// Sources of a run's requests.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Sources {
+pub(crate) struct RequestSources {
     /// True if some requests come from a trace.
     pub trace: bool,
     /// True if some requests come from a workload.

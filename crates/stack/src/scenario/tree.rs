@@ -5,7 +5,7 @@ use crate::layers::{LayerPlan, LowerLayer, WholeLayer};
 use wearwell_base::config::ConfigError;
 
 /// Tolerance for shares that add up to 1.
-const ROUNDING: f64 = 1e-9;
+const SHARE_TOLERANCE: f64 = 1e-9;
 
 /// A resolved tree.
 #[derive(Clone, Debug)]
@@ -30,7 +30,7 @@ pub struct TreeLayer {
     /// Pages that the layer has below, without those beyond the last whole segment.
     pub physical_pages: u64,
     /// Pages that the layer keeps for itself, in addition to those it shows.
-    pub own_pages: u32,
+    pub internal_pages: u32,
     /// Users of the layer: logs first, then tenants, each in scenario order.
     pub users: Vec<User>,
     /// Pages of a block or segment of the layer.
@@ -39,16 +39,16 @@ pub struct TreeLayer {
     pub partitions: Option<Vec<u32>>,
 }
 
-/// Position of a log or a tenant: the layer below, and the pages it has there.
+/// Position of a log or a tenant in the tree: the layer below, and the pages of that layer that it has.
 #[derive(Clone, Debug)]
 pub struct Attachment {
     /// Name of the log or tenant.
     pub name: String,
     /// The layer below.
-    pub on: usize,
+    pub layer_index: usize,
     /// Number of the partition of that layer, if the layer is divided.
     pub partition: Option<usize>,
-    /// Pages that the log or tenant has there.
+    /// Pages of that layer that the log or tenant has.
     pub pages: u32,
 }
 
@@ -84,7 +84,7 @@ impl Tree {
     }
 
     /// Returns the layers, each after the layer that it is on.
-    pub fn upwards(&self) -> Vec<usize> {
+    pub fn bottom_up(&self) -> Vec<usize> {
         let mut order = vec![self.ftl()];
         let mut next = 0;
         while next < order.len() {
@@ -101,11 +101,11 @@ impl Tree {
     /// Returns the layer and those below it, down to the first layer with several users.
     ///
     /// The last one is divided, or is the FTL.
-    pub fn alone_from(&self, layer: usize) -> Vec<usize> {
+    pub fn exclusive_chain(&self, layer: usize) -> Vec<usize> {
         let mut chain = vec![layer];
         let mut at = layer;
         while let Some(below) = &self.layers[at].below {
-            at = below.on;
+            at = below.layer_index;
             if self.layers[at].partitions.is_some() {
                 break;
             }
@@ -122,11 +122,11 @@ impl Tree {
         }
     }
 
-    /// Returns the layer below the log `at`. If the log has a partition of that layer, `align` says whether it ends on
+    /// Returns the layer below the log `at`. If the log has a partition of that layer, `align` determines if it ends on
     /// a whole block.
-    pub(crate) fn lower(&self, at: usize, align: Option<bool>, page_bytes: u32) -> LowerLayer {
+    pub(crate) fn lower_layer(&self, at: usize, align: Option<bool>, page_bytes: u32) -> LowerLayer {
         let below = self.layers[at].below.as_ref().expect("a log stands on a layer");
-        let TreeLayer { logical_pages, block_pages, .. } = self.layers[below.on];
+        let TreeLayer { logical_pages, block_pages, .. } = self.layers[below.layer_index];
         let unit = if align == Some(false) { 1 } else { block_pages };
         let whole = WholeLayer { pages: logical_pages, block_pages: unit };
         LowerLayer {
@@ -147,7 +147,7 @@ impl Tree {
 
     /// Returns the fraction of the layer below that a log or a tenant has.
     pub fn share(&self, attachment: &Attachment) -> f64 {
-        f64::from(attachment.pages) / f64::from(self.layers[attachment.on].logical_pages)
+        f64::from(attachment.pages) / f64::from(self.layers[attachment.layer_index].logical_pages)
     }
 
     fn find(&self, name: &str, key: &str) -> Result<usize, ConfigError> {
@@ -162,16 +162,16 @@ impl Tree {
 }
 
 impl Tree {
-    /// Fills in names and `on`, and builds the tree; sizes are still open.
+    /// Fills in names and `layer_index`, and builds the tree; sizes are still open.
     pub(crate) fn of(scenario: &mut Scenario) -> Result<Tree, ConfigError> {
-        let mut tree = named(scenario)?;
+        let mut tree = unconnected_tree(scenario)?;
         attach_layers(scenario, &mut tree)?;
-        refuse_circles(&tree)?;
+        refuse_cycles(&tree)?;
         attach_tenants(scenario, &mut tree)?;
         for at in 0..tree.layers.len() {
-            let stands_here = |user: &User| tree.attachment(*user).on == at;
-            let logs = (0..scenario.log.len()).map(User::Log).filter(stands_here);
-            let tenants = (0..tree.tenants.len()).map(User::Tenant).filter(stands_here);
+            let is_user = |user: &User| tree.attachment(*user).layer_index == at;
+            let logs = (0..scenario.log.len()).map(User::Log).filter(is_user);
+            let tenants = (0..tree.tenants.len()).map(User::Tenant).filter(is_user);
             let users: Vec<User> = logs.chain(tenants).collect();
             if users.is_empty() {
                 let TreeLayer { name, key, .. } = &tree.layers[at];
@@ -194,13 +194,13 @@ impl Tree {
     ) -> Result<(), ConfigError> {
         let layer = &mut self.layers[at];
         (layer.logical_pages, layer.physical_pages) = (plan.logical_pages, plan.physical_pages);
-        (layer.block_pages, layer.own_pages) = (plan.block_pages, plan.own_pages);
-        divide(scenario, self, at)
+        (layer.block_pages, layer.internal_pages) = (plan.block_pages, plan.internal_pages);
+        divide_layer(scenario, self, at)
     }
 }
 
 /// Fills in the names of the layers and returns a tree without connections.
-fn named(scenario: &mut Scenario) -> Result<Tree, ConfigError> {
+fn unconnected_tree(scenario: &mut Scenario) -> Result<Tree, ConfigError> {
     let ftl = scenario.ftl.common.name.get_or_insert_with(|| "ftl".into()).clone();
     let mut names = Vec::new();
     for (at, log) in scenario.log.iter_mut().enumerate() {
@@ -213,7 +213,7 @@ fn named(scenario: &mut Scenario) -> Result<Tree, ConfigError> {
         below: None,
         logical_pages: 0,
         physical_pages: 0,
-        own_pages: 0,
+        internal_pages: 0,
         users: Vec::new(),
         block_pages: 1,
         partitions: None,
@@ -237,18 +237,18 @@ fn attach_layers(scenario: &mut Scenario, tree: &mut Tree) -> Result<(), ConfigE
         let on = log.common.on.get_or_insert_with(|| tree.layers[at + 1].name.clone()).clone();
         let on = tree.find(&on, &format!("log[{at}]"))?;
         let name = tree.layers[at].name.clone();
-        tree.layers[at].below = Some(Attachment { name, on, partition: None, pages: 0 });
+        tree.layers[at].below = Some(Attachment { name, layer_index: on, partition: None, pages: 0 });
     }
     Ok(())
 }
 
-fn refuse_circles(tree: &Tree) -> Result<(), ConfigError> {
+fn refuse_cycles(tree: &Tree) -> Result<(), ConfigError> {
     for at in 0..tree.ftl() {
-        let below = |layer: &usize| tree.layers[*layer].below.as_ref().map(|below| below.on);
+        let below = |layer: &usize| tree.layers[*layer].below.as_ref().map(|below| below.layer_index);
         let path: Vec<usize> = std::iter::successors(Some(at), below).take(tree.layers.len() + 1).collect();
-        if let Some(back) = path.iter().skip(1).position(|&layer| layer == at) {
+        if let Some(cycle_end) = path.iter().skip(1).position(|&layer| layer == at) {
             let names: Vec<&str> =
-                path[..=back + 1].iter().map(|&at| tree.layers[at].name.as_str()).collect();
+                path[..=cycle_end + 1].iter().map(|&at| tree.layers[at].name.as_str()).collect();
             let problem = format!(
                 "makes a circle: {}; one of them must stand on {}",
                 names.join(" on "),
@@ -261,9 +261,10 @@ fn refuse_circles(tree: &Tree) -> Result<(), ConfigError> {
 }
 
 fn attach_tenants(scenario: &mut Scenario, tree: &mut Tree) -> Result<(), ConfigError> {
-    let carries_log =
-        |at: usize| tree.layers.iter().any(|layer| layer.below.as_ref().is_some_and(|below| below.on == at));
-    let topmost: Vec<usize> = (0..tree.layers.len()).filter(|&at| !carries_log(at)).collect();
+    let has_layer_above = |at: usize| {
+        tree.layers.iter().any(|layer| layer.below.as_ref().is_some_and(|below| below.layer_index == at))
+    };
+    let topmost: Vec<usize> = (0..tree.layers.len()).filter(|&at| !has_layer_above(at)).collect();
     let names: Vec<&str> = topmost.iter().map(|&at| tree.layers[at].name.as_str()).collect();
     let mut attachments = Vec::new();
     for (at, tenant) in scenario.tenant.iter_mut().enumerate() {
@@ -278,7 +279,7 @@ fn attach_tenants(scenario: &mut Scenario, tree: &mut Tree) -> Result<(), Config
         };
         tenant.on = Some(tree.layers[on].name.clone());
         let name = tenant.name.clone().expect("named before");
-        attachments.push(Attachment { name, on, partition: None, pages: 0 });
+        attachments.push(Attachment { name, layer_index: on, partition: None, pages: 0 });
     }
     if attachments.is_empty() {
         let [top] = topmost[..] else {
@@ -289,7 +290,7 @@ fn attach_tenants(scenario: &mut Scenario, tree: &mut Tree) -> Result<(), Config
             let key = if scenario.trace.is_some() { "trace" } else { "workload" };
             return Err(ConfigError::new(key, problem));
         };
-        attachments.push(Attachment { name: String::new(), on: top, partition: None, pages: 0 });
+        attachments.push(Attachment { name: String::new(), layer_index: top, partition: None, pages: 0 });
     }
     tree.tenants = attachments;
     Ok(())
@@ -299,16 +300,16 @@ fn attach_tenants(scenario: &mut Scenario, tree: &mut Tree) -> Result<(), Config
 ///
 /// A partition ends on a whole block (segment) of the layer if it is at least as large as one. If the shares add up to
 /// 1, the last partition ends with the layer.
-fn divide(scenario: &Scenario, tree: &mut Tree, at: usize) -> Result<(), ConfigError> {
+fn divide_layer(scenario: &Scenario, tree: &mut Tree, at: usize) -> Result<(), ConfigError> {
     let TreeLayer { name, users, logical_pages, block_pages, .. } = tree.layers[at].clone();
-    let wishes: Vec<(Option<f64>, Option<bool>)> = users
+    let requested: Vec<(Option<f64>, Option<bool>)> = users
         .iter()
         .map(|user| match user {
             User::Log(at) => (scenario.log[*at].common.share, scenario.log[*at].common.align),
             User::Tenant(at) => scenario.tenant.get(*at).map_or((None, None), |it| (it.share, it.align)),
         })
         .collect();
-    let shares = shares(&name, &users, &wishes)?;
+    let shares = resolve_shares(&name, &users, &requested)?;
     if shares[..] == [1.0] {
         tree.attachment_mut(users[0]).pages = logical_pages;
         return Ok(());
@@ -317,15 +318,15 @@ fn divide(scenario: &Scenario, tree: &mut Tree, at: usize) -> Result<(), ConfigE
     for ((index, &user), &share) in users.iter().enumerate().zip(&shares) {
         sum += share;
         let mut end = (sum * f64::from(logical_pages)).round() as u32;
-        if sum >= 1.0 - ROUNDING {
+        if sum >= 1.0 - SHARE_TOLERANCE {
             end = logical_pages;
-        } else if wishes[index].1 != Some(false) && end.saturating_sub(start) >= block_pages {
+        } else if requested[index].1 != Some(false) && end.saturating_sub(start) >= block_pages {
             end -= end % block_pages;
         }
         if end <= start {
             let problem = format!(
                 "is {share}, less than a page of {name}; it must be at least {}",
-                WholeLayer { pages: logical_pages, block_pages: 1 }.least_share(1)
+                WholeLayer { pages: logical_pages, block_pages: 1 }.min_share(1)
             );
             return Err(ConfigError::new(format!("{}.share", user.key()), problem));
         }
@@ -339,44 +340,47 @@ fn divide(scenario: &Scenario, tree: &mut Tree, at: usize) -> Result<(), ConfigE
 }
 
 /// Returns the share of each user of the layer `name`.
-fn shares(
+fn resolve_shares(
     name: &str,
     users: &[User],
-    wishes: &[(Option<f64>, Option<bool>)],
+    requested: &[(Option<f64>, Option<bool>)],
 ) -> Result<Vec<f64>, ConfigError> {
     let refuse =
         |user: User, problem: String| Err(ConfigError::new(format!("{}.share", user.key()), problem));
     // Rounds sums of decimal fractions for display.
-    let shown = |share: f64| (share * 1e6).round() / 1e6;
+    let rounded = |share: f64| (share * 1e6).round() / 1e6;
     let mut given = 0.0;
-    for (&user, (share, _)) in users.iter().zip(wishes) {
+    for (&user, (share, _)) in users.iter().zip(requested) {
         let Some(share) = *share else { continue };
         if !(share > 0.0 && share <= 1.0) {
             return refuse(user, format!("is {share}; it must be above 0 and at most 1"));
         }
-        if given + share > 1.0 + ROUNDING {
-            let left = shown(1.0 - given);
-            let advice =
-                if left > 0.0 { format!("at most {left} is left") } else { "nothing is left".into() };
+        if given + share > 1.0 + SHARE_TOLERANCE {
+            let remaining = rounded(1.0 - given);
+            let advice = if remaining > 0.0 {
+                format!("at most {remaining} is left")
+            } else {
+                "nothing is left".into()
+            };
             return refuse(
                 user,
-                format!("is {share}, which makes {} of {name}; {advice}", shown(given + share)),
+                format!("is {share}, which makes {} of {name}; {advice}", rounded(given + share)),
             );
         }
         given += share;
     }
-    let missing = users.iter().zip(wishes).find(|(_, (share, _))| share.is_none());
+    let missing = users.iter().zip(requested).find(|(_, (share, _))| share.is_none());
     match missing {
         Some(_) if users.len() == 1 => Ok(vec![1.0]),
         Some((&user, _)) => {
-            let left = shown(1.0 - given);
-            let advice = if left > 0.0 {
-                format!("{left} of it is left")
+            let remaining = rounded(1.0 - given);
+            let advice = if remaining > 0.0 {
+                format!("{remaining} of it is left")
             } else {
                 "nothing of it is left, so the others must have less".into()
             };
             refuse(user, format!("is missing; {} stand on {name}, and {advice}", users.len()))
         }
-        None => Ok(wishes.iter().filter_map(|(share, _)| *share).collect()),
+        None => Ok(requested.iter().filter_map(|(share, _)| *share).collect()),
     }
 }

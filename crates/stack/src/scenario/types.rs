@@ -1,9 +1,9 @@
 //! Types behind a scenario file: the configuration of a run.
 
-use super::course::{Measure, Precondition};
 use super::power::PowerConfig;
-use super::sources::{TenantConfig, TraceConfig};
+use super::run_phases::{Measure, Precondition};
 use super::timing::TimingConfig;
+use super::writer_configs::{TenantConfig, TraceConfig};
 use crate::device::Device;
 use crate::layers::{FtlConfig, LayerConfig, from_value};
 use schemars::JsonSchema;

@@ -37,7 +37,7 @@ pub fn try_run(scenario: &Scenario) -> Result<RunResult, RunError> {
 }
 
 /// Returns the error of a scenario in TOML that cannot be run: an unknown key, or an invalid setting.
-pub fn refusal(text: &str) -> String {
+pub fn error_of(text: &str) -> String {
     let value: serde_json::Value = toml::from_str(text).unwrap_or_else(|error| panic!("{error}\nin\n{text}"));
     match Scenario::read(&value) {
         Ok(scenario) => try_run(&scenario).expect_err(text).to_string(),
@@ -62,20 +62,20 @@ pub fn root() -> PathBuf {
 /// `WEARWELL_BLESS=1`, writes the file instead.
 ///
 /// Renewing a golden file is a separate commit that explains the changed results.
-pub fn assert_holds(file: &str, generated: &str) {
+pub fn assert_file_equals(file: &str, generated: &str) {
     let path = root().join(file);
     if std::env::var_os("WEARWELL_BLESS").is_some_and(|value| value == "1") {
         std::fs::write(&path, generated).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         return;
     }
-    let held = std::fs::read_to_string(&path).unwrap_or_default();
-    if held == generated {
+    let current = std::fs::read_to_string(&path).unwrap_or_default();
+    if current == generated {
         return;
     }
-    let gone = held.lines().filter(|line| !generated.lines().any(|other| other == *line));
-    let new = generated.lines().filter(|line| !held.lines().any(|other| other == *line));
-    let mut difference: Vec<String> = gone.map(|line| format!("- {line}")).collect();
-    difference.extend(new.map(|line| format!("+ {line}")));
+    let removed = current.lines().filter(|line| !generated.lines().any(|other| other == *line));
+    let added = generated.lines().filter(|line| !current.lines().any(|other| other == *line));
+    let mut difference: Vec<String> = removed.map(|line| format!("- {line}")).collect();
+    difference.extend(added.map(|line| format!("+ {line}")));
     panic!(
         "{file} differs:\n{}\n\nIf that is meant, renew it with WEARWELL_BLESS=1 in a commit of its own that says why.",
         difference.join("\n")

@@ -1,10 +1,10 @@
-//! Attribution of pages moved by cleaning to owners and causes: works on every FTL, adds up to the moved pages, and changes no
-//! count.
+//! Attribution of pages moved by cleaning to owners and causes: works on every FTL, adds up to the moved pages, and
+//! changes no count.
 
 use crate::common::{run_text, scenario, writable_ftls};
 use wearwell_engine::counters::{Cause, Operation};
 use wearwell_engine::layer::{Ability, LayerExt, Reports};
-use wearwell_engine::seed::{Seed, below};
+use wearwell_engine::seed::{Seed, random_below};
 use wearwell_engine::units::Lpn;
 use wearwell_stack::{LayerResult, build};
 
@@ -51,18 +51,18 @@ drive_writes = 2.0
 "#;
 
 /// Checks that the moved pages of a shared layer, by owner and by cause, add up to the pages that its cleaning wrote.
-fn adds_up(what: &str, layer: &LayerResult) {
+fn assert_moved_pages_add_up(case: &str, layer: &LayerResult) {
     let moved = &layer.moved_pages;
     let users = layer.partitions.len();
-    assert!(moved.len() == users && moved.iter().all(|owners| owners.len() == users), "{what}: {moved:?}");
-    for (user, part) in layer.partitions.iter().enumerate() {
+    assert!(moved.len() == users && moved.iter().all(|owners| owners.len() == users), "{case}: {moved:?}");
+    for (user, partition) in layer.partitions.iter().enumerate() {
         let owned: u64 = moved.iter().map(|owners| owners[user]).sum();
         let caused: u64 = moved[user].iter().sum();
         assert_eq!(
-            (part.moved_owned, part.moved_caused),
+            (partition.moved_owned, partition.moved_caused),
             (Some(owned), Some(caused)),
-            "{what}, {}",
-            part.name
+            "{case}, {}",
+            partition.name
         );
     }
     let owned: u64 = layer.partitions.iter().filter_map(|part| part.moved_owned).sum();
@@ -70,12 +70,12 @@ fn adds_up(what: &str, layer: &LayerResult) {
     // Pages that fill the holes found by a merge have no owner.
     let padding = layer.ftl.as_ref().and_then(|ftl| ftl.counts.get("padding pages")).copied().unwrap_or(0);
     let cleaned = layer.outgoing["cleaning"]["write"] - padding;
-    assert!(cleaned > 0, "{what}: nothing was moved");
-    assert_eq!((owned, caused), (cleaned, cleaned), "{what}: {moved:?}");
+    assert!(cleaned > 0, "{case}: nothing was moved");
+    assert_eq!((owned, caused), (cleaned, cleaned), "{case}: {moved:?}");
 }
 
 #[test]
-fn moved_pages_add_up_by_owner_and_by_cause_over_every_ftl() {
+fn moved_pages_add_up_by_owner_and_by_cause_on_every_ftl() {
     for ftl in writable_ftls() {
         let result = run_text(&format!("ftl = \"{ftl}\"\n{DRIVE}{SHARED}"));
         let shared: Vec<&LayerResult> =
@@ -83,26 +83,26 @@ fn moved_pages_add_up_by_owner_and_by_cause_over_every_ftl() {
         let names: Vec<&str> = shared.iter().map(|layer| layer.name.as_str()).collect();
         assert_eq!(names, ["upper", "ftl"], "{ftl}");
         for layer in shared {
-            adds_up(&format!("{ftl}, {}", layer.name), layer);
+            assert_moved_pages_add_up(&format!("{ftl}, {}", layer.name), layer);
         }
     }
 }
 
 /// Returns all counts of the stack after some operations, with the moved pages of the topmost layer separately.
-fn counted(text: &str, is_divided: bool) -> (String, Vec<Vec<u64>>, u64) {
+fn run_and_count(text: &str, is_divided: bool) -> (String, Vec<Vec<u64>>, u64) {
     let mut stack = build::<()>(&mut scenario(text)).unwrap_or_else(|error| panic!("{error}\nin\n{text}"));
     let layer = &mut stack.targets[0].layer;
     let pages = layer.logical_pages();
     assert!(layer.abilities().has(Ability::Attribution), "{text}");
     if is_divided {
-        layer.divide(&[pages / 3, pages / 2, pages]);
+        layer.set_partitions(&[pages / 3, pages / 2, pages]);
     }
     let mut random = Seed(17).random();
     for _ in 0..4 * pages {
-        let first = below(&mut random, u64::from(pages)) as u32;
-        let length = 1 + below(&mut random, 3) as u32;
+        let first = random_below(&mut random, u64::from(pages)) as u32;
+        let length = 1 + random_below(&mut random, 3) as u32;
         let run: Vec<Lpn> = (first..(first + length).min(pages)).map(Lpn).collect();
-        match below(&mut random, 20) {
+        match random_below(&mut random, 20) {
             0 => layer.trim(&run).unwrap(),
             1 => layer.read(&run, &mut Vec::new()).unwrap(),
             _ => layer.write(&run, &vec![(); run.len()], 0).unwrap(),
@@ -124,9 +124,13 @@ fn attribution_changes_no_count() {
     for ftl in writable_ftls() {
         for above in ["", log, tree] {
             let text = format!("ftl = \"{ftl}\"\n{DRIVE}{above}{below}");
-            let (alike, whole, _) = counted(&text, false);
-            let (apart, moved, cleaned) = counted(&text, true);
-            assert!(alike == apart, "{text}{}", first_difference(&alike, &apart));
+            let (undivided_counts, whole, _) = run_and_count(&text, false);
+            let (divided_counts, moved, cleaned) = run_and_count(&text, true);
+            assert!(
+                undivided_counts == divided_counts,
+                "{text}{}",
+                first_different_line(&undivided_counts, &divided_counts)
+            );
             assert!(whole.is_empty() && moved.len() == 4, "{text}{moved:?}");
             let sum: u64 = moved.iter().flatten().sum();
             assert!(sum > 0, "{text}: nothing was moved");
@@ -136,7 +140,7 @@ fn attribution_changes_no_count() {
 }
 
 /// Returns the first line in which two texts differ.
-fn first_difference(one: &str, other: &str) -> String {
+fn first_different_line(one: &str, other: &str) -> String {
     let differs = one.lines().zip(other.lines()).find(|(line, with)| line != with);
     format!("{differs:?}")
 }

@@ -1,19 +1,19 @@
-//! Coordination of layers: a setting has an effect on every drive or is refused, and a power cut at the end of a run does not
-//! change earlier counts.
+//! Coordination of layers: a setting has an effect on every drive or is refused, and a power cut at the end of a run
+//! does not change earlier counts.
 
 use crate::common::{root, run_text, scenario, try_run, writable_ftls};
 use wearwell_stack::{LayerResult, RunResult, TenantResult};
 
 const DRIVE: &str = "[device]\nblocks_per_plane = 192\npages_per_block = 16\nspare_factor = 0.3\n";
-const MEASURE: &str = "[measure]\nwarm_up = 2.0\ndrive_writes = 2.0\n[workload]\nkind = \"hot_cold\"\nhot_writes = 0.9\nhot_space = 0.1\n";
+const MEASURE_AND_WORKLOAD: &str = "[measure]\nwarm_up = 2.0\ndrive_writes = 2.0\n[workload]\nkind = \"hot_cold\"\nhot_writes = 0.9\nhot_space = 0.1\n";
 const LOG: &str = "[[log]]\nname = \"store\"\nsegment_size = \"128 KiB\"\nspare_factor = 0.25\n";
 
 /// Returns a scenario of a log on a drive, with more keys of the FTL and of the log.
-fn log_on(structure: &str, ftl: &str, log: &str) -> String {
-    format!("[ftl]\nstructure = \"{structure}\"\n{ftl}{DRIVE}{LOG}{log}{MEASURE}")
+fn log_on_ftl(structure: &str, ftl: &str, log: &str) -> String {
+    format!("[ftl]\nstructure = \"{structure}\"\n{ftl}{DRIVE}{LOG}{log}{MEASURE_AND_WORKLOAD}")
 }
 
-fn refusal(text: &str) -> String {
+fn error_of(text: &str) -> String {
     try_run(&scenario(text)).expect_err("a refusal").to_string()
 }
 
@@ -32,11 +32,11 @@ fn counts(result: &RunResult) -> String {
 }
 
 #[test]
-fn a_cut_at_the_end_changes_no_count_before_it() {
+fn power_cut_at_end_changes_no_earlier_count() {
     let deferring = "free_blocks_low = 8\nfree_blocks_high = 8\nfree_blocks_deferred = 3\n";
     let completing = "victim = { policy = \"completing\", weight = 4.0 }\n";
-    let mut cases = vec![log_on("log", deferring, ""), log_on("log", deferring, completing)];
-    cases.extend(["log", "dftl", "gecko", "fast"].map(|drive| log_on(drive, "", completing)));
+    let mut cases = vec![log_on_ftl("log", deferring, ""), log_on_ftl("log", deferring, completing)];
+    cases.extend(["log", "dftl", "gecko", "fast"].map(|drive| log_on_ftl(drive, "", completing)));
     for text in cases {
         let cut = run_text(&format!("{text}[power]\nat_end = true\n"));
         let recovery = layer(&cut, "ftl").ftl.as_ref().and_then(|ftl| ftl.recovery.as_ref());
@@ -48,7 +48,7 @@ fn a_cut_at_the_end_changes_no_count_before_it() {
 
 /// Runs the shipped scenarios with several users of one FTL, on small drives.
 #[test]
-fn several_users_of_one_ftl_survive_a_cut_at_the_end() {
+fn ftl_with_several_users_recovers_from_cut_at_end() {
     for name in ["two_logs_one_ftl", "log_beside_random_writer"] {
         let text = std::fs::read_to_string(root().join(format!("scenarios/{name}.toml"))).unwrap();
         let small = text
@@ -62,35 +62,38 @@ fn several_users_of_one_ftl_survive_a_cut_at_the_end() {
             let plain = run_text(&format!("ftl = \"{structure}\"\n{small}"));
             let cut = run_text(&format!("ftl = \"{structure}\"\n{small}[power]\nat_end = true\n"));
             assert_eq!(counts(&plain), counts(&cut), "{name} on {structure}");
-            let told = |tenant: &TenantResult| tenant.moved_owned.zip(tenant.moved_caused).is_some();
-            assert!(cut.tenants.iter().all(told), "{name} on {structure}: {:?}", cut.tenants);
+            let has_moved_counts =
+                |tenant: &TenantResult| tenant.moved_owned.zip(tenant.moved_caused).is_some();
+            assert!(cut.tenants.iter().all(has_moved_counts), "{name} on {structure}: {:?}", cut.tenants);
         }
     }
 }
 
 #[test]
-fn completing_without_a_weight_is_d_choices_and_with_one_it_is_not() {
+fn completing_policy_equals_d_choices_only_without_weight() {
     for drive in writable_ftls() {
-        let run = |victim: &str| counts(&run_text(&log_on(drive, "", &format!("victim = {victim}\n"))));
+        let run = |victim: &str| counts(&run_text(&log_on_ftl(drive, "", &format!("victim = {victim}\n"))));
         let none = run("{ policy = \"completing\", weight = 0.0 }");
         assert_eq!(none, run("{ policy = \"d_choices\", choices = 10 }"), "{drive}");
-        // A hybrid FTL keeps a segment that is written in order, and in whole blocks, in blocks of its own: nothing is left to
-        // complete.
-        let weighed = run("{ policy = \"completing\", weight = 4.0 }");
-        assert_eq!(none == weighed, matches!(drive, "fast" | "bast"), "{drive}");
+        // A hybrid FTL stores a segment that is written in order and in whole blocks in separate blocks, so no block
+        // remains to be completed.
+        let weighted = run("{ policy = \"completing\", weight = 4.0 }");
+        assert_eq!(none == weighted, matches!(drive, "fast" | "bast"), "{drive}");
     }
-    let on_shared = |weight: f64| {
+    let on_dedup = |weight: f64| {
         let victim = format!("victim = {{ policy = \"completing\", weight = {weight} }}\n");
         let content = "[content]\ndedup_ratio = 0.3\n";
-        counts(&run_text(&format!("[ftl]\ndedup = \"inline\"\n{DRIVE}{LOG}{victim}{MEASURE}{content}")))
+        counts(&run_text(&format!(
+            "[ftl]\ndedup = \"inline\"\n{DRIVE}{LOG}{victim}{MEASURE_AND_WORKLOAD}{content}"
+        )))
     };
-    assert_ne!(on_shared(0.0), on_shared(4.0));
+    assert_ne!(on_dedup(0.0), on_dedup(4.0));
 }
 
 /// On the flash itself, and on zones that are reset as a whole, the weight has no effect.
 #[test]
 fn completing_on_flash_or_zones_warns_that_the_weight_has_no_effect() {
-    let on_flash = run_text(&format!("[ftl]\nvictim = \"completing\"\n{DRIVE}{MEASURE}"));
+    let on_flash = run_text(&format!("[ftl]\nvictim = \"completing\"\n{DRIVE}{MEASURE_AND_WORKLOAD}"));
     assert!(
         on_flash.warnings.iter().any(|warning| warning.contains("below is flash")),
         "{:?}",
@@ -98,20 +101,24 @@ fn completing_on_flash_or_zones_warns_that_the_weight_has_no_effect() {
     );
     let zones = "[ftl]\nstructure = { kind = \"zones\", zone_blocks = 2 }\n[device]\nblocks_per_plane = 160\npages_per_block = 16\n";
     let stack = |weight: f64| {
-        format!("{zones}{LOG}victim = {{ policy = \"completing\", weight = {weight} }}\n{MEASURE}")
+        format!(
+            "{zones}{LOG}victim = {{ policy = \"completing\", weight = {weight} }}\n{MEASURE_AND_WORKLOAD}"
+        )
     };
-    let refused = refusal(&stack(1.0));
-    assert!(refused.starts_with("log[0].victim.weight: weighs what a trim leaves"), "{refused}");
+    let error = error_of(&stack(1.0));
+    assert!(error.starts_with("log[0].victim.weight: weighs what a trim leaves"), "{error}");
     run_text(&stack(0.0));
 }
 
 #[test]
-fn completing_policy_sees_blocks_below_intermediate_layers() {
+fn completing_policy_reads_block_counts_through_intermediate_layers() {
     let on = |between: &str, weight: &str| {
         let log =
             "[[log]]\nname = \"store\"\non = \"between\"\nsegment_size = \"128 KiB\"\nspare_factor = 0.25\n";
         let victim = format!("victim = {{ policy = \"completing\", weight = {weight} }}\n");
-        counts(&run_text(&format!("{DRIVE}{log}{victim}[[log]]\nname = \"between\"\n{between}\n{MEASURE}")))
+        counts(&run_text(&format!(
+            "{DRIVE}{log}{victim}[[log]]\nname = \"between\"\n{between}\n{MEASURE_AND_WORKLOAD}"
+        )))
     };
     for between in [
         "structure = \"pass_through\"",
@@ -125,20 +132,20 @@ fn completing_policy_sees_blocks_below_intermediate_layers() {
 }
 
 #[test]
-fn deferral_waits_for_merge_tree_and_is_refused_without_cleaning_above() {
+fn cleaning_is_deferred_below_merge_tree_and_refused_without_cleaning_above() {
     let tree = "[[log]]\nname = \"tree\"\nstructure = { kind = \"lsm\", memtable_size = \"64 KiB\", table_size = \"64 KiB\", write_ahead_log = \"128 KiB\" }\n";
     let low = "free_blocks_low = 8\nfree_blocks_high = 8\n";
-    let waits = "free_blocks_deferred = 3\n";
-    let run = |ftl: &str, above: &str| run_text(&format!("[ftl]\n{ftl}{DRIVE}{above}{MEASURE}"));
-    let direct = "[[log]]\nname = \"direct\"\nstructure = \"pass_through\"\n";
-    for above in [tree.to_owned(), format!("{tree}{direct}")] {
-        let (at_once, later) = (run(low, &above), run(&format!("{low}{waits}"), &above));
-        assert!(layer(&later, "ftl").deferrals > Some(0), "{above}");
-        assert_ne!(counts(&at_once), counts(&later), "{above}");
+    let deferral = "free_blocks_deferred = 3\n";
+    let run = |ftl: &str, above: &str| run_text(&format!("[ftl]\n{ftl}{DRIVE}{above}{MEASURE_AND_WORKLOAD}"));
+    let pass_through = "[[log]]\nname = \"direct\"\nstructure = \"pass_through\"\n";
+    for above in [tree.to_owned(), format!("{tree}{pass_through}")] {
+        let (immediate, deferred) = (run(low, &above), run(&format!("{low}{deferral}"), &above));
+        assert!(layer(&deferred, "ftl").deferrals > Some(0), "{above}");
+        assert_ne!(counts(&immediate), counts(&deferred), "{above}");
     }
-    for above in ["", direct] {
-        let refused = refusal(&format!("[ftl]\n{low}{waits}{DRIVE}{above}{MEASURE}"));
-        assert!(refused.starts_with("ftl.free_blocks_deferred: waits while a log above cleans"), "{refused}");
+    for above in ["", pass_through] {
+        let error = error_of(&format!("[ftl]\n{low}{deferral}{DRIVE}{above}{MEASURE_AND_WORKLOAD}"));
+        assert!(error.starts_with("ftl.free_blocks_deferred: waits while a log above cleans"), "{error}");
     }
 }
 
@@ -146,17 +153,17 @@ fn deferral_waits_for_merge_tree_and_is_refused_without_cleaning_above() {
 fn missing_ability_is_refused_with_names_of_both_layers() {
     for drive in ["dftl", "fast"] {
         let sparse = "[[log]]\nname = \"space\"\nstructure = \"sparse\"\n";
-        let refused = refusal(&format!("ftl = \"{drive}\"\n{DRIVE}{sparse}{MEASURE}"));
+        let error = error_of(&format!("ftl = \"{drive}\"\n{DRIVE}{sparse}{MEASURE_AND_WORKLOAD}"));
         assert!(
-            refused.starts_with("log[0].structure: needs atomic writes, which `ftl` does not have"),
-            "{refused}"
+            error.starts_with("log[0].structure: needs atomic writes, which `ftl` does not have"),
+            "{error}"
         );
     }
 }
 
-/// Tenants know whose pages are moved on every drive, or a warning gives the reason.
+/// On every drive, moved pages are attributed to tenants, or a warning gives the reason why not.
 #[test]
-fn moved_pages_have_owners_on_every_drive() {
+fn moved_pages_are_attributed_on_every_ftl() {
     let tenant = "[[tenant]]\nshare = 0.5\nworkload = { kind = \"uniform\" }\n";
     let measure = "[measure]\nwarm_up = 2.0\ndrive_writes = 2.0\n";
     for drive in writable_ftls() {

@@ -1,7 +1,7 @@
 //! Deduplication in scenarios: counts that add up, savings, and refusals.
 
-use crate::common::{is_hybrid, refusal, root, run_text, scenario, try_run, writable_ftls};
-use crate::timed::unhurried;
+use crate::common::{error_of, is_hybrid, root, run_text, scenario, try_run, writable_ftls};
+use crate::timed::without_wait_warnings;
 use wearwell_engine::layer::DedupReport;
 use wearwell_stack::{Performance, RunResult};
 
@@ -27,25 +27,29 @@ fn every_dedup_kind_conserves_counts_and_saves_erases() {
             let result = run_kind(&format!("\"{kind}\""), ftl);
             let found = dedup_of(&result);
             let layer = &result.layers[0];
-            assert_eq!(layer.incoming["write"], result.course.measured_host_pages, "{kind} {ftl}");
+            assert_eq!(layer.incoming["write"], result.phases.measured_host_pages, "{kind} {ftl}");
             assert_eq!(layer.incoming["write"], found.hits + found.misses, "{kind} {ftl}");
             assert_eq!(layer.outgoing["host"]["write"], found.misses, "{kind} {ftl}");
             assert!(result.nand.erases < none.nand.erases, "{kind} {ftl}");
             assert!(found.sharing_ratio.unwrap() > 1.05, "{kind} {ftl}: {found:?}");
-            let on_the_way = matches!(kind, "cagc");
-            assert_eq!(found.hits == 0, on_the_way, "{kind} {ftl}: {found:?}");
-            assert_eq!(found.merged_pages > 0, on_the_way, "{kind} {ftl}: {found:?}");
-            assert_eq!(found.promoted_pages > 0, on_the_way && ftl.contains("references"), "{kind} {ftl}");
+            let during_cleaning = matches!(kind, "cagc");
+            assert_eq!(found.hits == 0, during_cleaning, "{kind} {ftl}: {found:?}");
+            assert_eq!(found.merged_pages > 0, during_cleaning, "{kind} {ftl}: {found:?}");
+            assert_eq!(
+                found.promoted_pages > 0,
+                during_cleaning && ftl.contains("references"),
+                "{kind} {ftl}"
+            );
             assert_eq!(found.collisions, 0);
         }
     }
 }
 
-const ROOMY: &str = "[device]\npreset = \"z_nand\"\nchannels = 1\nways = 1\ndies = 2\nblocks_per_plane = 80\npages_per_block = 16\nspare_factor = 0.3\n";
+const ROOMY_DRIVE: &str = "[device]\npreset = \"z_nand\"\nchannels = 1\nways = 1\ndies = 2\nblocks_per_plane = 80\npages_per_block = 16\nspare_factor = 0.3\n";
 
 /// Runs deduplication on an FTL with tables in flash or with merges, with these additional keys.
 fn run_on(ftl: &str, dedup: &str, more: &str) -> RunResult {
-    run_text(&format!("{ROOMY}[ftl]\nstructure = \"{ftl}\"\n{dedup}{LOAD}{MEASURE}{more}"))
+    run_text(&format!("{ROOMY_DRIVE}[ftl]\nstructure = \"{ftl}\"\n{dedup}{LOAD}{MEASURE}{more}"))
 }
 
 #[test]
@@ -60,13 +64,13 @@ fn every_dedup_kind_conserves_counts_on_every_ftl() {
                 let name = format!("{kind} on {ftl} {placement}");
                 let result = run_on(ftl, &format!("dedup = \"{kind}\"\n{placement}"), "");
                 let (found, layer) = (dedup_of(&result), &result.layers[0]);
-                assert_eq!(layer.incoming["write"], result.course.measured_host_pages, "{name}");
+                assert_eq!(layer.incoming["write"], result.phases.measured_host_pages, "{name}");
                 assert_eq!(layer.incoming["write"], found.hits + found.misses, "{name}");
                 assert_eq!(layer.outgoing["host"]["write"], found.misses, "{name}");
                 // Slots are reused in any order, which makes an FTL with a block map merge more.
-                let fewer = result.nand.programs < none.nand.programs;
-                assert!(fewer || is_hybrid(ftl), "{name}");
-                // With so much spare space cleaning sees few pages.
+                let has_fewer_programs = result.nand.programs < none.nand.programs;
+                assert!(has_fewer_programs || is_hybrid(ftl), "{name}");
+                // With so much spare space, cleaning examines few pages.
                 let least = if kind == "cagc" { 1.01 } else { 1.05 };
                 assert!(found.sharing_ratio.unwrap() > least, "{name}: {found:?}");
                 assert_eq!(found.hits == 0, kind == "cagc", "{name}: {found:?}");
@@ -80,7 +84,7 @@ fn every_dedup_kind_conserves_counts_on_every_ftl() {
 }
 
 /// Returns all counts, without the recovery from a cut at the end and without the source of the times.
-fn counted(mut result: RunResult) -> RunResult {
+fn without_times_and_recovery(mut result: RunResult) -> RunResult {
     (result.performance, result.timing) = (Performance::default(), None);
     (result.mode, result.scenario.timing, result.scenario.power) = (String::new(), None, None);
     for ftl in result.layers.iter_mut().filter_map(|layer| layer.ftl.as_mut()) {
@@ -88,11 +92,11 @@ fn counted(mut result: RunResult) -> RunResult {
         ftl.delta_source.clear();
     }
     result.layers.iter_mut().filter(|layer| layer.directory == "page").for_each(|layer| layer.ftl = None);
-    unhurried(result)
+    without_wait_warnings(result)
 }
 
 #[test]
-fn clock_and_cut_at_the_end_change_no_count_on_any_ftl() {
+fn timed_mode_and_cut_at_end_change_no_count_on_any_ftl() {
     let clock = "[timing]\nrequests = { requests_per_second = 300.0 }\n";
     for ftl in writable_ftls() {
         for kind in ["inline", "cagc"] {
@@ -101,21 +105,25 @@ fn clock_and_cut_at_the_end_change_no_count_on_any_ftl() {
             }
             let dedup =
                 format!("dedup = {{ kind = \"{kind}\", map_log = true, map_log_page_records = 64 }}\n");
-            let plain = counted(run_on(ftl, &dedup, ""));
-            assert_eq!(counted(run_on(ftl, &dedup, clock)), plain, "{kind} on {ftl}, with a clock");
+            let plain = without_times_and_recovery(run_on(ftl, &dedup, ""));
+            assert_eq!(
+                without_times_and_recovery(run_on(ftl, &dedup, clock)),
+                plain,
+                "{kind} on {ftl}, with a clock"
+            );
             let cut = run_on(ftl, &dedup, "[power]\nat_end = true\n");
             let recovery = cut.layers[0].ftl.as_ref().unwrap().recovery.clone().expect("its power was cut");
             let step = |name: &str| recovery.steps.iter().find(|step| step.name == name);
             assert!(step("log of the map").unwrap().page_reads > 0, "{kind} on {ftl}");
             assert_eq!(step("spare areas of slots").is_none(), ftl == "log", "{kind} on {ftl}");
             assert!(recovery.seconds > 0.0 && recovery.model_seconds.is_none(), "{kind} on {ftl}");
-            assert_eq!(counted(cut), plain, "{kind} on {ftl}, cut at the end");
+            assert_eq!(without_times_and_recovery(cut), plain, "{kind} on {ftl}, cut at the end");
         }
     }
 }
 
 #[test]
-fn flushed_data_survives_cuts_in_the_middle_of_the_work() {
+fn flushed_data_survives_cuts_during_work() {
     for ftl in writable_ftls() {
         for kind in ["inline", "sampled", "cagc"] {
             if is_hybrid(ftl) && kind == "cagc" {
@@ -137,7 +145,7 @@ fn flushed_data_survives_cuts_in_the_middle_of_the_work() {
 }
 
 #[test]
-fn timed_mode_changes_no_cut() {
+fn timed_mode_does_not_change_power_cuts() {
     let clock = "[timing]\nrequests = { requests_per_second = 300.0 }\n";
     for (ftl, kind) in [("gecko", "cagc"), ("dftl", "inline"), ("fast", "inline"), ("log", "cagc")] {
         let dedup = format!("dedup = {{ kind = \"{kind}\", map_log = true, map_log_page_records = 64 }}\n");
@@ -149,7 +157,8 @@ fn timed_mode_changes_no_cut() {
         };
         assert!(power(&plain).0 > 0);
         assert_eq!(power(&plain), power(&timed), "{kind} on {ftl}");
-        let [plain, timed] = [plain, timed].map(|result| counted(RunResult { power: None, ..result }));
+        let [plain, timed] =
+            [plain, timed].map(|result| without_times_and_recovery(RunResult { power: None, ..result }));
         assert_eq!(plain, timed, "{kind} on {ftl}");
     }
 }
@@ -159,7 +168,7 @@ fn timed_mode_changes_no_count_and_hashing_takes_time() {
     let counts = |mut result: RunResult| {
         (result.performance, result.timing) = (Performance::default(), None);
         (result.mode, result.scenario.timing) = (String::new(), None);
-        unhurried(result)
+        without_wait_warnings(result)
     };
     for kind in ["inline", "pre_hashed", "cagc"] {
         let text = format!("{DRIVE}[ftl]\ndedup = \"{kind}\"\n{LOAD}{MEASURE}");
@@ -178,7 +187,7 @@ fn timed_mode_changes_no_count_and_hashing_takes_time() {
 }
 
 #[test]
-fn equal_pages_are_found_in_idle_time_too() {
+fn idle_cleaning_merges_equal_pages() {
     for dedup in ["\"cagc\"", "{ kind = \"cagc\", map_log = true, index = { verify = true } }"] {
         let text = |ftl: &str| {
             format!(
@@ -186,16 +195,21 @@ fn equal_pages_are_found_in_idle_time_too() {
                 DRIVE.replace("spare_factor = 0.1", "spare_factor = 0.3")
             )
         };
-        let [used, unused] = ["free_blocks_idle = 12\n", ""].map(|ftl| run_text(&text(ftl)));
-        let waited =
+        let [with_idle, without_idle] = ["free_blocks_idle = 12\n", ""].map(|ftl| run_text(&text(ftl)));
+        let mean_wait_ns =
             |result: &RunResult| result.timing.as_ref().unwrap().requests["write"].parts_ns["cleaning_ns"];
-        assert!(dedup_of(&used).merged_pages > 0);
-        assert!(waited(&used) < waited(&unused) / 4.0, "{} {}", waited(&used), waited(&unused));
+        assert!(dedup_of(&with_idle).merged_pages > 0);
+        assert!(
+            mean_wait_ns(&with_idle) < mean_wait_ns(&without_idle) / 4.0,
+            "{} {}",
+            mean_wait_ns(&with_idle),
+            mean_wait_ns(&without_idle)
+        );
     }
 }
 
 #[test]
-fn without_duplicates_nothing_is_saved() {
+fn dedup_saves_nothing_without_duplicates() {
     let text = |ftl: &str| {
         format!("{DRIVE}[ftl]\n{ftl}[workload]\nkind = \"uniform\"\n[content]\ndedup_ratio = 0.0\n{MEASURE}")
     };
@@ -238,15 +252,15 @@ fn trace_with_digests_needs_no_content() {
              volume_rule = \"overlay\"\n{more}[measure]\nwarm_up = 0.1\ndrive_writes = 0.1\n"
         )
     };
-    let (own, repeated) = (run_text(&text("")), run_text(&text("repeat_contents = true\n")));
-    assert!(dedup_of(&repeated).hits > dedup_of(&own).hits, "what was written before is there already");
+    let (first, repeated) = (run_text(&text("")), run_text(&text("repeat_contents = true\n")));
+    assert!(dedup_of(&repeated).hits > dedup_of(&first).hits, "what was written before is there already");
     let plain = root().join("traces/samples/msr.csv").display().to_string();
     let error = try_run(&scenario(&text("").replace(&sample, &plain))).unwrap_err().to_string();
     assert!(error.contains("fiu"), "{error}");
 }
 
 #[test]
-fn wrong_settings_are_refused_by_name() {
+fn invalid_dedup_settings_are_refused_by_key() {
     let cases: &[(&str, &str, &str)] = &[
         ("[ftl]\ndedup = \"inline\"\n[workload]\nkind = \"uniform\"\n", "content", "is missing"),
         ("[ftl]\ndedup = \"cagc\"\nreclaim = \"in_place\"\n", "ftl.reclaim", "free_pool"),
@@ -283,13 +297,13 @@ fn wrong_settings_are_refused_by_name() {
     ];
     for (ftl, key, part) in cases {
         let load = if ftl.contains("[workload]") { "" } else { LOAD };
-        let error = refusal(&format!("{DRIVE}{ftl}{load}{MEASURE}"));
+        let error = error_of(&format!("{DRIVE}{ftl}{load}{MEASURE}"));
         assert!(error.starts_with(key) && error.contains(part), "{error}, expected {key} … {part}");
     }
     let zoned = DRIVE.replace("spare_factor = 0.1\n", "");
     let zones = format!(
         "{zoned}[ftl]\nstructure = \"zones\"\ndedup = \"inline\"\n[[log]]\nsegment_size = \"64 KiB\"\n{LOAD}"
     );
-    let error = refusal(&zones);
+    let error = error_of(&zones);
     assert!(error.contains("dedup"), "{error}");
 }

@@ -1,6 +1,6 @@
 //! Drives have the requested size, and stripe writes as real drives do.
 
-use crate::common::{refusal, run_text, scenario};
+use crate::common::{error_of, run_text, scenario};
 use wearwell_engine::timing::Striping;
 use wearwell_stack::ResolvedScenario;
 
@@ -11,7 +11,7 @@ fn device(keys: &str) -> String {
 }
 
 #[test]
-fn spare_space_is_as_configured_or_refused_with_the_nearest_sizes() {
+fn spare_space_equals_config_or_is_refused_with_nearest_sizes() {
     for (preset, capacity) in
         [("tlc", "4 GiB"), ("tlc", "16 GiB"), ("qlc", "4 GiB"), ("mlc", "1100 MiB"), ("slc", "64 MiB")]
     {
@@ -22,11 +22,11 @@ fn spare_space_is_as_configured_or_refused_with_the_nearest_sizes() {
         let over_provisioning = geometry.pages() as f64 / logical - 1.0;
         assert!((0.07..0.0735).contains(&over_provisioning), "{preset} {capacity}: {over_provisioning}");
         // The scenario with its defaults written back resolves to the same drive.
-        let again = ResolvedScenario::of(resolved.scenario.clone()).unwrap();
-        assert_eq!(again.device, resolved.device);
+        let resolved_again = ResolvedScenario::of(resolved.scenario.clone()).unwrap();
+        assert_eq!(resolved_again.device, resolved.device);
     }
-    let coarse = device("preset = \"tlc\"\ncapacity = \"1100 MiB\"\nover_provisioning = 0.07");
-    let error = refusal(&coarse);
+    let coarse_blocks = device("preset = \"tlc\"\ncapacity = \"1100 MiB\"\nover_provisioning = 0.07");
+    let error = error_of(&coarse_blocks);
     for word in ["device.over_provisioning", "whole blocks of 18.0 MiB", "0.0636 or 0.0800"] {
         assert!(error.contains(word), "{error}");
     }
@@ -36,13 +36,13 @@ fn spare_space_is_as_configured_or_refused_with_the_nearest_sizes() {
     let sizes =
         [&fits, &rounded].map(|text| ResolvedScenario::of(scenario(text)).map(|resolved| resolved.device));
     assert_eq!(sizes[0].as_ref().unwrap().geometry, sizes[1].as_ref().unwrap().geometry);
-    let error = refusal(&rounded);
+    let error = error_of(&rounded);
     assert!(error.starts_with("device: ") && error.contains("more flash, smaller blocks"), "{error}");
     run_text(&device(&format!("{small}pages_per_block = 96")));
 }
 
 #[test]
-fn planes_with_one_block_less_are_reported_and_configurable() {
+fn planes_with_fewer_blocks_are_reported_and_configurable() {
     let shape = "channels = 4\npages_per_block = 16\nmapping_unit = \"4 KiB\"\n";
     let by_size = device(&format!("{shape}raw_capacity = \"3392 KiB\"\nspare_factor = 0.3"));
     let resolved = ResolvedScenario::of(scenario(&by_size)).unwrap();
@@ -54,7 +54,7 @@ fn planes_with_one_block_less_are_reported_and_configurable() {
         ("raw_capacity = \"3392 KiB\"\nunused_blocks = 3", "without `blocks_per_plane`"),
         ("blocks_per_plane = 1\nunused_blocks = 5", "more than the 4"),
     ] {
-        let error = refusal(&device(&format!("{shape}{keys}\nspare_factor = 0.3")));
+        let error = error_of(&device(&format!("{shape}{keys}\nspare_factor = 0.3")));
         assert!(error.contains(word), "{keys}: {error}");
     }
 }
@@ -78,7 +78,7 @@ fn presets_stripe_in_timed_mode_by_default() {
 }
 
 #[test]
-fn striping_speeds_up_without_changing_counts_and_waiting_drive_warns() {
+fn striping_raises_throughput_without_changing_counts_and_idle_dies_cause_warning() {
     let text = |timing: &str| {
         format!(
             "{}[timing]\n{timing}\n",
@@ -89,19 +89,19 @@ fn striping_speeds_up_without_changing_counts_and_waiting_drive_warns() {
     assert_eq!((&block.nand, &block.final_draw), (&drive.nand, &drive.final_draw));
     let rate = |result: &wearwell_stack::RunResult| result.timing.as_ref().unwrap().requests_per_s;
     assert!(rate(&drive) > 5.0 * rate(&block), "{} and {}", rate(&drive), rate(&block));
-    let waits = |result: &wearwell_stack::RunResult| {
+    let wait_warning = |result: &wearwell_stack::RunResult| {
         result.warnings.iter().find(|warning| warning.contains("waiting, while the dies were busy")).cloned()
     };
-    assert!(waits(&block).unwrap().contains("timing.striping = \"drive\""), "{block:?}");
-    let alone = run_text(&text("queue_depth = 1"));
-    assert_eq!(waits(&alone), None, "one request at a time waits for nobody");
+    assert!(wait_warning(&block).unwrap().contains("timing.striping = \"drive\""), "{block:?}");
+    let one_at_a_time = run_text(&text("queue_depth = 1"));
+    assert_eq!(wait_warning(&one_at_a_time), None, "one request at a time waits for nobody");
     let timeless =
         run_text(&text("striping = \"block\"").replace("[measure]", "trim_ratio = 1.0\n[measure]"));
-    assert_eq!(waits(&timeless), None, "trims take no time, of which no share is waiting");
+    assert_eq!(wait_warning(&timeless), None, "trims take no time, of which no share is waiting");
 }
 
 #[test]
-fn presets_have_the_controller_of_their_drive_by_default() {
+fn preset_defaults_to_controller_of_its_drive() {
     let timing = |device_keys: &str, timing: &str| {
         let text = format!("{}[timing]\n{timing}\n", device(device_keys));
         let resolved = ResolvedScenario::of(scenario(&text)).unwrap();
@@ -118,21 +118,22 @@ fn presets_have_the_controller_of_their_drive_by_default() {
     );
     // 8 channels of 2 dies of 2 planes.
     assert_eq!(drive.write_buffer.map(|size| size.0), Some(4 * 32 * 16_384));
-    let own = timing(preset, "host_mb_per_s = 100.0\ncontroller_read_us = 1.0\nwrite_buffer = \"64 KiB\"");
+    let customised =
+        timing(preset, "host_mb_per_s = 100.0\ncontroller_read_us = 1.0\nwrite_buffer = \"64 KiB\"");
     assert_eq!(
-        (own.host_mb_per_s, own.controller_read_us, own.controller_write_us),
+        (customised.host_mb_per_s, customised.controller_read_us, customised.controller_write_us),
         (Some(100.0), Some(1.0), Some(11.2))
     );
-    assert_eq!(own.write_buffer.map(|size| size.0), Some(64 << 10));
+    assert_eq!(customised.write_buffer.map(|size| size.0), Some(64 << 10));
     let ideal = timing(preset, "controller = \"ideal\"");
     assert_eq!((ideal.host_mb_per_s, ideal.controller_read_us, ideal.write_buffer), (None, Some(0.0), None));
-    // A preset made for counting models no drive.
+    // A preset for counting runs models no drive.
     assert_eq!(timing("preset = \"gecko\"\ncapacity = \"256 MiB\"", "").host_mb_per_s, None);
-    let error = refusal(&format!(
+    let error = error_of(&format!(
         "{}[timing]\ncontroller = \"drive\"\n",
         device("preset = \"gecko\"\ncapacity = \"256 MiB\"")
     ));
     assert!(error.contains("timing.controller") && error.contains("controller_read_us"), "{error}");
-    let error = refusal(&format!("{}[timing]\ncontroller_write_us = -1.0\n", device(preset)));
+    let error = error_of(&format!("{}[timing]\ncontroller_write_us = -1.0\n", device(preset)));
     assert!(error.contains("timing.controller_write_us"), "{error}");
 }

@@ -1,6 +1,6 @@
 //! Every FTL in whole scenarios: alone, below a log, shared, timed, on flash that fails, and after a power cut.
 
-use crate::common::{ftls, has_battery, is_hybrid, refusal, run_text, scenario, try_run, writable_ftls};
+use crate::common::{error_of, ftls, has_battery, is_hybrid, run_text, scenario, try_run, writable_ftls};
 use wearwell_stack::layers::PageMap;
 use wearwell_stack::{FtlResult, LayerResult, PowerResult, RunResult, Scenario, resolve};
 
@@ -14,16 +14,16 @@ const UNIFORM: &str = "[workload]\nkind = \"uniform\"\ntrim_ratio = 0.05\nread_r
 const FLUSHING: &str = "[workload]\nkind = \"uniform\"\ntrim_ratio = 0.1\nflush_ratio = 0.1\n";
 const MEASURE: &str = "[measure]\nwarm_up = 1.0\ndrive_writes = 2.0\n";
 
-fn alone(ftl: &str) -> String {
+fn ftl_scenario(ftl: &str) -> String {
     format!("ftl = \"{ftl}\"\n{DEVICE}{UNIFORM}{MEASURE}")
 }
 
-fn bottom(result: &RunResult) -> &LayerResult {
+fn bottom_layer(result: &RunResult) -> &LayerResult {
     result.layers.last().expect("an FTL")
 }
 
 fn ftl(result: &RunResult) -> &FtlResult {
-    bottom(result).ftl.as_ref().expect("an FTL other than the log")
+    bottom_layer(result).ftl.as_ref().expect("an FTL other than the log")
 }
 
 fn outgoing(layer: &LayerResult, operation: &str) -> u64 {
@@ -38,7 +38,7 @@ fn text(mut result: RunResult) -> String {
 
 /// Checks that the FTL's counts equal the flash's, and that both amplifications follow from them.
 fn check_counts(result: &RunResult) {
-    let (layer, ftl) = (bottom(result), ftl(result));
+    let (layer, ftl) = (bottom_layer(result), ftl(result));
     assert_eq!(outgoing(layer, "write"), result.nand.programs);
     assert_eq!(outgoing(layer, "read"), result.nand.reads);
     assert_eq!(outgoing(layer, "erase"), result.nand.erases);
@@ -46,8 +46,8 @@ fn check_counts(result: &RunResult) {
     assert_eq!(ftl.ram.iter().map(|part| part.bytes).sum::<u64>(), ftl.ram_bytes);
     let host = layer.outgoing.get("host").and_then(|amounts| amounts.get("read")).copied().unwrap_or(0);
     assert_eq!(ftl.internal_reads, result.nand.reads - host);
-    let paid = result.nand.programs as f64 + ftl.internal_reads as f64 / ftl.delta;
-    let with_reads = paid / layer.incoming["write"] as f64;
+    let weighted_ops = result.nand.programs as f64 + ftl.internal_reads as f64 / ftl.delta;
+    let with_reads = weighted_ops / layer.incoming["write"] as f64;
     assert_eq!(ftl.write_amplification_with_reads, Some(with_reads));
     assert!(layer.write_amplification.is_none_or(|plain| with_reads >= plain), "{with_reads}");
 }
@@ -55,7 +55,7 @@ fn check_counts(result: &RunResult) {
 #[test]
 fn every_ftl_runs_alone() {
     for name in mapping_ftls() {
-        let result = run_text(&alone(name));
+        let result = run_text(&ftl_scenario(name));
         assert_eq!(ftl(&result).kind, name);
         check_counts(&result);
         assert!(result.write_amplification.unwrap() > 1.0, "{name}");
@@ -65,7 +65,7 @@ fn every_ftl_runs_alone() {
 
 /// A watermark given as a fraction of all blocks equals the same number of blocks, in every FTL and in a log.
 #[test]
-fn a_watermark_may_be_a_share_of_the_blocks() {
+fn watermark_as_share_equals_same_number_of_blocks() {
     let with = |ftl: &str, key: &str| {
         run_text(&format!("ftl = {{ structure = \"{ftl}\", {key} }}\n{DEVICE}{UNIFORM}{MEASURE}"))
     };
@@ -76,7 +76,7 @@ fn a_watermark_may_be_a_share_of_the_blocks() {
         assert_eq!(text(by_share), text(with(name, &format!("free_blocks_low = {blocks}"))), "{name}");
         assert_ne!(
             text(with(name, &format!("free_blocks_low = {blocks}"))),
-            text(run_text(&alone(name))),
+            text(run_text(&ftl_scenario(name))),
             "{name}"
         );
     }
@@ -90,9 +90,9 @@ fn a_watermark_may_be_a_share_of_the_blocks() {
 
 /// The flash's reads include the validity queries; RAM is smaller; recovery and its model have no counters.
 #[test]
-fn ftls_run_without_counters_of_all_blocks() {
+fn ftls_run_with_partial_block_counters() {
     for kind in ["gecko", "mu_ftl", "ib_ftl"] {
-        let full = run_text(&alone(kind));
+        let full = run_text(&ftl_scenario(kind));
         for counters in
             ["counters = \"none\"", "counters = \"sampled\", counter_share = 0.1, counter_choices = 3"]
         {
@@ -110,16 +110,16 @@ fn ftls_run_without_counters_of_all_blocks() {
 }
 
 #[test]
-fn results_repeat_from_their_own_header() {
+fn result_repeats_from_its_own_scenario() {
     for name in mapping_ftls() {
-        let first = run_text(&alone(name));
+        let first = run_text(&ftl_scenario(name));
         let again = try_run(&first.scenario).unwrap();
         assert_eq!(text(first), text(again), "{name}");
     }
 }
 
 #[test]
-fn a_name_is_short_for_a_table() {
+fn ftl_name_equals_table_with_structure() {
     for (short, name) in [("geckoftl", "gecko"), ("mu-ftl", "mu_ftl"), ("ib-ftl", "ib_ftl"), ("page", "log")]
     {
         let resolved = |ftl: &str| resolve(&scenario(&format!("{ftl}{DEVICE}{UNIFORM}"))).unwrap();
@@ -130,17 +130,17 @@ fn a_name_is_short_for_a_table() {
 }
 
 #[test]
-fn logs_stand_on_every_ftl() {
+fn log_runs_on_every_ftl() {
     for name in mapping_ftls() {
         let log = "[[log]]\nsegment_size = \"128 KiB\"\nspare_factor = 0.2\nvictim = \"greedy\"\n";
         let result = run_text(&format!("ftl = \"{name}\"\n{DEVICE}{log}{UNIFORM}{MEASURE}"));
-        assert_eq!(outgoing(&result.layers[0], "write"), bottom(&result).incoming["write"]);
+        assert_eq!(outgoing(&result.layers[0], "write"), bottom_layer(&result).incoming["write"]);
         check_counts(&result);
     }
 }
 
 #[test]
-fn tenants_share_every_ftl() {
+fn tenants_run_on_every_ftl() {
     for name in mapping_ftls() {
         let tenant = "[[tenant]]\nshare = 0.5\n[tenant.workload]\nkind = \"uniform\"\n";
         let result = run_text(&format!("ftl = \"{name}\"\n{DEVICE}{tenant}{tenant}{MEASURE}"));
@@ -153,8 +153,8 @@ fn tenants_share_every_ftl() {
 fn timed_mode_changes_no_counts() {
     let times = "[timing]\nread_us = 50.0\nprogram_us = 200.0\nerase_us = 1000.0\nchannel_mb_per_s = 400.0\n";
     for name in mapping_ftls() {
-        let plain = run_text(&alone(name));
-        let timed = run_text(&format!("{}{times}", alone(name)));
+        let plain = run_text(&ftl_scenario(name));
+        let timed = run_text(&format!("{}{times}", ftl_scenario(name)));
         check_counts(&timed);
         assert!(timed.timing.as_ref().unwrap().requests_per_s > 0.0);
         assert_eq!((ftl(&timed).delta, &*ftl(&timed).delta_source), (4.0, "timing"));
@@ -173,7 +173,7 @@ fn every_ftl_survives_program_failures_and_read_disturb() {
     let faults = "program_failure_rate = 1e-4\nread_disturb_limit = 10\nendurance_cycles = 100000\n";
     for name in mapping_ftls() {
         let result = run_text(
-            &alone(name)
+            &ftl_scenario(name)
                 .replace("read_ratio = 0.1", "read_ratio = 0.6")
                 .replace("spare_factor = 0.3\n", &format!("spare_factor = 0.3\n{faults}")),
         );
@@ -186,9 +186,9 @@ fn every_ftl_survives_program_failures_and_read_disturb() {
 }
 
 #[test]
-fn every_ftl_recovers_from_a_power_cut() {
+fn every_ftl_recovers_from_power_cut_at_end() {
     for name in writable_ftls() {
-        let cut = run_text(&format!("{}[power]\nat_end = true\n", alone(name)));
+        let cut = run_text(&format!("{}[power]\nat_end = true\n", ftl_scenario(name)));
         let recovery = ftl(&cut).recovery.clone().expect("a recovery");
         let power = cut.scenario.power.clone().unwrap();
         assert_eq!((power.read_us, power.spare_read_us), (Some(100.0), Some(3.125)));
@@ -202,7 +202,7 @@ fn every_ftl_recovers_from_a_power_cut() {
         assert!(recovery.seconds > 0.0);
         assert_eq!(recovery.model_seconds.is_some(), !is_hybrid(name));
         // The cut happens after everything that is measured.
-        let mut plain = run_text(&alone(name));
+        let mut plain = run_text(&ftl_scenario(name));
         let mut cut = cut;
         match name {
             "log" => cut.layers[0].ftl = None,
@@ -215,10 +215,10 @@ fn every_ftl_recovers_from_a_power_cut() {
 }
 
 #[test]
-fn cuts_in_the_middle_of_the_work_lose_nothing() {
+fn power_cuts_during_work_lose_no_data() {
     for name in writable_ftls() {
         let power = "[power]\nevery = 400\nrecovery_cut_probability = 0.3\nat_end = true\n";
-        let text = format!("{}{power}", alone(name));
+        let text = format!("{}{power}", ftl_scenario(name));
         let result = run_text(&text);
         if name != "log" {
             check_counts(&result);
@@ -229,11 +229,11 @@ fn cuts_in_the_middle_of_the_work_lose_nothing() {
             cuts.recovery_seconds_max >= cuts.recovery_seconds_mean && cuts.recovery_seconds_mean > Some(0.0)
         );
         assert!(ftl(&result).recovery.is_some());
-        assert_eq!(repeated(&result), repeated(&run_text(&text)));
+        assert_eq!(repeat_as_text(&result), repeat_as_text(&run_text(&text)));
         let rows = text.replace("[power]", "[power]\ncut_again_probability = 0.7");
         let rows = run_text(&rows.replace(UNIFORM, FLUSHING)).power.unwrap();
-        let looked_at = |power: &PowerResult| power.pages_verified as f64 / power.cuts as f64;
-        assert!(looked_at(&rows) < looked_at(&cuts), "{name}: {rows:?}");
+        let verified_per_cut = |power: &PowerResult| power.pages_verified as f64 / power.cuts as f64;
+        assert!(verified_per_cut(&rows) < verified_per_cut(&cuts), "{name}: {rows:?}");
         let random = run_text(&text.replace("every = 400", "random = 9")).power.unwrap();
         assert!((1..=9).contains(&random.cuts), "{name}: {random:?}");
         let one = run_text(&text.replace("every = 400", "at_operation = \"4711t\"")).power.unwrap();
@@ -241,14 +241,16 @@ fn cuts_in_the_middle_of_the_work_lose_nothing() {
     }
 }
 
-fn repeated(result: &RunResult) -> String {
+fn repeat_as_text(result: &RunResult) -> String {
     text(result.clone())
 }
 
 #[test]
-fn policies_are_those_of_the_scenario() {
+fn ftl_uses_configured_policies() {
     let with = |keys: &str| {
-        run_text(&alone("gecko").replace("ftl = \"gecko\"", &format!("ftl.structure = \"gecko\"\n{keys}")))
+        run_text(
+            &ftl_scenario("gecko").replace("ftl = \"gecko\"", &format!("ftl.structure = \"gecko\"\n{keys}")),
+        )
     };
     let greedy = with("ftl.victim = \"greedy\"");
     let random = with("ftl.victim = \"random\"");
@@ -266,13 +268,13 @@ fn policies_are_those_of_the_scenario() {
 #[test]
 fn wear_is_levelled_if_configured() {
     let table = "ftl = { structure = { kind = \"gecko\", wear = \"scan\" } }";
-    let result = run_text(&alone("gecko").replace("ftl = \"gecko\"", table));
+    let result = run_text(&ftl_scenario("gecko").replace("ftl = \"gecko\"", table));
     check_counts(&result);
     assert!(ftl(&result).spare_reads["wear_levelling"] > 0);
 }
 
 #[test]
-fn meaningless_settings_are_refused_by_name() {
+fn settings_without_effect_are_refused_by_key() {
     let table = |keys: &str| format!("ftl = {{ {keys} }}\n{DEVICE}{UNIFORM}{MEASURE}");
     for (keys, expected) in [
         (
@@ -313,15 +315,15 @@ fn meaningless_settings_are_refused_by_name() {
         ("structure = { kind = \"bast\", log_share = 0.9 }", "ftl.structure: "),
         ("structure = \"lsm\"", "an FTL can be log, zones, dftl"),
     ] {
-        let refused = refusal(&table(keys));
-        assert!(refused.starts_with(expected) || refused.contains(expected), "{keys}: {refused}");
+        let error = error_of(&table(keys));
+        assert!(error.starts_with(expected) || error.contains(expected), "{keys}: {error}");
     }
     let log = format!("{DEVICE}[[log]]\nstructure = \"gecko\"\n{UNIFORM}");
-    assert!(refusal(&log).starts_with("log[0].structure: is \"gecko\", which only the FTL can be"));
+    assert!(error_of(&log).starts_with("log[0].structure: is \"gecko\", which only the FTL can be"));
     let cut = "content = \"mail\"\nftl = { dedup = \"inline\" }\n";
     let cut = format!("{cut}{DEVICE}{UNIFORM}[power]\nat_end = true\n");
-    assert!(refusal(&cut).starts_with("power: needs all that was flushed on flash"), "{}", refusal(&cut));
-    let power = |keys: &str| refusal(&format!("{}[power]\n{keys}\n", alone("gecko")));
+    assert!(error_of(&cut).starts_with("power: needs all that was flushed on flash"), "{}", error_of(&cut));
+    let power = |keys: &str| error_of(&format!("{}[power]\n{keys}\n", ftl_scenario("gecko")));
     assert!(
         power("every = 5\nrandom = 3").starts_with("power: `every` and `random` stand beside each other")
     );
@@ -332,13 +334,13 @@ fn meaningless_settings_are_refused_by_name() {
         power("recovery_cut_probability = 1.0\nevery = 9")
             .starts_with("power.recovery_cut_probability: is 1")
     );
-    let faulty = alone("dftl").replace("spare_factor", "program_failure_rate = 1.0\nspare_factor");
-    assert!(refusal(&faulty).starts_with("device.program_failure_rate: is 1"));
+    let faulty = ftl_scenario("dftl").replace("spare_factor", "program_failure_rate = 1.0\nspare_factor");
+    assert!(error_of(&faulty).starts_with("device.program_failure_rate: is 1"));
 }
 
 #[test]
-fn a_short_form_reads_back_as_a_table() {
-    let short: Scenario = scenario(&alone("gecko"));
+fn short_form_is_written_as_table() {
+    let short: Scenario = scenario(&ftl_scenario("gecko"));
     let written = toml::to_string(&short).unwrap();
     assert!(written.contains("[ftl.structure]\nkind = \"gecko\""), "{written}");
     assert_eq!(scenario(&written), short);

@@ -1,10 +1,10 @@
 //! Exact counts of every policy on shared small workloads.
 //!
-//! A changed number here means changed results of all scenarios with that policy. The test prints the rows that differ; to
-//! renew the file, run `WEARWELL_BLESS=1 cargo test -p wearwell-stack --test stack golden` and commit it alone, with the
-//! reason.
+//! A changed number here means changed results of all scenarios with that policy. The test prints the rows that differ;
+//! to renew the file, run `WEARWELL_BLESS=1 cargo test -p wearwell-stack --test stack golden` and commit it alone, with
+//! the reason.
 
-use crate::common::{assert_holds, run_text};
+use crate::common::{assert_file_equals, run_text};
 use wearwell_engine::counters::Operation;
 use wearwell_engine::placement::PLACEMENTS;
 use wearwell_engine::victim::VICTIMS;
@@ -90,5 +90,5 @@ fn counts_of_every_policy_equal_the_golden_file() {
     }
     text += "\n[workload]\n";
     WORKLOADS.iter().for_each(|entry| text += &row(entry.name, "greedy", "double", entry.name));
-    assert_holds(GOLDEN, &text);
+    assert_file_equals(GOLDEN, &text);
 }

@@ -12,7 +12,7 @@ const LAYOUTS: [(&str, &str); 3] = [
 ];
 
 #[test]
-fn a_checkpoint_of_f2fs_has_two_pages_and_packed_summaries_whatever_the_number_of_logs() {
+fn f2fs_checkpoint_has_two_pages_and_packed_summaries_with_any_number_of_logs() {
     for (preset, placement) in LAYOUTS {
         let text = format!(
             r#"
@@ -27,7 +27,7 @@ fn a_checkpoint_of_f2fs_has_two_pages_and_packed_summaries_whatever_the_number_o
         let result = run_text(&text);
         let metadata = result.layers[0].metadata.unwrap();
         assert!(metadata.checkpoints > 0 && metadata.metadata_share > 0.0);
-        // Three open segments of 64 pages have at most 192 summaries, and a page has room for 440.
+        // Three open segments of 64 pages have at most 192 summaries, and a page holds up to 440.
         assert_eq!(metadata.checkpoint_pages, metadata.checkpoints * 3, "{preset}");
         let kinds = [metadata.summary_pages, metadata.map_pages, metadata.segment_info_pages];
         let sum = kinds.iter().sum::<u64>() + metadata.checkpoint_pages;
@@ -40,8 +40,8 @@ fn a_checkpoint_of_f2fs_has_two_pages_and_packed_summaries_whatever_the_number_o
     assert!(error.to_string().contains("laid out for 6 streams"), "{error}");
 }
 
-/// Returns a trace that writes 8 MiB of a new file in pages of 4 KiB, sequentially or at random, with a flush after each
-/// `sync_every` of them.
+/// Returns a trace that writes 8 MiB of a new file in pages of 4 KiB, sequentially or at random, with a flush after
+/// each `sync_every` of them.
 fn file_of_8_mib(is_random: bool, sync_every: usize) -> String {
     let mut trace = "time_ns,op,volume,offset_bytes,length_bytes,hint\n".to_owned();
     for at in 0..2048usize {
@@ -55,7 +55,7 @@ fn file_of_8_mib(is_random: bool, sync_every: usize) -> String {
 }
 
 /// Returns the pages of 4 KiB that a new log with this metadata writes for that file.
-fn written(metadata: &str, placement: &str, trace: &str) -> (f64, MetadataResult) {
+fn pages_written(metadata: &str, placement: &str, trace: &str) -> (f64, MetadataResult) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("file.csv");
     std::fs::write(&path, trace).unwrap();
@@ -69,14 +69,14 @@ fn written(metadata: &str, placement: &str, trace: &str) -> (f64, MetadataResult
         "#,
         path.display()
     ));
-    assert_eq!(result.course.measured_host_pages, 2048, "the file once");
+    assert_eq!(result.phases.measured_host_pages, 2048, "the file once");
     let metadata = result.layers[0].metadata.unwrap();
     (2048.0 * (1.0 + metadata.metadata_per_written_page.unwrap()), metadata)
 }
 
-/// Sectors that F2FS of Linux 6.1 wrote for such a file, from mount to sync, measured with User-mode Linux, `mkfs.f2fs` 1.15
-/// and fio. The only options are `active_logs` and, in the last three, `fastboot`: a checkpoint at each fsync with any number
-/// of logs, which contains the summaries of the three node segments.
+/// Sectors that F2FS of Linux 6.1 wrote for such a file, from mount to sync, measured with User-mode Linux, `mkfs.f2fs`
+/// 1.15 and fio. The only options are `active_logs` and, in the last three, `fastboot`: a checkpoint at each fsync with
+/// any number of logs, which contains the summaries of the three node segments.
 #[test]
 fn f2fs_model_writes_as_many_sectors_as_linux() {
     let fastboot = "{ preset = 'f2fs', own_streams = 1, on_flush = 'checkpoint', checkpoint_pages = 5 }";
@@ -92,18 +92,20 @@ fn f2fs_model_writes_as_many_sectors_as_linux() {
         (fastboot, two.1, true, 16, 25_472),
     ];
     for (metadata, placement, is_random, sync_every, sectors) in measured {
-        let (pages, kinds) = written(metadata, placement, &file_of_8_mib(is_random, sync_every));
-        let by = pages * 8.0 / f64::from(sectors) - 1.0;
+        let (pages, kinds) = pages_written(metadata, placement, &file_of_8_mib(is_random, sync_every));
+        let relative_error = pages * 8.0 / f64::from(sectors) - 1.0;
         // The measurement includes a directory, the inode's attributes and the writes of the mount; the model does not.
-        let case = format!("{metadata}, random {is_random}, {sync_every}: {by:.4} of {sectors}; {kinds:?}");
-        assert!(by.abs() < 0.015, "{case}");
+        let case = format!(
+            "{metadata}, random {is_random}, {sync_every}: {relative_error:.4} of {sectors}; {kinds:?}"
+        );
+        assert!(relative_error.abs() < 0.015, "{case}");
     }
 }
 
 #[test]
-fn without_flushes_the_number_of_logs_changes_nothing() {
+fn number_of_logs_changes_no_count_without_flushes() {
     let all = LAYOUTS.map(|(preset, placement)| {
-        written(&format!("'{preset}'"), placement, &file_of_8_mib(true, usize::MAX)).0
+        pages_written(&format!("'{preset}'"), placement, &file_of_8_mib(true, usize::MAX)).0
     });
     assert!(all[0] < 2048.0 + 20.0 && all.iter().all(|pages| pages.to_bits() == all[0].to_bits()), "{all:?}");
 }

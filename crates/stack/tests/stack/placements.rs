@@ -1,4 +1,4 @@
-//! Every placement in every surrounding: under a log, in timed mode, with power cuts, deduplication, tenants and trims.
+//! Every placement in every context: under a log, in timed mode, with power cuts, deduplication, tenants and trims.
 
 use crate::common::run_text;
 use wearwell_engine::placement::PLACEMENTS;
@@ -11,8 +11,8 @@ const WORKLOAD: &str = "[workload]\nkind = \"hot_cold\"\nhot_writes = 0.9\nhot_s
 const CLOCK: &str = "[timing]\nread_us = 50.0\nprogram_us = 200.0\nerase_us = 1000.0\nchannel_mb_per_s = 400.0\n\
                      cleaning = \"background\"\n";
 
-/// Surroundings of the FTL: name, keys of the FTL, and the rest of the scenario.
-const SURROUNDINGS: &[(&str, &str, &str)] = &[
+/// Contexts of the FTL: name, keys of the FTL, and the rest of the scenario.
+const CONTEXTS: &[(&str, &str, &str)] = &[
     ("a map in flash", "structure = \"dftl\"\n", ""),
     ("partial counters", "structure = { kind = \"gecko\", counters = \"none\" }\n", ""),
     ("power cuts", "", "[power]\nrandom = 5\n"),
@@ -27,12 +27,14 @@ const SURROUNDINGS: &[(&str, &str, &str)] = &[
     ),
 ];
 
-/// Placements that need knowledge of the workload or the contents, and so do not work everywhere; other tests cover them.
-const KNOWING: [&str; 5] = ["oracle", "references", "future_knowledge", "death_windows", "predicted_windows"];
+/// Placements that need knowledge of the workload or the contents, and so do not work everywhere; other tests cover
+/// them.
+const NEED_KNOWLEDGE: [&str; 5] =
+    ["oracle", "references", "future_knowledge", "death_windows", "predicted_windows"];
 
 /// Returns the placements that need no knowledge of the workload, each with a victim policy.
 fn placements() -> impl Iterator<Item = (&'static str, &'static str)> {
-    let free = PLACEMENTS.iter().map(|entry| entry.name).filter(|name| !KNOWING.contains(name));
+    let free = PLACEMENTS.iter().map(|entry| entry.name).filter(|name| !NEED_KNOWLEDGE.contains(name));
     free.map(|name| (name, "greedy"))
         .chain([("age_chain", "stream_queues"), ("learnt_lifetimes", "stream_queues")])
 }
@@ -43,16 +45,16 @@ fn run(ftl: &str, rest: &str) -> RunResult {
 }
 
 #[test]
-fn every_placement_runs_in_every_surrounding() {
+fn every_placement_runs_in_every_context() {
     for (placement, victim) in placements() {
-        for (name, ftl, rest) in SURROUNDINGS {
+        for (name, ftl, rest) in CONTEXTS {
             let ftl = format!("placement = \"{placement}\"\nvictim = \"{victim}\"\n{ftl}");
             let result = run(&ftl, rest);
             assert!(result.nand.erases > 0, "{placement} with {name}");
-            let least = if ftl.contains("dedup") { 0.1 } else { 1.0 };
+            let min_amplification = if ftl.contains("dedup") { 0.1 } else { 1.0 };
             let amplification = result.write_amplification.expect("it wrote");
             assert!(
-                amplification >= least && amplification < 20.0,
+                amplification >= min_amplification && amplification < 20.0,
                 "{placement} with {name}: {amplification}"
             );
         }
@@ -60,7 +62,7 @@ fn every_placement_runs_in_every_surrounding() {
 }
 
 #[test]
-fn every_placement_runs_in_logs_on_each_other_and_on_the_clock() {
+fn every_placement_runs_in_stacked_logs_and_in_timed_mode() {
     for (placement, victim) in placements() {
         let parts = format!("placement = \"{placement}\"\nvictim = \"{victim}\"\n");
         let log = format!("[[log]]\nsegment_size = \"64 KiB\"\nspare_factor = 0.4\n{parts}");

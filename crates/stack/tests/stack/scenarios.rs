@@ -1,6 +1,6 @@
 //! Scenarios from TOML to result: repetition, warnings, steady state, wear, logs on an FTL.
 
-use crate::common::{refusal, root, run_text, try_run};
+use crate::common::{error_of, root, run_text, try_run};
 use wearwell_stack::{Performance, Phase, RunResult, Scenario};
 
 const SMALL: &str = r#"
@@ -23,7 +23,7 @@ fn sum_of_programs(result: &RunResult) -> u64 {
 }
 
 #[test]
-fn equal_scenarios_give_equal_results_and_results_repeat_themselves() {
+fn equal_scenarios_give_equal_results_and_results_repeat() {
     let text = format!(
         "seed = 5\n{SMALL}[ftl]\nplacement = \"age_classes\"\nvictim = \"d_choices\"\n\
          [workload]\nkind = \"hot_cold\"\nhot_writes = 0.9\nhot_space = 0.1\ntrim_ratio = 0.05\n"
@@ -36,12 +36,12 @@ fn equal_scenarios_give_equal_results_and_results_repeat_themselves() {
     assert_eq!(first, without_performance(try_run(&through_json.scenario).unwrap()));
     let other = run_text(&text.replace("seed = 5", "seed = 6"));
     assert_ne!(first.final_draw, other.final_draw);
-    assert!(first.course.steady, "{:?}", first.warnings);
+    assert!(first.phases.steady, "{:?}", first.warnings);
     assert_eq!(sum_of_programs(&first), first.nand.programs);
 }
 
 #[test]
-fn a_run_without_cleaning_has_no_amplification() {
+fn run_without_cleaning_has_no_write_amplification() {
     let result = run_text(&format!(
         "{SMALL}{UNIFORM}[precondition]\nfill = \"none\"\n[measure]\nwarm_up = 0\ndrive_writes = 0.5\n"
     ));
@@ -58,12 +58,12 @@ fn a_run_without_cleaning_has_no_amplification() {
 #[test]
 fn unsteady_run_warns() {
     let result = run_text(&format!("{SMALL}{UNIFORM}[measure]\nwarm_up = 0.5\ndrive_writes = 1\n"));
-    assert!(!result.course.steady);
+    assert!(!result.phases.steady);
     assert!(result.warnings.iter().any(|warning| warning.starts_with("not steady")), "{:?}", result.warnings);
 }
 
 #[test]
-fn the_shipped_trace_replays_in_whole_passes() {
+fn shipped_trace_replays_in_whole_passes() {
     let trace = root().join("traces/rocksdb-pgbench-ext4.blkparse.zst");
     let result = run_text(&format!(
         r#"
@@ -83,9 +83,9 @@ fn the_shipped_trace_replays_in_whole_passes() {
         trace.display()
     ));
     assert_eq!(result.device.logical_pages, 180_224);
-    let passes = result.course.trace_passes.unwrap();
+    let passes = result.phases.trace_passes.unwrap();
     assert!(passes >= 2, "{passes} passes");
-    assert_eq!(result.course.skipped_lines, 0);
+    assert_eq!(result.phases.skipped_lines, 0);
     let amplification = result.write_amplification.expect("the footprint was overwritten several times");
     assert!((1.0..3.0).contains(&amplification), "{amplification}");
     assert!(result.layers[0].incoming["trim"] > 0 && result.layers[0].incoming["flush"] > 0);
@@ -94,13 +94,14 @@ fn the_shipped_trace_replays_in_whole_passes() {
 
 #[test]
 fn measured_life_agrees_with_endurance_cycles() {
-    // FIFO wears all blocks equally, so that many wear out together; the pool must have room for the pages of each.
-    let roomy = SMALL.replace("0.15", "0.25");
+    // FIFO wears all blocks equally, so that many wear out together; the pool must have free space for the pages of all
+    // these blocks.
+    let roomy_drive = SMALL.replace("0.15", "0.25");
     let result = run_text(&format!(
-        "{roomy}endurance_cycles = 40\nendurance_spread = 0.1\nwears_out = true\n{UNIFORM}\
+        "{roomy_drive}endurance_cycles = 40\nendurance_spread = 0.1\nwears_out = true\n{UNIFORM}\
          [ftl]\nvictim = \"fifo\"\nplacement = \"single\"\nfree_blocks_low = 12\n[measure]\nwindow = 0.02\nuntil_worn_out_blocks = 3\n"
     ));
-    let worn_out = result.worn_out.unwrap();
+    let worn_out = result.measured_life.unwrap();
     assert!(worn_out.blocks >= 3 && !worn_out.end_of_life, "{worn_out:?}");
     assert!(result.wear.worn_out_blocks >= 3);
     // Blocks endure 36 to 44 cycles; erased in turns, the weakest wear out when all have had slightly more than 36.
@@ -117,19 +118,22 @@ fn result_compares_run_with_data_sheet() {
         let measure = "[measure]\nwarm_up = 2\ndrive_writes = 2\nwarranty_years = 3\n";
         run_text(&format!("{SMALL}endurance_cycles = 100\n{more}\n{UNIFORM}{measure}"))
     };
-    let near = |value: Option<f64>, expected: f64| {
+    let assert_close = |value: Option<f64>, expected: f64| {
         assert!((value.unwrap() / expected - 1.0).abs() < 1e-9, "{value:?} is not {expected}");
     };
     let result = run("tbw = 0.0002");
     let rating = result.rating.unwrap();
-    near(rating.write_amplification_limit, 128.0 * 16.0 * 4096.0 * 100.0 / 2e8);
-    near(rating.life_ratio, result.lifetime.unwrap().tbw / 0.0002);
-    near(rating.dwpd, 2e8 / (1741.0 * 4096.0) / (3.0 * 365.0));
+    assert_close(rating.write_amplification_limit, 128.0 * 16.0 * 4096.0 * 100.0 / 2e8);
+    assert_close(rating.life_ratio, result.lifetime.unwrap().tbw / 0.0002);
+    assert_close(rating.dwpd, 2e8 / (1741.0 * 4096.0) / (3.0 * 365.0));
     assert_eq!((rating.warranty_years, rating.years), (Some(3.0), None));
     // A rating in the scenario does not change the counts.
     let plain = run("");
     assert_eq!((plain.rating, plain.final_draw, plain.nand), (None, result.final_draw, result.nand));
-    near(run("dwpd = 0.01").rating.map(|rating| rating.tbw), 1741.0 * 4096.0 * 0.01 * 3.0 * 365.0 / 1e12);
+    assert_close(
+        run("dwpd = 0.01").rating.map(|rating| rating.tbw),
+        1741.0 * 4096.0 * 0.01 * 3.0 * 365.0 / 1e12,
+    );
     for (wrong, expected) in [
         ("tbw = 0.0", "device.tbw: is 0; it must be a number above 0"),
         ("dwpd = -1.0", "device.dwpd: is -1; it must be a number above 0"),
@@ -138,7 +142,7 @@ fn result_compares_run_with_data_sheet() {
             "device.dwpd: is 1, which over 3 years of 365 days is 0.013014 TB, and `tbw` is 1",
         ),
     ] {
-        let found = refusal(&format!("{SMALL}{wrong}\n{UNIFORM}"));
+        let found = error_of(&format!("{SMALL}{wrong}\n{UNIFORM}"));
         assert!(found.starts_with(&expected.replace("over 3", "over 5")), "{found}");
     }
 }
@@ -206,28 +210,28 @@ const REFUSED: &[(&str, &str, &str)] = &[
 ];
 
 /// Returns the small scenario with `changes` merged into it.
-fn changed(changes: &str) -> String {
-    fn lay_over(base: &mut toml::Table, changes: toml::Table) {
+fn scenario_with(changes: &str) -> String {
+    fn merge(base: &mut toml::Table, changes: toml::Table) {
         for (key, value) in changes {
             match (base.get_mut(&key), value) {
                 (Some(toml::Value::Table(inner)), toml::Value::Table(changes))
                     if !changes.contains_key("kind") =>
                 {
-                    lay_over(inner, changes);
+                    merge(inner, changes);
                 }
                 (_, value) => drop(base.insert(key, value)),
             }
         }
     }
     let mut base: toml::Table = format!("{SMALL}{UNIFORM}").parse().unwrap();
-    lay_over(&mut base, changes.parse().unwrap());
+    merge(&mut base, changes.parse().unwrap());
     toml::to_string(&base).unwrap()
 }
 
 #[test]
-fn settings_that_cannot_work_are_refused_by_name() {
+fn impossible_settings_are_refused_by_key() {
     for (changes, key, word) in REFUSED {
-        let message = refusal(&changed(changes));
+        let message = error_of(&scenario_with(changes));
         assert!(message.starts_with(&format!("{key}: ")), "{changes}: {message}");
         assert!(message.contains(word), "{changes}: {message}");
     }
@@ -236,7 +240,7 @@ fn settings_that_cannot_work_are_refused_by_name() {
 /// A drive may wear out under a log: the run ends with the measured life, not with an error.
 #[test]
 fn drive_that_wears_out_under_a_log_ends_the_run_without_error() {
-    let mut dying: Scenario = toml::from_str(
+    let mut wearing_out: Scenario = toml::from_str(
         r#"
         device = { blocks_per_plane = 300, pages_per_block = 16, spare_factor = 0.2, endurance_cycles = 20, wears_out = true }
         log = [{ segment_size = "128 KiB", spare_factor = 0.2 }]
@@ -245,17 +249,17 @@ fn drive_that_wears_out_under_a_log_ends_the_run_without_error() {
         "#,
     )
     .unwrap();
-    dying.seed = 3;
-    let result = try_run(&dying).unwrap();
-    let life = result.worn_out.unwrap();
+    wearing_out.seed = 3;
+    let result = try_run(&wearing_out).unwrap();
+    let life = result.measured_life.unwrap();
     assert!(life.end_of_life && life.blocks > 0, "{life:?}");
     let host = result.layers[0].outgoing["host"]["write"];
     assert_eq!(result.layers[0].incoming["write"], host);
-    assert_eq!(result.windows.last().unwrap().host_pages, host + fill(&result));
+    assert_eq!(result.windows.last().unwrap().host_pages, host + fill_pages(&result));
 }
 
 /// Returns the host pages of the fill, which is not measured.
-fn fill(result: &RunResult) -> u64 {
+fn fill_pages(result: &RunResult) -> u64 {
     let filled = result.windows.iter().filter(|window| window.phase == Phase::Fill);
     filled.map(|window| window.window_host_pages).sum()
 }

@@ -1,6 +1,6 @@
 //! Layers other than the log-structured store: their counts, their effects, and refusals.
 
-use crate::common::{refusal, run_text};
+use crate::common::{error_of, run_text};
 use wearwell_base::config::StoreSize;
 use wearwell_base::seed::Seed;
 use wearwell_engine::layer::{Layer, Reports, no_data};
@@ -26,14 +26,14 @@ fn outgoing(layer: &LayerResult, cause: &str, operation: &str) -> u64 {
 /// A stack with one layer equals the bare FTL: the same workload, applied by hand to a store on flash, gives the same
 /// counts.
 #[test]
-fn one_layer_is_the_bare_ftl() {
+fn single_layer_equals_bare_ftl() {
     let text = format!("seed = 7\n{DRIVE}{UNIFORM}{MEASURE}[precondition]\nfill = \"none\"\n");
     let result = run_text(&text);
     let nand = Nand::<()>::new(Geometry::flat(160, 16, 4096), Wear::default(), Seed(7));
     let config = StoreConfig::new(
         result.device.logical_pages,
         Reclaim::FreePool { low: 3, high: 3 },
-        Seed(7).of("ftl"),
+        Seed(7).derive("ftl"),
     );
     let size = StoreSize {
         blocks: 160,
@@ -47,7 +47,7 @@ fn one_layer_is_the_bare_ftl() {
     let workload: WorkloadConfig =
         serde_json::from_value(serde_json::json!({"kind": "uniform", "trim_ratio": 0.05, "read_ratio": 0.1}))
             .unwrap();
-    let mut workload = workload.build(config.logical_pages, Seed(7).of("workload")).unwrap();
+    let mut workload = workload.build(config.logical_pages, Seed(7).derive("workload")).unwrap();
     let host_pages = result.windows.last().unwrap().host_pages;
     let mut batch = PageBatch::default();
     let mut written = 0;
@@ -77,7 +77,7 @@ fn one_layer_is_the_bare_ftl() {
 }
 
 /// Returns the result without the layer's own entries and without the time that the run took.
-fn without_top(mut result: RunResult) -> RunResult {
+fn without_top_layer(mut result: RunResult) -> RunResult {
     let top = result.layers.remove(0);
     result.causes.retain(|series| series.layer != top.name);
     let below = &mut result.layers[0];
@@ -87,16 +87,16 @@ fn without_top(mut result: RunResult) -> RunResult {
 }
 
 #[test]
-fn a_pass_through_layer_changes_nothing() {
+fn pass_through_layer_changes_no_count() {
     let bare = run_text(&format!("{DRIVE}{UNIFORM}{MEASURE}"));
     let through = |structures: &str| run_text(&format!("{DRIVE}{structures}{UNIFORM}{MEASURE}"));
     let one = "[[log]]\nstructure = \"pass_through\"\n";
     let stacked = through(one);
     assert_eq!(stacked.layers[0].write_amplification, Some(1.0));
     assert_eq!(stacked.layers[0].mapped_share, stacked.layers[1].mapped_share);
-    let mut stacked = without_top(stacked);
+    let mut stacked = without_top_layer(stacked);
     stacked.scenario = bare.scenario.clone();
-    let mut twice = without_top(without_top(through(&format!("{one}{one}"))));
+    let mut twice = without_top_layer(without_top_layer(through(&format!("{one}{one}"))));
     twice.scenario = bare.scenario.clone();
     let mut bare = bare;
     bare.performance = Default::default();
@@ -105,7 +105,7 @@ fn a_pass_through_layer_changes_nothing() {
 }
 
 #[test]
-fn a_log_on_zones_is_a_log_on_large_blocks() {
+fn log_on_zones_equals_log_on_large_blocks() {
     let log = "[[log]]\nname = \"log\"\nsegment_blocks = 1\nspare_factor = 0.25\n";
     let zoned = run_text(&format!(
         "[device]\nblocks_per_plane = 160\npages_per_block = 16\n[ftl]\nstructure = {{ kind = \"zones\", zone_blocks = 2 }}\n{log}{UNIFORM}{MEASURE}"
@@ -126,7 +126,7 @@ fn a_log_on_zones_is_a_log_on_large_blocks() {
 #[test]
 fn settings_that_zones_do_not_support_are_refused() {
     let zoned = |ftl: &str, log: &str| {
-        refusal(&format!(
+        error_of(&format!(
             "[device]\nblocks_per_plane = 160\npages_per_block = 16\n[ftl]\nstructure = \"zones\"\n{ftl}\n{log}{UNIFORM}"
         ))
     };
@@ -137,17 +137,17 @@ fn settings_that_zones_do_not_support_are_refused() {
     );
     assert!(zoned("", &log("segment_blocks = 1\ntrim = false")).starts_with("log[0].trim: must be true"));
     assert!(zoned("victim = \"fifo\"", &log("segment_blocks = 1")).starts_with("ftl.victim: means nothing"));
-    let few = refusal(&format!(
+    let few = error_of(&format!(
         "[device]\nblocks_per_plane = 160\npages_per_block = 16\n[ftl]\nstructure = {{ kind = \"zones\", max_open_zones = 1 }}\n[[log]]\nsegment_blocks = 1\nspare_factor = 0.2\n{UNIFORM}"
     ));
     assert!(few.starts_with("ftl.structure.max_open_zones: is 1; the logs above hold 2"), "{few}");
     let spare =
-        refusal(&format!("{DRIVE}[ftl]\nstructure = \"zones\"\n[[log]]\nsegment_blocks = 1\n{UNIFORM}"));
+        error_of(&format!("{DRIVE}[ftl]\nstructure = \"zones\"\n[[log]]\nsegment_blocks = 1\n{UNIFORM}"));
     assert!(spare.starts_with("device.spare_factor: is for drives that clean"), "{spare}");
 }
 
 #[test]
-fn persistent_trims_cost_a_page_each_unless_batched() {
+fn persistent_trim_costs_a_page_unless_batched() {
     let sparse = |trims: u32| {
         run_text(&format!(
             "{DRIVE}[[log]]\nname = \"space\"\nstructure = {{ kind = \"sparse\", trims_per_write = {trims} }}\n{UNIFORM}{MEASURE}"
@@ -159,7 +159,8 @@ fn persistent_trims_cost_a_page_each_unless_batched() {
         let records = space.metadata.unwrap().trim_record_pages;
         assert_eq!(records, outgoing(space, "log_metadata", "write"));
         assert_eq!(outgoing(space, "host", "write"), space.incoming["write"]);
-        // Requests are of one page, so that each trimmed page is a range; each page of 256 records costs one more write.
+        // Requests are of one page, so that each trimmed page is a range; each page of 256 records costs one more
+        // write.
         let ranges = space.incoming["trim"];
         let expected = ranges / u64::from(trims) + ranges / 256;
         assert!(records.abs_diff(expected) <= 2 + ranges / 256, "{records} for {ranges} trims");
@@ -169,13 +170,13 @@ fn persistent_trims_cost_a_page_each_unless_batched() {
         );
     }
     let in_place = "[ftl]\nreclaim = \"in_place\"\n";
-    let refused = refusal(&format!("{DRIVE}{in_place}[[log]]\nstructure = \"sparse\"\n{UNIFORM}"));
-    assert!(refused.starts_with("log[0].structure: needs atomic writes"), "{refused}");
+    let error = error_of(&format!("{DRIVE}{in_place}[[log]]\nstructure = \"sparse\"\n{UNIFORM}"));
+    assert!(error.starts_with("log[0].structure: needs atomic writes"), "{error}");
 }
 
-/// Hot and cold pages are contiguous: an object is as hot as its pages, and the drive gets its heat as a hint.
+/// Hot and cold pages are contiguous: an object has the temperature of its pages, which the drive receives as a hint.
 #[test]
-fn objects_keep_hot_data_apart() {
+fn object_layer_separates_hot_data() {
     let hot = "[workload]\nkind = \"hot_cold\"\nhot_writes = 0.9\nhot_space = 0.1\nscatter = false\n";
     let run = |objects: &str| {
         let text = format!(
@@ -183,12 +184,12 @@ fn objects_keep_hot_data_apart() {
         );
         run_text(&text)
     };
-    let without = run("");
-    let with =
+    let without_objects = run("");
+    let with_objects =
         run("[[log]]\nname = \"objects\"\nstructure = { kind = \"objects\", object_size = \"64 KiB\" }\n");
-    let ratio = with.write_amplification.unwrap() / without.write_amplification.unwrap();
+    let ratio = with_objects.write_amplification.unwrap() / without_objects.write_amplification.unwrap();
     assert!(ratio < 0.9, "{ratio}");
-    assert_eq!(layer(&with, "objects").write_amplification, Some(1.0));
+    assert_eq!(layer(&with_objects, "objects").write_amplification, Some(1.0));
 }
 
 #[test]
@@ -201,15 +202,15 @@ fn merge_trees_run_in_scenarios() {
     assert!(tree.write_amplification.unwrap() > 1.0);
     assert!(outgoing(tree, "log_metadata", "write") >= tree.incoming["write"], "the write-ahead log");
     // A reserve that is too small is refused with a sufficient value.
-    let most = 1.0 - f64::from(tree_pages(&result)) / f64::from(result.device.logical_pages);
+    let max_spare = 1.0 - f64::from(tree_pages(&result)) / f64::from(result.device.logical_pages);
     let tight = format!(
         "{DRIVE}[[log]]\nstructure = {{ kind = \"lsm\", memtable_size = \"64 KiB\", table_size = \"64 KiB\", write_ahead_log = \"128 KiB\" }}\nspare_factor = {}\n{UNIFORM}",
-        most - 0.05
+        max_spare - 0.05
     );
-    let refused = refusal(&tight);
+    let error = error_of(&tight);
     assert!(
-        refused.starts_with("log[0].spare_factor: is ") && refused.contains("the tree needs at least"),
-        "{refused}"
+        error.starts_with("log[0].spare_factor: is ") && error.contains("the tree needs at least"),
+        "{error}"
     );
     let silt = run_text(&format!(
         "{DRIVE}[[log]]\nname = \"silt\"\nstructure = {{ kind = \"silt\", log_store_size = \"64 KiB\", hash_stores = 4, table_size = \"64 KiB\" }}\n{UNIFORM}{MEASURE}"
@@ -219,14 +220,14 @@ fn merge_trees_run_in_scenarios() {
 
 fn tree_pages(result: &RunResult) -> u32 {
     let host_pages = result.windows.last().unwrap().host_pages as f64;
-    let course = &result.course;
+    let course = &result.phases;
     let drive_writes =
         course.precondition_drive_writes + course.warm_up_drive_writes + course.measured_drive_writes;
     (host_pages / drive_writes).round() as u32
 }
 
 #[test]
-fn keys_of_a_log_are_refused_in_other_structures() {
+fn log_keys_are_refused_in_other_structures() {
     for (structure, key, value) in [
         ("pass_through", "segment_size", "\"1 MiB\""),
         ("pass_through", "victim", "\"fifo\""),
@@ -236,16 +237,13 @@ fn keys_of_a_log_are_refused_in_other_structures() {
         ("silt", "free_blocks_low", "4"),
     ] {
         let text = format!("{DRIVE}[[log]]\nstructure = \"{structure}\"\n{key} = {value}\n{UNIFORM}");
-        let refused = refusal(&text);
+        let error = error_of(&text);
         let expected = format!("log[0].{key}: means nothing with structure = \"{structure}\"; leave it out");
-        assert!(
-            refused.starts_with(&expected) && refused.contains("(its keys are align, name, on"),
-            "{refused}"
-        );
+        assert!(error.starts_with(&expected) && error.contains("(its keys are align, name, on"), "{error}");
     }
-    let ftl = refusal(&format!("{DRIVE}[ftl]\nstructure = \"lsm\"\n{UNIFORM}"));
+    let ftl = error_of(&format!("{DRIVE}[ftl]\nstructure = \"lsm\"\n{UNIFORM}"));
     let kinds: Vec<&str> = FTLS.iter().map(|entry| entry.name).collect();
     assert_eq!(ftl, format!("ftl.structure: is \"lsm\"; an FTL can be {}", kinds.join(", ")));
-    let log = refusal(&format!("{DRIVE}[[log]]\nstructure = \"zones\"\n{UNIFORM}"));
+    let log = error_of(&format!("{DRIVE}[[log]]\nstructure = \"zones\"\n{UNIFORM}"));
     assert!(log.starts_with("log[0].structure: is \"zones\", which only the FTL can be"), "{log}");
 }

@@ -1,6 +1,6 @@
 //! Trees of layers with several tenants: turns, sums, and refusals.
 
-use crate::common::{refusal, run_text, scenario, try_run};
+use crate::common::{error_of, run_text, scenario, try_run};
 use wearwell_stack::{LayerResult, Performance, RunResult};
 
 const DRIVE: &str = "[device]\nblocks_per_plane = 160\npages_per_block = 16\nspare_factor = 0.15\n";
@@ -106,7 +106,7 @@ fn layer<'a>(result: &'a RunResult, name: &str) -> &'a LayerResult {
 }
 
 /// Checks all sums in the result of a tree, from the numbers in the result alone.
-fn adds_up(result: &RunResult) {
+fn assert_counts_add_up(result: &RunResult) {
     for below in &result.layers {
         for operation in ["write", "read"] {
             let logs = result.layers.iter().filter(|above| above.on.as_ref() == Some(&below.name));
@@ -114,8 +114,8 @@ fn adds_up(result: &RunResult) {
             let arriving: u64 = logs.map(|above| sent(above, operation)).sum::<u64>()
                 + tenants.map(|tenant| tenant.incoming[operation]).sum::<u64>();
             assert_eq!(arriving, below.incoming[operation], "{operation} into {}", below.name);
-            let through: u64 = below.partitions.iter().map(|part| part.incoming[operation]).sum();
-            assert!(below.partitions.is_empty() || through == arriving, "{operation} into {}", below.name);
+            let received: u64 = below.partitions.iter().map(|part| part.incoming[operation]).sum();
+            assert!(below.partitions.is_empty() || received == arriving, "{operation} into {}", below.name);
         }
         let cleaned = below.outgoing.get("cleaning").and_then(|amounts| amounts.get("write")).copied();
         let moved: u64 = below.moved_pages.iter().flatten().sum();
@@ -125,22 +125,22 @@ fn adds_up(result: &RunResult) {
         assert_eq!((owned, caused), (moved, moved), "{}", below.name);
     }
     let host_pages: u64 = result.tenants.iter().map(|tenant| tenant.host_pages).sum();
-    assert_eq!(host_pages, result.course.measured_host_pages);
+    assert_eq!(host_pages, result.phases.measured_host_pages);
     assert_eq!(sent(result.layers.last().unwrap(), "write"), result.nand.programs);
     assert_eq!(result.write_amplification.unwrap(), result.nand.programs as f64 / host_pages as f64);
 }
 
 #[test]
 fn counts_of_every_tree_add_up() {
-    for (what, stack) in STACKS {
+    for (case, stack) in STACKS {
         let result = run(stack);
-        println!("{what}: {:?}", result.write_amplification);
-        adds_up(&result);
+        println!("{case}: {:?}", result.write_amplification);
+        assert_counts_add_up(&result);
     }
 }
 
 #[test]
-fn a_lone_tenant_is_a_chain_whose_layers_multiply() {
+fn single_tenant_chain_multiplies_amplification_of_layers() {
     let result = run(STACKS[0].1);
     let product: f64 = result.layers.iter().map(|layer| layer.write_amplification.unwrap_or(1.0)).product();
     assert!((result.write_amplification.unwrap() - product).abs() < 1e-9);
@@ -204,16 +204,16 @@ fn chain_ends_at_the_first_shared_layer() {
 }
 
 #[test]
-fn rates_are_exact_to_one_request() {
+fn tenant_rates_are_exact_to_one_request() {
     let longest = 5.0;
-    for (what, stack) in STACKS {
+    for (case, stack) in STACKS {
         let result = run(stack);
         for tenant in &result.tenants {
             let first = &result.tenants[0];
             let served = [first, tenant].map(|tenant| tenant.host_pages as f64 / tenant.rate);
             // At the start and end of measuring, a tenant is ahead by one request at most.
             let slack = 2.0 * longest * (1.0 / first.rate + 1.0 / tenant.rate);
-            assert!((served[0] - served[1]).abs() <= slack, "{what}, {}: {served:?}", tenant.name);
+            assert!((served[0] - served[1]).abs() <= slack, "{case}, {}: {served:?}", tenant.name);
         }
     }
 }
@@ -224,7 +224,7 @@ fn without_performance(mut result: RunResult) -> RunResult {
 }
 
 #[test]
-fn equal_trees_give_equal_results_and_results_repeat_themselves() {
+fn equal_trees_give_equal_results_and_results_repeat() {
     for (_, stack) in STACKS {
         let first = without_performance(run(stack));
         assert_eq!(first, without_performance(try_run(&first.scenario).unwrap()));
@@ -235,7 +235,7 @@ fn equal_trees_give_equal_results_and_results_repeat_themselves() {
 
 /// Boundaries of batches and windows do not matter: turns depend only on the pages written.
 #[test]
-fn turns_do_not_depend_on_batches() {
+fn order_of_tenants_does_not_depend_on_batches() {
     let single = STACKS[3].1.replace("request_pages = 4", "request_pages = 1");
     // The windows divide the measured part evenly, so that all runs end at the same page.
     let results = ["1", "2", "4"].map(|window| {
@@ -249,14 +249,14 @@ fn turns_do_not_depend_on_batches() {
 
 /// A tenant's seed depends on its name: a second tenant does not change the first one's requests.
 #[test]
-fn tenants_have_seeds_of_their_own() {
-    let two = |second: &str| {
+fn tenant_seed_does_not_depend_on_other_tenants() {
+    let two_tenants = |second: &str| {
         run(&format!(
             "[[tenant]]\nname = \"a\"\nshare = 0.5\nworkload = {{ kind = \"uniform\", trim_ratio = 0.1, read_ratio = 0.3 }}\n\
              [[tenant]]\nname = \"{second}\"\nshare = 0.5\nworkload = {{ kind = \"uniform\", trim_ratio = 0.1, read_ratio = 0.3 }}\n"
         ))
     };
-    let (first, second) = (two("b"), two("c"));
+    let (first, second) = (two_tenants("b"), two_tenants("c"));
     let incoming = |result: &RunResult, at: usize| result.tenants[at].incoming.clone();
     assert_ne!(incoming(&first, 0), incoming(&first, 1), "two tenants with one seed");
     assert_ne!(incoming(&first, 1), incoming(&second, 1));
@@ -265,7 +265,7 @@ fn tenants_have_seeds_of_their_own() {
 
 /// Reads and writes of a trace stay in their tenant's space while a second tenant runs a workload.
 #[test]
-fn a_trace_and_a_workload_share_a_drive() {
+fn trace_tenant_and_workload_tenant_share_a_drive() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("trace.csv");
     let mut trace = String::from("time_ns,op,volume,offset_bytes,length_bytes,hint\n");
@@ -280,8 +280,8 @@ fn a_trace_and_a_workload_share_a_drive() {
         path.display()
     );
     let result = run_text(&text);
-    adds_up(&result);
-    assert_eq!(result.course.trace_passes, None, "windows, not passes, where a workload goes on");
+    assert_counts_add_up(&result);
+    assert_eq!(result.phases.trace_passes, None, "windows, not passes, where a workload goes on");
     assert!(result.tenants[0].trace_passes.unwrap() > 3);
     assert_eq!(result.tenants[1].trace_passes, None);
 }
@@ -371,10 +371,10 @@ const REFUSED: &[(&str, &str, &str)] = &[
 ];
 
 #[test]
-fn impossible_trees_are_refused_by_name() {
+fn impossible_trees_are_refused_by_key() {
     for (stack, key, word) in REFUSED {
         let text = format!("{stack}\n{DRIVE}");
-        let message = refusal(&text);
+        let message = error_of(&text);
         assert!(message.starts_with(&format!("{key}: ")), "{stack}: {message}");
         assert!(message.contains(word), "{stack}: {message}");
     }
@@ -391,7 +391,7 @@ fn log_of(segment_pages: u32, share: f64, spare_factor: f64) -> Result<RunResult
 }
 
 /// Returns the number after `words` in an error.
-fn advice(error: &str, words: &str) -> f64 {
+fn number_after(error: &str, words: &str) -> f64 {
     let rest = error.split(words).nth(1).unwrap_or_else(|| panic!("{words:?} is not in: {error}"));
     let number: String = rest.trim_start().chars().take_while(|c| c.is_ascii_digit() || *c == '.').collect();
     number.trim_end_matches('.').parse().unwrap()
@@ -399,11 +399,11 @@ fn advice(error: &str, words: &str) -> f64 {
 
 /// The value that an error recommends works, and anything less does not.
 #[test]
-fn value_recommended_by_a_refusal_is_the_smallest_that_works() {
+fn value_recommended_by_error_is_smallest_that_works() {
     // The drive has 2176 pages; a segment of 900 does not fit into a share of 0.4.
     let error = log_of(900, 0.4, 0.3).unwrap_err();
     assert!(error.starts_with("log[0].segment_size: "), "{error}");
-    let share = advice(&error, "`share` must be at least");
+    let share = number_after(&error, "`share` must be at least");
     // Partitions end on whole blocks of 16 pages.
     assert!((share * 2176.0 - 912.0).abs() < 1.0, "{error}");
     assert!(log_of(900, share - 0.001, 0.3).unwrap_err().contains("`share` must be at least"));
@@ -412,11 +412,11 @@ fn value_recommended_by_a_refusal_is_the_smallest_that_works() {
     assert!(error.starts_with("log[0].segment_size: ") && error.contains("at most"), "{error}");
     // Segments of 128 pages: 0.2 of the drive has three of them.
     let error = log_of(128, 0.2, 0.3).unwrap_err();
-    let share = advice(&error, "`share` at least");
+    let share = number_after(&error, "`share` at least");
     assert!(log_of(128, share - 0.001, 0.9).is_err());
     let error = log_of(128, share, 0.3).unwrap_err();
     assert!(error.starts_with("log[0].spare_factor: "), "{error}");
-    let spare = advice(&error, "at least");
+    let spare = number_after(&error, "at least");
     assert!(log_of(128, share, spare - 0.001).is_err());
     log_of(128, share, spare).unwrap();
 }

@@ -1,6 +1,6 @@
 //! Timed runs: counts equal those of counting runs, times are conserved, idle time is used, wrong settings are refused.
 
-use crate::common::{refusal, run_text, scenario, try_run, writable_ftls};
+use crate::common::{error_of, run_text, scenario, try_run, writable_ftls};
 use wearwell_engine::timing::{RequestTimes, TimingReport};
 use wearwell_stack::{Performance, RunResult};
 
@@ -8,7 +8,7 @@ const DRIVE: &str = "[device]\npreset = \"z_nand\"\nchannels = 1\nways = 1\ndies
 const MEASURE: &str = "[measure]\nwarm_up = 2.0\ndrive_writes = 1.0\n";
 
 /// Removes warnings about waiting, which only timed runs have.
-pub fn unhurried(mut result: RunResult) -> RunResult {
+pub fn without_wait_warnings(mut result: RunResult) -> RunResult {
     result.warnings.retain(|warning| !warning.contains("waiting, while the dies were busy"));
     result
 }
@@ -19,7 +19,7 @@ fn counts(mut result: RunResult) -> RunResult {
     result.timing = None;
     result.mode = "counting".into();
     result.scenario.timing = None;
-    unhurried(result)
+    without_wait_warnings(result)
 }
 
 fn timing(result: &RunResult) -> &TimingReport {
@@ -74,7 +74,7 @@ fn timed_mode_changes_no_count() {
 }
 
 #[test]
-fn a_timed_result_repeats_itself() {
+fn timed_result_repeats_from_its_scenario() {
     let text = format!(
         "{DRIVE}[workload]\nkind = \"uniform\"\nread_ratio = 0.5\n{MEASURE}\
          [timing]\nrequests = {{ requests_per_second = 20000.0, spacing = \"exponential\" }}\npriority = \"read_first\"\n\
@@ -126,7 +126,7 @@ fn writes_wait_for_foreground_cleaning() {
 }
 
 #[test]
-fn idle_time_spares_writes_the_cleaning_and_costs_erases() {
+fn idle_cleaning_shortens_writes_and_costs_erases() {
     let text = |ftl: &str, rate: f64| {
         format!(
             "{DRIVE}[ftl]\n{ftl}[workload]\nkind = \"zipf\"\nexponent = 1.0\n{MEASURE}\
@@ -134,13 +134,16 @@ fn idle_time_spares_writes_the_cleaning_and_costs_erases() {
         )
     };
     let idle = "free_blocks_idle = 9\n";
-    let [used, unused] = [idle, ""].map(|ftl| run_text(&text(ftl, 200.0)));
-    assert_eq!(writes(&used).parts_ns["cleaning_ns"], 0.0, "all cleaning is done ahead");
-    assert!(writes(&unused).parts_ns["cleaning_ns"] > 0.0);
-    assert!(used.nand.erases > unused.nand.erases, "blocks are cleaned before more of their pages have died");
+    let [with_idle, without_idle] = [idle, ""].map(|ftl| run_text(&text(ftl, 200.0)));
+    assert_eq!(writes(&with_idle).parts_ns["cleaning_ns"], 0.0, "all cleaning is done ahead");
+    assert!(writes(&without_idle).parts_ns["cleaning_ns"] > 0.0);
+    assert!(
+        with_idle.nand.erases > without_idle.nand.erases,
+        "blocks are cleaned before more of their pages have died"
+    );
     // Without idle time, idle cleaning changes nothing except the state of the pool at the beginning.
-    let [busy, always] = [idle, ""].map(|ftl| run_text(&text(ftl, 1e6)));
-    assert!((busy.nand.erases as f64 / always.nand.erases as f64 - 1.0).abs() < 0.02);
+    let [busy_with_idle, busy_without_idle] = [idle, ""].map(|ftl| run_text(&text(ftl, 1e6)));
+    assert!((busy_with_idle.nand.erases as f64 / busy_without_idle.nand.erases as f64 - 1.0).abs() < 0.02);
 }
 
 #[test]
@@ -151,18 +154,18 @@ fn deeper_queue_uses_more_dies_up_to_their_number() {
             DRIVE.replace("pages_per_block", &format!("superblock_blocks = {superblock}\npages_per_block"))
         )
     };
-    let refused = try_run(&scenario(&text(1, 3))).unwrap_err().to_string();
-    assert!(refused.contains("superblocks of 3 erase blocks"), "{refused}");
-    let shape = |depth| {
+    let error = try_run(&scenario(&text(1, 3))).unwrap_err().to_string();
+    assert!(error.contains("superblocks of 3 erase blocks"), "{error}");
+    let rate_at_depth = |depth| {
         let text = text(depth, 4).replace("read_ratio = 1.0", "read_ratio = 0.9");
         timing(&run_text(&text)).requests_per_s
     };
-    let (one, four, many) = (shape(1), shape(4), shape(64));
+    let (one, four, many) = (rate_at_depth(1), rate_at_depth(4), rate_at_depth(64));
     assert!(four > 1.2 * one && many > four && many < 2.2 * one, "{one}, {four}, {many}");
 }
 
 #[test]
-fn tenants_take_turns_by_their_times() {
+fn tenants_are_served_in_order_of_arrival() {
     let text = format!(
         "{DRIVE}[[tenant]]\nname = \"often\"\nshare = 0.5\nrate = 9\nworkload = {{ kind = \"uniform\" }}\n\
          [[tenant]]\nname = \"seldom\"\nshare = 0.5\nworkload = {{ kind = \"uniform\" }}\n[measure]\nwarm_up = 1.0\ndrive_writes = 10.0\n\
@@ -176,7 +179,7 @@ fn tenants_take_turns_by_their_times() {
 }
 
 #[test]
-fn speeding_a_trace_up_shortens_it_and_lengthens_responses() {
+fn speed_up_shortens_trace_and_lengthens_responses() {
     let text = |speed_up: f64| {
         format!(
             "{DRIVE}[trace]\npath = \"{}\"\nformat = \"ssdsim\"\naddress = \"wrap\"\n{MEASURE}[timing]\nspeed_up = {speed_up:?}\n",
@@ -205,14 +208,14 @@ fn timed_replay_with_requests_drawn_ahead_equals_one_request_at_a_time() {
         };
         let ahead = run_text(&text(""));
         let one_by_one = run_text(&text("wears_out = true\nendurance_cycles = 1000000\n"));
-        assert!(one_by_one.worn_out.is_none_or(|worn_out| worn_out.blocks == 0), "no block wears out");
+        assert!(one_by_one.measured_life.is_none_or(|worn_out| worn_out.blocks == 0), "no block wears out");
         assert_eq!((ahead.timing, ahead.windows), (one_by_one.timing, one_by_one.windows), "{address}");
         assert_eq!(ahead.final_draw, one_by_one.final_draw);
     }
 }
 
 #[test]
-fn wrong_settings_are_refused_by_name() {
+fn invalid_timing_settings_are_refused_by_key() {
     let workload = "[workload]\nkind = \"uniform\"\n";
     let bare = "[device]\nblocks_per_plane = 40\npages_per_block = 16\nspare_factor = 0.15\n";
     let open = "requests = { requests_per_second = 100.0 }\n";
@@ -267,7 +270,7 @@ fn traces_of_other_simulators_run_to_the_end() {
     for (file, format, preset, layout) in runs {
         let result = run_text(&format!(
             "[device]\npreset = \"{preset}\"\ncapacity = \"16 GiB\"\nmapping_unit = \"4 KiB\"\n{layout}\
-             [trace]\npath = \"{}\"\nformat = \"{format}\"\naddress = \"wrap\"\nvolume_rule = \"overlay\"\nbackwards = \"sort\"\n\
+             [trace]\npath = \"{}\"\nformat = \"{format}\"\naddress = \"wrap\"\nvolume_rule = \"overlay\"\ndecreasing_times = \"sort\"\n\
              [precondition]\nfill = \"none\"\n[measure]\nwarm_up = 0.0\npasses = 1\ndrive_writes = 0.000001\n[timing]\ncontroller = \"ideal\"\n",
             folder.join(file).display()
         ));
@@ -291,7 +294,7 @@ fn traces_of_other_simulators_run_to_the_end() {
 }
 
 /// Returns a scenario of a small drive that loses power while it is measured.
-fn losing_power(ftl: &str) -> String {
+fn scenario_with_power_cuts(ftl: &str) -> String {
     let workload = "[workload]\nkind = \"uniform\"\ntrim_ratio = 0.05\nread_ratio = 0.1\n";
     format!(
         "ftl = \"{ftl}\"\n[device]\nblocks_per_plane = 160\npages_per_block = 16\nspare_factor = 0.3\nchannels = 2\n\
@@ -301,29 +304,29 @@ fn losing_power(ftl: &str) -> String {
 }
 
 #[test]
-fn losing_power_takes_time_and_changes_no_count() {
+fn power_cuts_take_time_and_change_no_count() {
     let clock = "[timing]\nread_us = 60.0\nprogram_us = 700.0\nerase_us = 3500.0\nchannel_mb_per_s = 400.0\n";
     for ftl in writable_ftls() {
-        let mut plain = counts(run_text(&losing_power(ftl)));
-        let timed = run_text(&format!("{}{clock}", losing_power(ftl)));
+        let mut plain = counts(run_text(&scenario_with_power_cuts(ftl)));
+        let timed = run_text(&format!("{}{clock}", scenario_with_power_cuts(ftl)));
         let power = timed.power.clone().expect("cuts");
         let outages = timing(&timed).outages.expect("cuts");
         assert_eq!(outages.outages, power.cuts, "{ftl}");
         // Dies work in parallel, and never longer than their operations take one after another; transfers come on top.
-        let one_by_one_ns = 1e9 * power.recovery_seconds_max.unwrap();
-        assert!(outages.max_ns as f64 > 0.4 * one_by_one_ns, "{ftl}: {outages:?} {one_by_one_ns}");
+        let sequential_ns = 1e9 * power.recovery_seconds_max.unwrap();
+        assert!(outages.max_ns as f64 > 0.4 * sequential_ns, "{ftl}: {outages:?} {sequential_ns}");
         assert!(
-            power.cuts_in_recovery > 0 || (outages.max_ns as f64) < 1.3 * one_by_one_ns,
+            power.cuts_in_recovery > 0 || (outages.max_ns as f64) < 1.3 * sequential_ns,
             "{ftl}: {outages:?}"
         );
         assert!(writes(&timed).max_ns >= outages.max_ns && writes(&timed).parts_ns["outage_ns"] > 0.0);
 
-        let off = losing_power(ftl).replace("[power]", "[power]\noff_ms = 5.0");
+        let off = scenario_with_power_cuts(ftl).replace("[power]", "[power]\noff_ms = 5.0");
         let off = run_text(&format!("{off}{clock}"));
         let longer = timing(&off).outages.expect("cuts");
-        let losses = 5e6 * (power.cuts + power.cuts_in_recovery) as f64 / power.cuts as f64;
-        assert_eq!((longer.outages, longer.mean_off_ns), (outages.outages, losses), "{ftl}");
-        assert!((longer.mean_ns - outages.mean_ns - losses).abs() < 1e-3, "{ftl}");
+        let expected_extra_ns = 5e6 * (power.cuts + power.cuts_in_recovery) as f64 / power.cuts as f64;
+        assert_eq!((longer.outages, longer.mean_off_ns), (outages.outages, expected_extra_ns), "{ftl}");
+        assert!((longer.mean_ns - outages.mean_ns - expected_extra_ns).abs() < 1e-3, "{ftl}");
 
         let mut timed = counts(timed);
         for result in [&mut plain, &mut timed] {
@@ -340,22 +343,22 @@ fn losing_power_takes_time_and_changes_no_count() {
 }
 
 #[test]
-fn time_without_power_needs_a_clock_and_cuts() {
-    let off = losing_power("gecko").replace("[power]", "[power]\noff_ms = 5.0");
-    assert!(refusal(&off).contains("power.off_ms: means nothing without `timing`"), "{}", refusal(&off));
+fn off_ms_is_refused_without_timed_mode_or_cuts() {
+    let off = scenario_with_power_cuts("gecko").replace("[power]", "[power]\noff_ms = 5.0");
+    assert!(error_of(&off).contains("power.off_ms: means nothing without `timing`"), "{}", error_of(&off));
     let clock = "[timing]\nread_us = 60.0\nprogram_us = 700.0\nerase_us = 3500.0\nchannel_mb_per_s = 400.0\n";
     let at_end =
         format!("{}{clock}", off.replace("random = 6\nrecovery_cut_probability = 0.3", "at_end = true"));
-    assert!(refusal(&at_end).contains("power.off_ms: means nothing"), "{}", refusal(&at_end));
+    assert!(error_of(&at_end).contains("power.off_ms: means nothing"), "{}", error_of(&at_end));
     let negative = format!("{}{clock}", off.replace("5.0", "-1.0"));
-    assert!(refusal(&negative).contains("power.off_ms: is -1"), "{}", refusal(&negative));
+    assert!(error_of(&negative).contains("power.off_ms: is -1"), "{}", error_of(&negative));
 }
 
 #[test]
 fn read_only_workload_is_refused_or_measured_by_its_reads() {
     for ratio in ["read_ratio", "trim_ratio"] {
         let text = format!("{DRIVE}[workload]\nkind = \"uniform\"\n{ratio} = 1.0\n");
-        let error = refusal(&text);
+        let error = error_of(&text);
         assert!(error.contains("nothing was written in the last") && error.contains("[timing]"), "{error}");
         let timed = run_text(&format!("{text}[measure]\ndrive_writes = 3.0\n[timing]\n"));
         let logical_pages = u64::from(timed.device.logical_pages);
@@ -364,7 +367,7 @@ fn read_only_workload_is_refused_or_measured_by_its_reads() {
             (3 * logical_pages..4 * logical_pages).contains(&requests),
             "{requests} of {logical_pages} pages"
         );
-        assert_eq!((timed.write_amplification, timed.course.measured_host_pages), (None, 0));
+        assert_eq!((timed.write_amplification, timed.phases.measured_host_pages), (None, 0));
         assert!(
             timed.warnings[0].starts_with("next to nothing was written: the run was as long as"),
             "{:?}",

@@ -1,5 +1,5 @@
 use super::*;
-use crate::file::{Entry, parsed};
+use crate::file::{StoredRow, parse};
 use crate::rows::read;
 use proptest::prelude::*;
 use std::fs;
@@ -23,9 +23,9 @@ drive_writes = 2.0
 "#;
 
 /// Observer that allows this many runs to start.
-struct Patience(usize);
+struct InterruptAfter(usize);
 
-impl SweepObserver for Patience {
+impl SweepObserver for InterruptAfter {
     fn begin(&self, _: usize) -> ControlFlow<()> {
         if self.0 > 0 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     }
@@ -43,9 +43,9 @@ fn plan() -> Sweep {
     Sweep::plan(&base, &axes.map(|axis| Axis::parse(axis).unwrap()), 2).unwrap()
 }
 
-fn run(store: Option<&ResultStore>, patience: usize) -> Result<Vec<Outcome>, SweepError> {
+fn run(store: Option<&ResultStore>, max_runs: usize) -> Result<Vec<Outcome>, SweepError> {
     let store = store.map(|store| store as &dyn Store);
-    plan().run(&SweepOptions { store, threads: Some(1), ..Default::default() }, &Patience(patience))
+    plan().run(&SweepOptions { store, threads: Some(1), ..Default::default() }, &InterruptAfter(max_runs))
 }
 
 /// Returns eight finished runs.
@@ -55,12 +55,12 @@ pub(crate) fn points() -> &'static [PointResult] {
 }
 
 /// Creates a store with some runs, one file per run.
-pub(crate) fn filled(folder: &Path, points: &[PointResult]) {
+pub(crate) fn fill_store(folder: &Path, points: &[PointResult]) {
     let store = ResultStore::open(folder).unwrap();
     let plan = plan();
-    store.expect(&mut plan.points().iter().map(|point| &point.settings));
+    store.declare_settings(&mut plan.points().iter().map(|point| &point.settings));
     for point in points {
-        store.keep(point).unwrap();
+        store.put(point).unwrap();
         store.flush().unwrap();
     }
 }
@@ -75,12 +75,12 @@ pub(crate) fn names(folder: &Path) -> Vec<String> {
 #[test]
 fn stored_runs_are_found_and_not_repeated() {
     let folder = tempfile::tempdir().unwrap();
-    filled(folder.path(), points());
+    fill_store(folder.path(), points());
     let store = ResultStore::open(folder.path()).unwrap();
-    assert_eq!((store.found().rows, store.found().complaints()), (8, vec![]));
+    assert_eq!((store.inventory().rows, store.inventory().messages()), (8, vec![]));
     // No run is allowed to start.
-    let again: Vec<_> = run(Some(&store), 0).unwrap().into_iter().map(Result::unwrap).collect();
-    assert_eq!(again, points());
+    let repeated: Vec<_> = run(Some(&store), 0).unwrap().into_iter().map(Result::unwrap).collect();
+    assert_eq!(repeated, points());
     assert_eq!(read(folder.path()).unwrap().points.len(), 8);
 }
 
@@ -91,21 +91,21 @@ fn file_is_written_after_one_second_of_work() {
     let mut point = points()[0].clone();
     for (at, seconds) in [(1, 0.5), (2, 0.4), (3, 0.2), (4, 0.1)] {
         point.result.performance.seconds = seconds;
-        store.keep(&point).unwrap();
+        store.put(&point).unwrap();
         assert_eq!(names(folder.path()).len(), usize::from(at >= 3), "after {at}");
     }
     store.flush().unwrap();
     store.flush().unwrap();
     let [first, second] = &names(folder.path())[..] else { panic!("{:?}", names(folder.path())) };
     let rows =
-        [first, second].map(|name| parsed(fs::read(folder.path().join(name)).unwrap().into()).unwrap().len());
+        [first, second].map(|name| parse(fs::read(folder.path().join(name)).unwrap().into()).unwrap().len());
     assert_eq!(rows.iter().sum::<usize>(), 4);
 }
 
 #[test]
 fn damaged_files_are_reported_and_their_runs_repeated() {
     let folder = tempfile::tempdir().unwrap();
-    filled(folder.path(), &points()[..5]);
+    fill_store(folder.path(), &points()[..5]);
     let all = names(folder.path());
     let bytes = fs::read(folder.path().join(&all[0])).unwrap();
     fs::write(folder.path().join(&all[0]), &bytes[..bytes.len() / 2]).unwrap();
@@ -113,13 +113,13 @@ fn damaged_files_are_reported_and_their_runs_repeated() {
     let mut bytes = fs::read(folder.path().join(&all[2])).unwrap();
     bytes[100] ^= 1;
     fs::write(folder.path().join(&all[2]), bytes).unwrap();
-    // A foreign file, and an unfinished file as left by a power failure.
+    // The folder contains a file of another program, and an unfinished file as a power failure leaves it.
     fs::write(folder.path().join("mine.parquet"), b"PAR1").unwrap();
     fs::write(folder.path().join(".wearwell-x.tmp"), b"PAR1").unwrap();
     fs::write(folder.path().join("notes.txt"), b"mine").unwrap();
     let store = ResultStore::open(folder.path()).unwrap();
-    assert_eq!(store.found().rows, 2);
-    let complaints = store.found().complaints();
+    assert_eq!(store.inventory().rows, 2);
+    let complaints = store.inventory().messages();
     assert_eq!(complaints.len(), 4, "{complaints:?}");
     for (name, problem) in all[..3]
         .iter()
@@ -131,14 +131,14 @@ fn damaged_files_are_reported_and_their_runs_repeated() {
     }
     let outcomes = run(Some(&store), 1).unwrap();
     assert_eq!(outcomes.len(), 8);
-    assert_eq!(ResultStore::open(folder.path()).unwrap().found().rows, 8);
+    assert_eq!(ResultStore::open(folder.path()).unwrap().inventory().rows, 8);
     assert_eq!(fs::read(folder.path().join("notes.txt")).unwrap(), b"mine");
 }
 
 #[test]
 fn runs_of_other_versions_are_not_reused() {
     let folder = tempfile::tempdir().unwrap();
-    let theirs: Vec<_> = points()
+    let other_versions: Vec<_> = points()
         .iter()
         .take(3)
         .cloned()
@@ -147,11 +147,11 @@ fn runs_of_other_versions_are_not_reused() {
             point
         })
         .collect();
-    filled(folder.path(), &theirs);
+    fill_store(folder.path(), &other_versions);
     let store = ResultStore::open(folder.path()).unwrap();
-    assert_eq!(store.known().count(), 0);
-    let said = store.found().complaints().join("\n");
-    assert!(said.starts_with("3 runs of version 0.0.9 are not taken for done by "), "{said}");
+    assert_eq!(store.identities().count(), 0);
+    let messages = store.inventory().messages().join("\n");
+    assert!(messages.starts_with("3 runs of version 0.0.9 are not taken for done by "), "{messages}");
     assert!(matches!(run(Some(&store), 0), Err(SweepError::Interrupted { finished: 0, points: 8 })));
     assert!(read(folder.path()).unwrap().points.is_empty());
 }
@@ -166,22 +166,22 @@ fn result_under_a_foreign_identity_is_ignored() {
     let text = serde_json::to_string(&swapped.result).unwrap();
     columns.iter_mut().find(|(name, _)| name == RESULT).unwrap().1 = Column::Text(vec![Some(text)]);
     drop(store);
-    put(folder.path(), &columns);
+    write_file(folder.path(), &columns);
     let store = ResultStore::open(folder.path()).unwrap();
     assert_eq!(store.find(&identity(&points()[0].result.scenario)), None);
-    assert_eq!(read(folder.path()).unwrap().found.unreadable.len(), 1);
+    assert_eq!(read(folder.path()).unwrap().inventory.unreadable.len(), 1);
 }
 
-fn put(folder: &Path, columns: &[(String, Column)]) {
+fn write_file(folder: &Path, columns: &[(String, Column)]) {
     let mut bytes = Vec::new();
     parquet::write(&mut bytes, columns, &[]).unwrap();
-    fs::write(folder.join(name_of(&bytes)), bytes).unwrap();
+    fs::write(folder.join(file_name_of(&bytes)), bytes).unwrap();
 }
 
 #[test]
-fn other_columns_are_refused_by_name() {
+fn unexpected_columns_are_refused_by_name() {
     let text = |text: &str| Column::Text(vec![Some(text.into())]);
-    let whole = || {
+    let valid_columns = || {
         vec![
             (IDENTITY.to_owned(), text("0")),
             (VERSION.to_owned(), text(BUILD)),
@@ -191,17 +191,17 @@ fn other_columns_are_refused_by_name() {
         ]
     };
     for name in [IDENTITY, VERSION, SETTINGS, REPLICA, RESULT] {
-        let place = whole().iter().position(|(own, _)| own == name).unwrap();
-        let mut missing = whole();
-        missing.remove(place);
-        let mut other = whole();
-        other[place].1 = Column::Number(vec![Some(1.5)]);
-        let mut absent = whole();
-        absent[place].1 = if name == REPLICA { Column::Count(vec![None]) } else { Column::Text(vec![None]) };
-        for columns in [missing, other, absent] {
+        let index = valid_columns().iter().position(|(own, _)| own == name).unwrap();
+        let mut missing = valid_columns();
+        missing.remove(index);
+        let mut changed = valid_columns();
+        changed[index].1 = Column::Number(vec![Some(1.5)]);
+        let mut absent = valid_columns();
+        absent[index].1 = if name == REPLICA { Column::Count(vec![None]) } else { Column::Text(vec![None]) };
+        for columns in [missing, changed, absent] {
             let folder = tempfile::tempdir().unwrap();
-            put(folder.path(), &columns);
-            let found = ResultStore::open(folder.path()).unwrap().found;
+            write_file(folder.path(), &columns);
+            let found = ResultStore::open(folder.path()).unwrap().inventory;
             assert!(
                 found.unreadable.len() == 1 && found.unreadable[0].contains(&format!("`{name}`")),
                 "{found:?}"
@@ -209,8 +209,8 @@ fn other_columns_are_refused_by_name() {
         }
     }
     let folder = tempfile::tempdir().unwrap();
-    put(folder.path(), &whole());
-    let found = ResultStore::open(folder.path()).unwrap().found;
+    write_file(folder.path(), &valid_columns());
+    let found = ResultStore::open(folder.path()).unwrap().inventory;
     assert_eq!((found.rows, found.unreadable.len()), (1, 0));
 }
 
@@ -220,21 +220,21 @@ fn concurrent_writers_and_readers_see_whole_files() {
     let path = folder.path();
     std::thread::scope(|scope| {
         for half in points().chunks(2) {
-            scope.spawn(move || filled(path, half));
+            scope.spawn(move || fill_store(path, half));
         }
         // Several threads write the same run.
         for _ in 0..3 {
-            scope.spawn(|| filled(folder.path(), &points()[..1]));
+            scope.spawn(|| fill_store(folder.path(), &points()[..1]));
         }
         // A concurrent reader never sees a partial file.
         scope.spawn(|| {
             for _ in 0..50 {
-                assert_eq!(ResultStore::open(folder.path()).unwrap().found().complaints(), [""; 0]);
+                assert_eq!(ResultStore::open(folder.path()).unwrap().inventory().messages(), [""; 0]);
             }
         });
     });
     let stored = read(folder.path()).unwrap();
-    assert_eq!((stored.points.len(), stored.found.unreadable.len()), (8, 0));
+    assert_eq!((stored.points.len(), stored.inventory.unreadable.len()), (8, 0));
     assert!(names(folder.path()).iter().all(|name| name.ends_with(".parquet")));
 }
 
@@ -243,7 +243,7 @@ fn column_has_one_type_in_all_files() {
     let folder = tempfile::tempdir().unwrap();
     let mut odd = points()[0].clone();
     odd.result.write_amplification = None;
-    filled(folder.path(), &[&[odd][..], points()].concat());
+    fill_store(folder.path(), &[&[odd][..], points()].concat());
     let schemas: Vec<String> = names(folder.path())
         .iter()
         .map(|name| {
@@ -260,17 +260,18 @@ fn column_has_one_type_in_all_files() {
 fn foreign_files_remain_when_the_store_is_removed() {
     let folder = tempfile::tempdir().unwrap();
     let runs = folder.path().join("runs");
-    filled(&runs, points());
+    fill_store(&runs, points());
     fs::write(runs.join(".wearwell-half.tmp"), "half").unwrap();
     ResultStore::open(&runs).unwrap().remove().unwrap();
     assert!(!runs.exists(), "nothing else was in it");
-    filled(&runs, points());
-    let others = ["mine.parquet", "notes.txt"];
-    others.iter().for_each(|name| fs::write(runs.join(name), "mine").unwrap());
+    fill_store(&runs, points());
+    let foreign_files = ["mine.parquet", "notes.txt"];
+    foreign_files.iter().for_each(|name| fs::write(runs.join(name), "mine").unwrap());
     ResultStore::open(&runs).unwrap().remove().unwrap();
-    let mut left: Vec<_> = fs::read_dir(&runs).unwrap().map(|entry| entry.unwrap().file_name()).collect();
-    left.sort();
-    assert_eq!(left, others);
+    let mut remaining: Vec<_> =
+        fs::read_dir(&runs).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    remaining.sort();
+    assert_eq!(remaining, foreign_files);
 }
 
 #[test]
@@ -278,14 +279,14 @@ fn file_in_place_of_the_folder_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("runs.jsonl");
     fs::write(&file, "mine").unwrap();
-    let said = ResultStore::open(&file).unwrap_err().to_string();
-    assert!(said.contains("runs.jsonl: is a file"), "{said}");
+    let error = ResultStore::open(&file).unwrap_err().to_string();
+    assert!(error.contains("runs.jsonl: is a file"), "{error}");
     assert!(read(&file).unwrap_err().to_string().contains("is a file"));
     assert!(read(&folder.path().join("nowhere")).unwrap_err().to_string().contains("no such folder"));
     assert_eq!(fs::read(&file).unwrap(), b"mine");
 }
 
-fn file_of_one() -> &'static [u8] {
+fn file_with_one_run() -> &'static [u8] {
     static FILE: OnceLock<Vec<u8>> = OnceLock::new();
     FILE.get_or_init(|| {
         let mut bytes = Vec::new();
@@ -296,36 +297,36 @@ fn file_of_one() -> &'static [u8] {
 
 #[test]
 fn corrupt_footer_bytes_never_panic() {
-    let whole = file_of_one();
-    for place in whole.len() * 3 / 4..whole.len() {
-        let mut bytes = whole.to_vec();
-        // An odd value, as negative numbers have there.
-        bytes[place] = 133;
-        let entries: Result<Vec<Entry>, _> = parsed(bytes.into());
-        assert!(entries.is_err() || entries.is_ok_and(|entries| entries.len() <= 1000), "byte {place}");
+    let valid_file = file_with_one_run();
+    for offset in valid_file.len() * 3 / 4..valid_file.len() {
+        let mut bytes = valid_file.to_vec();
+        // The value is odd, which encodes a negative number.
+        bytes[offset] = 133;
+        let entries: Result<Vec<StoredRow>, _> = parse(bytes.into());
+        assert!(entries.is_err() || entries.is_ok_and(|entries| entries.len() <= 1000), "byte {offset}");
     }
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
-    /// A damaged file can be named after its content: reading it fails or succeeds, but never panics.
+    /// A damaged file may have a name that matches its content: reading it fails or succeeds, but never panics.
     #[test]
     fn hostile_files_never_panic(
         changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6),
         near_the_end in any::<bool>(),
         cut in prop::option::of(any::<prop::sample::Index>()),
     ) {
-        let mut bytes = file_of_one().to_vec();
+        let mut bytes = file_with_one_run().to_vec();
         let begin = if near_the_end { bytes.len() * 3 / 4 } else { 0 };
-        for (place, value) in changes {
-            let place = begin + place.index(bytes.len() - begin);
-            bytes[place] = value;
+        for (position, value) in changes {
+            let offset = begin + position.index(bytes.len() - begin);
+            bytes[offset] = value;
         }
         if let Some(cut) = cut {
             bytes.truncate(cut.index(bytes.len()));
         }
-        let entries: Result<Vec<Entry>, _> = parsed(bytes.into());
+        let entries: Result<Vec<StoredRow>, _> = parse(bytes.into());
         if let Ok(entries) = entries {
             prop_assert!(entries.len() <= 1000);
         }

@@ -2,10 +2,10 @@
 
 use super::candidate::Candidate;
 use super::price::{self, Cost, Price};
-use super::saving::{Measured, Saving, saving};
+use super::saving::{RunMeasurement, Saving, saving};
 use super::software::{self, OptionChange};
 use super::{Change, Setting};
-use crate::limit::Distance;
+use crate::limit::BoundDistance;
 use serde::Serialize;
 use wearwell_stack::RunResult;
 
@@ -16,17 +16,17 @@ pub struct Advice {
     pub version: String,
     /// Number of runs per change; all changes use the same seeds.
     pub replicas: u32,
-    /// Unchanged stack.
+    /// Figures of the unchanged stack.
     pub base: Figures,
     /// Distance from the lower bound; `None` for a stack without one, such as a log on an FTL.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub limit: Option<Distance>,
+    pub limit: Option<BoundDistance>,
     /// Changes tried alone, best first.
-    pub changes: Vec<Tried>,
+    pub changes: Vec<TrialResult>,
     /// Changes tried together, ordered by step and within each step best first.
-    pub combinations: Vec<Tried>,
+    pub combinations: Vec<TrialResult>,
     /// Changes that were not tried.
-    pub skipped: Vec<Skipped>,
+    pub skipped: Vec<SkippedChange>,
 }
 
 /// Measurements of a stack, as means over its replicas.
@@ -50,9 +50,9 @@ pub struct Figures {
     /// Other costs of the layers, as far as the model knows them.
     pub costs: Vec<Cost>,
     #[serde(skip)]
-    pub(super) state: State,
+    pub(super) quality: RunQuality,
     #[serde(skip)]
-    pub(super) measured: Vec<Measured>,
+    pub(super) measured: Vec<RunMeasurement>,
 }
 
 /// Figure of one layer of a stack.
@@ -66,8 +66,8 @@ pub struct LayerFigure {
 
 /// Outcome of the runs of a stack, the worst of all replicas.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum State {
-    Good,
+pub(super) enum RunQuality {
+    Usable,
     Unsteady,
     Meaningless,
     Failed,
@@ -75,19 +75,19 @@ pub(super) enum State {
 
 /// Change, or combination of changes, that was tried.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Tried {
+pub struct TrialResult {
     /// Rank among the changes that save, from 1; `None` for all other changes.
     pub rank: Option<usize>,
     /// Classification of the result.
-    pub verdict: Verdict,
-    /// Change that was made.
+    pub verdict: TrialVerdict,
+    /// The change that was tried.
     #[serde(flatten)]
     pub change: Change,
     /// Saving compared with the unchanged stack at the same capacity; `None` without a figure.
     pub saving: Option<Saving>,
     /// Unchanged stack at the capacity after the change; `None` if the change keeps the capacity.
     pub reference: Option<Reference>,
-    /// Costs of the change besides wear, as far as the model knows them.
+    /// Costs of the change other than wear, as far as the model knows them.
     pub prices: Vec<Price>,
     /// Equivalent options of the software.
     pub options: Vec<OptionChange>,
@@ -112,7 +112,7 @@ pub struct Reference {
 }
 
 /// Baselines of a comparison.
-pub(super) struct Against<'a> {
+pub(super) struct Baselines<'a> {
     /// Unchanged stack.
     pub base: (&'a Candidate, &'a Figures),
     /// Unchanged stack at the capacity after the change; the unchanged stack itself if the capacity remains.
@@ -120,13 +120,13 @@ pub(super) struct Against<'a> {
     /// Number of comparisons in the family.
     pub family: usize,
     /// For combinations, the best of the previous step at that capacity, and the number of comparisons of the step.
-    pub step: Option<(&'a Figures, usize)>,
+    pub previous_step: Option<(&'a Figures, usize)>,
 }
 
 /// Classification of a change; the most important first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Verdict {
+pub enum TrialVerdict {
     /// Reduces wear.
     Saves,
     /// Increases wear.
@@ -134,7 +134,8 @@ pub enum Verdict {
     /// The run with or without the change did not reach a steady state, so the saving is unreliable.
     Unsteady,
     /// No statistically significant difference.
-    Untold,
+    #[serde(rename = "untold")]
+    Insignificant,
     /// The run cleaned nothing, so write amplification cannot be compared.
     Meaningless,
     /// The run failed.
@@ -143,24 +144,24 @@ pub enum Verdict {
 
 /// Change that was not tried.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Skipped {
-    /// Change in question.
+pub struct SkippedChange {
+    /// The change that was not tried.
     #[serde(flatten)]
     pub change: Change,
     /// Reason why it was not tried.
     pub reason: String,
 }
 
-impl Verdict {
+impl TrialVerdict {
     /// Returns the verdict in words.
     pub fn text(self) -> &'static str {
         match self {
-            Verdict::Saves => "saves",
-            Verdict::Untold => "no difference that can be told",
-            Verdict::Costs => "costs",
-            Verdict::Unsteady => "not steady",
-            Verdict::Meaningless => "means nothing",
-            Verdict::Failed => "failed",
+            TrialVerdict::Saves => "saves",
+            TrialVerdict::Insignificant => "no difference that can be told",
+            TrialVerdict::Costs => "costs",
+            TrialVerdict::Unsteady => "not steady",
+            TrialVerdict::Meaningless => "means nothing",
+            TrialVerdict::Failed => "failed",
         }
     }
 }
@@ -169,11 +170,11 @@ impl Figures {
     /// Computes the figures of `candidate` from the outcomes of its replicas.
     pub(super) fn of(candidate: &Candidate, outcomes: &[Result<RunResult, String>]) -> Figures {
         let results: Vec<&RunResult> = outcomes.iter().flatten().collect();
-        let (state, problem) = judged(outcomes);
+        let (state, problem) = worst_quality(outcomes);
         let values: Vec<Option<f64>> = results.iter().map(|result| result.write_amplification).collect();
         let measured = |result: &&RunResult| {
             let estimate = result.write_amplification_estimate;
-            Some(Measured { write_amplification: result.write_amplification?, estimate })
+            Some(RunMeasurement { write_amplification: result.write_amplification?, estimate })
         };
         let figures = Figures {
             write_amplification: mean(&values),
@@ -181,13 +182,13 @@ impl Figures {
             layers: layers(&results),
             host_pages: candidate.host_pages,
             tbw: mean(&results.iter().map(|result| result.lifetime.map(|life| life.tbw)).collect::<Vec<_>>()),
-            steady: state < State::Unsteady,
+            steady: state < RunQuality::Unsteady,
             problem,
             costs: results.first().map_or_else(Vec::new, |result| price::costs(&candidate.scenario, result)),
-            state,
+            quality: state,
             measured: results.iter().filter_map(measured).collect(),
         };
-        if state < State::Meaningless {
+        if state < RunQuality::Meaningless {
             return figures;
         }
         // Means over only some of the replicas would not be comparable.
@@ -196,7 +197,7 @@ impl Figures {
 
     /// True if a run failed.
     pub(super) fn failed(&self) -> bool {
-        self.state == State::Failed
+        self.quality == RunQuality::Failed
     }
 
     /// Returns the saving from these figures to `after`, if both are complete.
@@ -207,18 +208,18 @@ impl Figures {
 }
 
 /// Returns the worst of the outcomes, and a description of the problem.
-fn judged(outcomes: &[Result<RunResult, String>]) -> (State, Option<String>) {
+fn worst_quality(outcomes: &[Result<RunResult, String>]) -> (RunQuality, Option<String>) {
     if let Some(error) = outcomes.iter().find_map(|outcome| outcome.as_ref().err()) {
-        return (State::Failed, Some(error.clone()));
+        return (RunQuality::Failed, Some(error.clone()));
     }
     let count = |bad: fn(&RunResult) -> bool| outcomes.iter().flatten().filter(|result| bad(result)).count();
     let meaningless = count(|result| result.write_amplification.is_none());
-    let unsteady = count(|result| !result.course.steady);
+    let unsteady = count(|result| !result.phases.steady);
     let all = outcomes.len();
     match (meaningless, unsteady) {
-        (0, 0) => (State::Good, None),
-        (0, _) => (State::Unsteady, Some(format!("{unsteady} of {all} runs did not become steady"))),
-        _ => (State::Meaningless, Some(format!("{meaningless} of {all} runs cleaned nothing"))),
+        (0, 0) => (RunQuality::Usable, None),
+        (0, _) => (RunQuality::Unsteady, Some(format!("{unsteady} of {all} runs did not become steady"))),
+        _ => (RunQuality::Meaningless, Some(format!("{meaningless} of {all} runs cleaned nothing"))),
     }
 }
 
@@ -238,24 +239,24 @@ fn mean(values: &[Option<f64>]) -> Option<f64> {
     known.filter(|known| !known.is_empty()).map(|known| known.iter().sum::<f64>() / known.len() as f64)
 }
 
-impl Tried {
-    /// Compares `candidate` and its figures with the baselines in `against`.
-    pub(super) fn of(candidate: &Candidate, figures: Figures, against: &Against<'_>) -> Tried {
-        let ((base, base_figures), (reference, before)) = (against.base, against.reference);
-        let saving = before.saving(&figures, against.family);
-        let gain = against.step.and_then(|(step, family)| step.saving(&figures, family));
-        let decisive = if against.step.is_some() { gain } else { saving };
-        let step_state = against.step.map_or(State::Good, |(step, _)| step.state);
-        let verdict = match (before.state.max(figures.state).max(step_state), decisive) {
-            (State::Failed, _) => Verdict::Failed,
-            (State::Meaningless, _) | (_, None) => Verdict::Meaningless,
-            (State::Unsteady, _) => Verdict::Unsteady,
-            (State::Good, Some(saving)) if !saving.is_told() => Verdict::Untold,
-            (State::Good, Some(saving)) if saving.mean > 0.0 => Verdict::Saves,
-            (State::Good, Some(_)) => Verdict::Costs,
+impl TrialResult {
+    /// Compares `candidate` and its figures with the baselines in `baselines`.
+    pub(super) fn of(candidate: &Candidate, figures: Figures, baselines: &Baselines<'_>) -> TrialResult {
+        let ((base, base_figures), (reference, before)) = (baselines.base, baselines.reference);
+        let saving = before.saving(&figures, baselines.family);
+        let gain = baselines.previous_step.and_then(|(step, family)| step.saving(&figures, family));
+        let decisive = if baselines.previous_step.is_some() { gain } else { saving };
+        let step_state = baselines.previous_step.map_or(RunQuality::Usable, |(step, _)| step.quality);
+        let verdict = match (before.quality.max(figures.quality).max(step_state), decisive) {
+            (RunQuality::Failed, _) => TrialVerdict::Failed,
+            (RunQuality::Meaningless, _) | (_, None) => TrialVerdict::Meaningless,
+            (RunQuality::Unsteady, _) => TrialVerdict::Unsteady,
+            (RunQuality::Usable, Some(saving)) if !saving.is_significant() => TrialVerdict::Insignificant,
+            (RunQuality::Usable, Some(saving)) if saving.mean > 0.0 => TrialVerdict::Saves,
+            (RunQuality::Usable, Some(_)) => TrialVerdict::Costs,
         };
         let is_smaller = reference.scenario != base.scenario;
-        Tried {
+        TrialResult {
             rank: None,
             verdict,
             change: candidate.change.clone(),
@@ -269,7 +270,7 @@ impl Tried {
                 (&base_figures.costs, base_figures.host_pages),
                 (&figures.costs, figures.host_pages),
             ),
-            options: software::changed(&base.scenario, &candidate.scenario),
+            options: software::changed_options(&base.scenario, &candidate.scenario),
             gain,
             tbw_ratio: figures.tbw.zip(before.tbw).map(|(after, before)| after / before),
             figures,
@@ -278,19 +279,19 @@ impl Tried {
 }
 
 /// Sorts by verdict, then by saving, best first; assigns ranks to changes that save.
-pub(super) fn rank(tried: &mut [Tried]) {
-    let saving = |tried: &Tried| tried.saving.map_or(f64::NEG_INFINITY, |saving| saving.mean);
-    tried.sort_by(|a, b| a.verdict.cmp(&b.verdict).then(saving(b).total_cmp(&saving(a))));
-    let saves = tried.iter_mut().filter(|tried| tried.verdict == Verdict::Saves);
-    saves.enumerate().for_each(|(at, tried)| tried.rank = Some(at + 1));
+pub(super) fn rank(trials: &mut [TrialResult]) {
+    let saving = |trial: &TrialResult| trial.saving.map_or(f64::NEG_INFINITY, |saving| saving.mean);
+    trials.sort_by(|a, b| a.verdict.cmp(&b.verdict).then(saving(b).total_cmp(&saving(a))));
+    let saves = trials.iter_mut().filter(|trial| trial.verdict == TrialVerdict::Saves);
+    saves.enumerate().for_each(|(at, trial)| trial.rank = Some(at + 1));
 }
 
 impl Advice {
     /// Returns the best result: the last combination that saved, otherwise the best single change that saves.
-    pub fn best(&self) -> Option<&Tried> {
-        let saves = |tried: &&Tried| tried.verdict == Verdict::Saves;
+    pub fn best(&self) -> Option<&TrialResult> {
+        let saves = |trial: &&TrialResult| trial.verdict == TrialVerdict::Saves;
         // The first entry of each step is its best, and a next step exists only if the step saved.
-        let last_step = self.combinations.iter().rev().find(|tried| tried.rank == Some(1));
+        let last_step = self.combinations.iter().rev().find(|trial| trial.rank == Some(1));
         last_step.or_else(|| self.changes.first().filter(saves))
     }
 }

@@ -1,9 +1,9 @@
 //! Candidates: changes that fit the stack and keep it comparable.
 
-use super::situation::Situation;
+use super::resolved_stack::ResolvedStack;
 use super::trees;
 use super::{Change, Setting};
-use crate::sweep::resolved;
+use crate::sweep::resolve_draft;
 use wearwell_stack::scenario::Scenario;
 
 /// Allowed change of a tenant's capacity, as a fraction. Any stack with less data wears less.
@@ -11,9 +11,9 @@ const CAPACITY_TOLERANCE: f64 = 0.01;
 
 /// Fraction of the capacity that a merge tree may lose with a new shape or size; beyond it, the result is a different
 /// store.
-const MOST_GIVEN_UP: f64 = 0.75;
+const MAX_CAPACITY_LOSS: f64 = 0.75;
 
-/// Change that can be tried.
+/// A change that can be tried on the stack, with the resulting scenario.
 #[derive(Clone, Debug)]
 pub(super) struct Candidate {
     /// Change proposed by a family, or a combination of changes.
@@ -34,13 +34,14 @@ impl Candidate {
     /// Applies `change` to the stack of `base`, or returns the reason why it cannot be tried.
     ///
     /// The capacity must remain, unless the change affects a merge tree, which may need more space for merges.
-    pub fn of(base: &Situation<'_>, change: Change) -> Result<Candidate, String> {
-        let candidate = Self::with(base, change, &trees::shown(base), CAPACITY_TOLERANCE)?;
+    pub fn of(base: &ResolvedStack<'_>, change: Change) -> Result<Candidate, String> {
+        let candidate =
+            Self::with_kept_capacity(base, change, &trees::provided_pages(base), CAPACITY_TOLERANCE)?;
         let keys = candidate.proposed.settings.iter().map(|setting| setting.key.as_str());
-        let may_give_up = trees::are_touched(base, keys);
+        let may_give_up = trees::touches_tree(base, keys);
         for (before, after) in base.host_pages().into_iter().zip(&candidate.tenants) {
             let off = f64::from(*after) / f64::from(before) - 1.0;
-            let is_given_up = may_give_up && (-MOST_GIVEN_UP..0.0).contains(&off);
+            let is_given_up = may_give_up && (-MAX_CAPACITY_LOSS..0.0).contains(&off);
             if off.abs() > CAPACITY_TOLERANCE && !is_given_up {
                 return Err(format!(
                     "the capacity above would change by {:+.1} %, from {before} to {after} pages",
@@ -52,16 +53,20 @@ impl Candidate {
     }
 
     /// Applies `change` to the stack of `base` at the capacity of `other`, whose merge trees hold less.
-    pub fn as_small_as(base: &Situation<'_>, change: Change, other: &Candidate) -> Result<Candidate, String> {
-        Self::with(base, change, &other.trees, 0.0)
+    pub fn at_capacity_of(
+        base: &ResolvedStack<'_>,
+        change: Change,
+        other: &Candidate,
+    ) -> Result<Candidate, String> {
+        Self::with_kept_capacity(base, change, &other.trees, 0.0)
     }
 
     /// Returns the unchanged stack.
-    pub fn unchanged(base: &Situation<'_>, scenario: Scenario) -> Candidate {
-        let (tenants, trees) = (base.host_pages(), trees::shown(base));
+    pub fn unchanged(base: &ResolvedStack<'_>, scenario: Scenario) -> Candidate {
+        let (tenants, trees) = (base.host_pages(), trees::provided_pages(base));
         Candidate {
-            proposed: as_it_is(),
-            change: as_it_is(),
+            proposed: no_change(),
+            change: no_change(),
             scenario,
             host_pages: total(&tenants),
             tenants,
@@ -70,28 +75,32 @@ impl Candidate {
     }
 
     /// True if all tenants have equal capacity in both.
-    pub fn holds_as_much_as(&self, other: &Candidate) -> bool {
+    pub fn has_same_capacity(&self, other: &Candidate) -> bool {
         let mut pairs = self.tenants.iter().zip(&other.tenants);
         pairs.all(|(&one, &other)| (f64::from(one) / f64::from(other) - 1.0).abs() <= CAPACITY_TOLERANCE)
     }
 
-    fn with(
-        base: &Situation<'_>,
+    fn with_kept_capacity(
+        base: &ResolvedStack<'_>,
         proposed: Change,
         trees: &[u32],
         tolerance: f64,
     ) -> Result<Candidate, String> {
         let mut draft = base.draft.clone();
         proposed.apply(&mut draft).map_err(|error| error.to_string())?;
-        let kept = trees::kept(&draft, trees, tolerance).map_err(|error| error.to_string())?;
-        kept.iter().try_for_each(|setting| setting.apply(&mut draft)).map_err(|error| error.to_string())?;
-        let changed = Situation::of(&draft).map_err(|error| error.to_string())?;
+        let capacity_settings =
+            trees::capacity_settings(&draft, trees, tolerance).map_err(|error| error.to_string())?;
+        capacity_settings
+            .iter()
+            .try_for_each(|setting| setting.apply(&mut draft))
+            .map_err(|error| error.to_string())?;
+        let changed = ResolvedStack::of(&draft).map_err(|error| error.to_string())?;
         if changed.device.geometry != base.device.geometry {
             return Err("the drive would have more or less flash".into());
         }
-        let (tenants, trees) = (changed.host_pages(), trees::shown(&changed));
-        let scenario = resolved(&draft).map_err(|error| error.to_string())?;
-        let change = with_settings(&proposed, kept);
+        let (tenants, trees) = (changed.host_pages(), trees::provided_pages(&changed));
+        let scenario = resolve_draft(&draft).map_err(|error| error.to_string())?;
+        let change = with_settings(&proposed, capacity_settings);
         Ok(Candidate { proposed, change, scenario, host_pages: total(&tenants), tenants, trees })
     }
 }
@@ -101,13 +110,13 @@ fn total(pages: &[u32]) -> u64 {
 }
 
 /// Returns an empty change.
-pub(super) fn as_it_is() -> Change {
+pub(super) fn no_change() -> Change {
     Change { family: String::new(), description: "as it is".into(), settings: Vec::new() }
 }
 
-fn with_settings(change: &Change, more: Vec<Setting>) -> Change {
+fn with_settings(change: &Change, added: Vec<Setting>) -> Change {
     // A spare factor in the change itself is replaced.
-    let replaced = |setting: &&Setting| more.iter().all(|new| new.key != setting.key);
+    let replaced = |setting: &&Setting| added.iter().all(|new| new.key != setting.key);
     let settings: Vec<Setting> = change.settings.iter().filter(replaced).cloned().collect();
-    Change { settings: settings.into_iter().chain(more).collect(), ..change.clone() }
+    Change { settings: settings.into_iter().chain(added).collect(), ..change.clone() }
 }

@@ -1,6 +1,6 @@
 //! Alternative file-system layouts: the number of active logs, and the frequency of checkpoints.
 
-use super::situation::{Situation, size_text, size_value};
+use super::resolved_stack::{ResolvedStack, size_text, size_value};
 use super::{Change, Family, Setting};
 use serde_json::{Value, json};
 use wearwell_stack::layers::{LOG_LAYOUTS, MetadataConfig};
@@ -14,23 +14,23 @@ pub(super) const FAMILY: Family = Family {
 /// Layouts that differ only in their number of logs, each with a placement for the streams that remain for data.
 const ACTIVE_LOGS: &[(&str, u32)] = &[("f2fs_2", 2), ("f2fs_4", 4), ("f2fs_6", 6)];
 
-fn changes(situation: &Situation<'_>) -> Vec<Change> {
-    situation.logs().flat_map(|log| of_log(situation, log)).collect()
+fn changes(stack: &ResolvedStack<'_>) -> Vec<Change> {
+    stack.logs().flat_map(|log| of_log(stack, log)).collect()
 }
 
-fn of_log(situation: &Situation<'_>, log: usize) -> Vec<Change> {
-    let Some(metadata) = situation.log(log).and_then(|keys| keys.segments.metadata.as_ref()) else {
+fn of_log(stack: &ResolvedStack<'_>, log: usize) -> Vec<Change> {
+    let Some(metadata) = stack.log(log).and_then(|keys| keys.segments.metadata.as_ref()) else {
         return Vec::new();
     };
-    let key = format!("{}.metadata", situation.layer(log).key);
-    let called = situation.called(log);
+    let key = format!("{}.metadata", stack.layer(log).key);
+    let called = stack.display_name(log);
     let mut changes = Vec::new();
     if let Some((_, present)) = active_logs(metadata) {
         let others = ACTIVE_LOGS.iter().filter(|(_, logs)| *logs != present);
         changes.extend(others.map(|(preset, logs)| {
             let settings = vec![
                 Setting::new(format!("{key}.preset"), *preset),
-                Setting::new(format!("{}.placement", situation.layer(log).key), placement(*logs)),
+                Setting::new(format!("{}.placement", stack.layer(log).key), placement(*logs)),
             ];
             Change::new(&FAMILY, format!("{called}: {logs} active logs instead of {present}"), settings)
         }));
@@ -41,7 +41,7 @@ fn of_log(situation: &Situation<'_>, log: usize) -> Vec<Change> {
     ];
     for (name, what, factors) in sizes {
         let Some(present) = size_of(metadata, name) else { continue };
-        let page = situation.page_bytes();
+        let page = stack.page_bytes();
         let sizes = factors.iter().map(|factor| (present as f64 * factor) as u64 / page * page);
         changes.extend(sizes.filter(|&size| size >= page).map(|size| {
             let text = format!("{called}: {what} {} instead of {}", size_text(size), size_text(present));

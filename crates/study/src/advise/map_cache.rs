@@ -1,6 +1,6 @@
 //! Changed sizes of the map cache, for FTLs with the map in flash.
 
-use super::situation::{Situation, size_text};
+use super::resolved_stack::{ResolvedStack, size_text};
 use super::{Change, Family, Setting};
 
 pub(super) const FAMILY: Family = Family {
@@ -12,15 +12,15 @@ pub(super) const FAMILY: Family = Family {
 /// Size of a cached mapping entry, in bytes.
 pub(super) const ENTRY_BYTES: u64 = 8;
 
-fn changes(situation: &Situation<'_>) -> Vec<Change> {
-    let ftl = situation.tree.ftl();
-    let Some(present) = situation.values(ftl)["structure"]["cache_entries"].as_u64() else {
+fn changes(stack: &ResolvedStack<'_>) -> Vec<Change> {
+    let ftl = stack.tree.ftl();
+    let Some(present) = stack.values(ftl)["structure"]["cache_entries"].as_u64() else {
         return Vec::new();
     };
-    let pages = u64::from(situation.device.logical_pages);
+    let pages = u64::from(stack.device.logical_pages);
     let others = [present / 4, present * 4, present * 16].into_iter().filter(|&entries| entries > 0);
     let change = |entries: u64| {
-        let called = situation.called(ftl);
+        let called = stack.display_name(ftl);
         let text = format!(
             "{called}: a map cache of {entries} entries ({}) instead of {present}",
             size_text(entries * ENTRY_BYTES)

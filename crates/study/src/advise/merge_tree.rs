@@ -4,7 +4,7 @@
 //! lowers. A tiered tree writes each record about once per level, at the price of more sorted runs to read and more
 //! space.
 
-use super::situation::{Situation, size_text, size_value};
+use super::resolved_stack::{ResolvedStack, size_text, size_value};
 use super::{Change, Family, Setting};
 use serde_json::{Value, json};
 
@@ -18,53 +18,53 @@ pub(super) const FAMILY: Family = Family {
 const LEVELED: [u32; 1] = [10];
 const TIERED: [u32; 2] = [4, 8];
 
-fn changes(situation: &Situation<'_>) -> Vec<Change> {
-    situation.trees().flat_map(|at| of_tree(situation, at)).collect()
+fn changes(stack: &ResolvedStack<'_>) -> Vec<Change> {
+    stack.trees().flat_map(|at| of_tree(stack, at)).collect()
 }
 
-fn of_tree(situation: &Situation<'_>, at: usize) -> Vec<Change> {
-    let tree = Tree { situation, at, structure: &situation.values(at)["structure"] };
+fn of_tree(stack: &ResolvedStack<'_>, at: usize) -> Vec<Change> {
+    let tree = Tree { stack, at, structure: &stack.values(at)["structure"] };
     let mut changes = match tree.structure["kind"].as_str() {
         Some("silt") => tree.silt(),
         _ => [tree.memtables(), tree.compactions()].concat(),
     };
-    changes.extend(tree.sizes("table_size", &[0.5, 2.0, 4.0], "tables"));
-    if situation.values(at)["trim"] == json!(false) {
-        let trim = Setting::new(format!("{}.trim", situation.layer(at).key), true);
+    changes.extend(tree.scaled_sizes("table_size", &[0.5, 2.0, 4.0], "tables"));
+    if stack.values(at)["trim"] == json!(false) {
+        let trim = Setting::new(format!("{}.trim", stack.layer(at).key), true);
         changes.push(tree.change("trims tables that were merged".into(), vec![trim]));
     }
     changes
 }
 
 struct Tree<'a> {
-    situation: &'a Situation<'a>,
+    stack: &'a ResolvedStack<'a>,
     at: usize,
     structure: &'a Value,
 }
 
 impl Tree<'_> {
-    fn change(&self, what: String, settings: Vec<Setting>) -> Change {
-        let name = &self.situation.layer(self.at).name;
-        Change::new(&FAMILY, format!("merge tree `{name}`: {what}"), settings)
+    fn change(&self, description: String, settings: Vec<Setting>) -> Change {
+        let name = &self.stack.layer(self.at).name;
+        Change::new(&FAMILY, format!("merge tree `{name}`: {description}"), settings)
     }
 
-    fn key(&self, name: &str) -> String {
-        format!("{}.structure.{name}", self.situation.layer(self.at).key)
+    fn key_of(&self, name: &str) -> String {
+        format!("{}.structure.{name}", self.stack.layer(self.at).key)
     }
 
     /// Returns a size times `factor`, in whole pages.
-    fn sized(&self, name: &str, factor: f64) -> Option<u64> {
-        let page = self.situation.page_bytes();
+    fn scaled_size(&self, name: &str, factor: f64) -> Option<u64> {
+        let page = self.stack.page_bytes();
         let size = (self.structure[name].as_u64()? as f64 * factor) as u64 / page * page;
         (size > page).then_some(size)
     }
 
-    fn sizes(&self, name: &str, factors: &[f64], what: &str) -> Vec<Change> {
+    fn scaled_sizes(&self, name: &str, factors: &[f64], description: &str) -> Vec<Change> {
         let Some(present) = self.structure[name].as_u64() else { return Vec::new() };
-        let sizes = factors.iter().filter_map(|&factor| self.sized(name, factor));
+        let sizes = factors.iter().filter_map(|&factor| self.scaled_size(name, factor));
         let change = |size: u64| {
-            let text = format!("{what} of {} instead of {}", size_text(size), size_text(present));
-            self.change(text, vec![Setting::new(self.key(name), size_value(size))])
+            let text = format!("{description} of {} instead of {}", size_text(size), size_text(present));
+            self.change(text, vec![Setting::new(self.key_of(name), size_value(size))])
         };
         sizes.map(change).collect()
     }
@@ -73,9 +73,10 @@ impl Tree<'_> {
     /// flushes.
     fn memtables(&self) -> Vec<Change> {
         let log = self.structure["write_ahead_log"].as_u64().filter(|&size| size > 0);
-        let mut changes = self.sizes("memtable_size", &[2.0, 4.0, 16.0], "memtables");
+        let mut changes = self.scaled_sizes("memtable_size", &[2.0, 4.0, 16.0], "memtables");
         for (change, factor) in changes.iter_mut().zip([2, 4, 16]) {
-            let scaled = log.map(|log| Setting::new(self.key("write_ahead_log"), size_value(log * factor)));
+            let scaled =
+                log.map(|log| Setting::new(self.key_of("write_ahead_log"), size_value(log * factor)));
             change.settings.extend(scaled);
         }
         changes
@@ -115,13 +116,13 @@ impl Tree<'_> {
 
     /// Changes one key of a leveled tree, or sets the whole table if the scenario leaves it to the default.
     fn leveled(&self, key: &str, value: Value, text: String) -> Change {
-        let is_given = self.situation.draft.get(&self.key("compaction.shape")).is_some();
+        let is_given = self.stack.draft.get(&self.key_of("compaction.shape")).is_some();
         let setting = match is_given {
-            true => Setting::new(self.key(&format!("compaction.{key}")), value),
+            true => Setting::new(self.key_of(&format!("compaction.{key}")), value),
             false => {
                 let mut table = self.structure["compaction"].clone();
                 table[key] = value;
-                Setting::new(self.key("compaction"), table)
+                Setting::new(self.key_of("compaction"), table)
             }
         };
         self.change(text, vec![setting])
@@ -129,12 +130,15 @@ impl Tree<'_> {
 
     fn tiered(&self, runs: u64) -> Change {
         let value = json!({"shape": "tiered", "runs": runs});
-        self.change(format!("tiered with {runs} runs"), vec![Setting::new(self.key("compaction"), value)])
+        self.change(format!("tiered with {runs} runs"), vec![Setting::new(self.key_of("compaction"), value)])
     }
 
     fn as_leveled(&self, ratio: u32) -> Change {
         let value = json!({"shape": "leveled", "level0_runs": 4, "ratio": ratio, "sizes": "from_bottom"});
-        self.change(format!("leveled with ratio {ratio}"), vec![Setting::new(self.key("compaction"), value)])
+        self.change(
+            format!("leveled with ratio {ratio}"),
+            vec![Setting::new(self.key_of("compaction"), value)],
+        )
     }
 
     fn silt(&self) -> Vec<Change> {
@@ -142,8 +146,8 @@ impl Tree<'_> {
         let counts = [present / 2, present * 2, present * 4].into_iter().filter(|&new| new >= 1);
         let hash_stores = counts.map(|new| {
             let text = format!("merged from {new} hash stores on instead of {present}");
-            self.change(text, vec![Setting::new(self.key("hash_stores"), new)])
+            self.change(text, vec![Setting::new(self.key_of("hash_stores"), new)])
         });
-        hash_stores.chain(self.sizes("log_store_size", &[2.0, 4.0], "log stores")).collect()
+        hash_stores.chain(self.scaled_sizes("log_store_size", &[2.0, 4.0], "log stores")).collect()
     }
 }

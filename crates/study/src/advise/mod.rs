@@ -12,26 +12,26 @@ mod layout;
 mod map_cache;
 mod merge_tree;
 mod price;
+mod resolved_stack;
 mod rounds;
 mod rows;
 mod saving;
 mod segments;
-mod situation;
 mod software;
 mod streams;
 mod trees;
 mod trim;
 mod victim;
 
-pub use advice::{Advice, Figures, LayerFigure, Reference, Skipped, Tried, Verdict};
+pub use advice::{Advice, Figures, LayerFigure, Reference, SkippedChange, TrialResult, TrialVerdict};
 pub use price::{CAPACITY, Cost, Price};
 pub use rounds::{AdviseError, AdviseOptions, advise};
 pub use saving::{Method, Saving};
 pub use software::{ALL as SOFTWARE, OptionChange, Software, as_diff, caveats};
 
+use resolved_stack::ResolvedStack;
 use serde::Serialize;
 use serde_json::Value;
-use situation::Situation;
 use wearwell_stack::{Draft, DraftError, parse_value};
 
 /// All families, in the order in which they are tried and listed.
@@ -54,7 +54,7 @@ pub struct Family {
     /// One-line description of the changes.
     pub help: &'static str,
     /// Proposes changes for a stack; they need not fit.
-    changes: fn(&Situation<'_>) -> Vec<Change>,
+    changes: fn(&ResolvedStack<'_>) -> Vec<Change>,
 }
 
 /// Change of a scenario.
@@ -93,7 +93,7 @@ impl Change {
     }
 
     /// Combines both changes.
-    fn and(&self, other: &Change) -> Change {
+    fn combined_with(&self, other: &Change) -> Change {
         Change {
             family: format!("{} + {}", self.family, other.family),
             description: format!("{}; {}", self.description, other.description),
@@ -122,21 +122,21 @@ impl Setting {
         let value = match &self.value {
             // Writes a bare word if it parses back to the same text.
             Value::String(text) if parse_value(text).as_ref() == Ok(&self.value) => text.clone(),
-            other => inline(other),
+            other => format_inline(other),
         };
         format!("{}={value}", self.key)
     }
 }
 
 /// Formats a value as TOML on a single line.
-fn inline(value: &Value) -> String {
+fn format_inline(value: &Value) -> String {
     match value {
         Value::Object(table) => {
             let entries: Vec<_> =
-                table.iter().map(|(key, value)| format!("{key}={}", inline(value))).collect();
+                table.iter().map(|(key, value)| format!("{key}={}", format_inline(value))).collect();
             format!("{{{}}}", entries.join(", "))
         }
-        Value::Array(list) => format!("[{}]", list.iter().map(inline).collect::<Vec<_>>().join(", ")),
+        Value::Array(list) => format!("[{}]", list.iter().map(format_inline).collect::<Vec<_>>().join(", ")),
         other => other.to_string(),
     }
 }
@@ -148,19 +148,19 @@ const SHORT_WARM_UP: f64 = 12.0;
 const SHORT_TOLERANCE: f64 = 0.03;
 
 /// Returns settings that make runs shorter and less accurate; values that are already shorter remain.
-pub fn shortened(draft: &Draft) -> Result<Vec<Setting>, DraftError> {
+pub fn short_run_settings(draft: &Draft) -> Result<Vec<Setting>, DraftError> {
     let measure = draft.scenario()?.measure;
     let mut settings = Vec::new();
-    let mut lower = |key: &str, present: f64, most: f64| {
-        if present > most {
-            settings.push(Setting::new(key, most));
+    let mut limit_to = |key: &str, default: f64, limit: f64| {
+        if default > limit {
+            settings.push(Setting::new(key, limit));
         }
     };
     // A fixed warm-up was chosen on purpose; a shorter one would leave the stack unsteady.
     if measure.warm_up.is_none() {
-        lower("measure.max_warm_up", measure.max_warm_up, SHORT_WARM_UP);
+        limit_to("measure.max_warm_up", measure.max_warm_up, SHORT_WARM_UP);
     }
-    lower("measure.drive_writes", measure.drive_writes, SHORT_MEASURE);
+    limit_to("measure.drive_writes", measure.drive_writes, SHORT_MEASURE);
     if measure.tolerance < SHORT_TOLERANCE {
         settings.push(Setting::new("measure.tolerance", SHORT_TOLERANCE));
     }

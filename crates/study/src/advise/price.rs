@@ -14,7 +14,8 @@ pub struct Cost {
     /// Layer that uses the resource.
     pub layer: String,
     /// Name of the resource.
-    pub what: &'static str,
+    #[serde(rename = "what")]
+    pub resource: &'static str,
     /// Unit: `bytes`, `runs` or `pages`.
     pub unit: &'static str,
     /// Amount, in `unit`.
@@ -27,7 +28,8 @@ pub struct Price {
     /// Layer with the cost; unset for the whole stack.
     pub layer: Option<String>,
     /// Name of the resource.
-    pub what: &'static str,
+    #[serde(rename = "what")]
+    pub resource: &'static str,
     /// Unit: `bytes`, `runs` or `pages`.
     pub unit: &'static str,
     /// Amount without the change.
@@ -56,7 +58,7 @@ pub(super) fn costs(scenario: &Scenario, result: &RunResult) -> Vec<Cost> {
         };
         let cost = |(what, unit, amount): (&'static str, &'static str, u64)| Cost {
             layer: layer.name.clone(),
-            what,
+            resource: what,
             unit,
             amount,
         };
@@ -95,31 +97,31 @@ fn of_log(metadata: &Value) -> Vec<(&'static str, &'static str, u64)> {
 pub(super) fn prices(before: (&[Cost], u64), after: (&[Cost], u64)) -> Vec<Price> {
     let capacity = (before.1 != after.1).then_some(Price {
         layer: None,
-        what: CAPACITY,
+        resource: CAPACITY,
         unit: "pages",
         before: before.1,
         after: after.1,
     });
     let amount = |costs: &[Cost], of: &Cost| {
-        let same = costs.iter().find(|cost| cost.layer == of.layer && cost.what == of.what);
-        same.map_or(0, |cost| cost.amount)
+        let counterpart = costs.iter().find(|cost| cost.layer == of.layer && cost.resource == of.resource);
+        counterpart.map_or(0, |cost| cost.amount)
     };
-    let gone = before.0.iter().filter(|cost| amount(after.0, cost) == 0);
-    let others = after.0.iter().chain(gone).map(|cost| Price {
+    let removed = before.0.iter().filter(|cost| amount(after.0, cost) == 0);
+    let changed = after.0.iter().chain(removed).map(|cost| Price {
         layer: Some(cost.layer.clone()),
-        what: cost.what,
+        resource: cost.resource,
         unit: cost.unit,
         before: amount(before.0, cost),
         after: amount(after.0, cost),
     });
-    capacity.into_iter().chain(others.filter(|price| price.before != price.after)).collect()
+    capacity.into_iter().chain(changed.filter(|price| price.before != price.after)).collect()
 }
 
 impl Price {
     /// Returns the price in words.
     pub fn text(&self) -> String {
         let (before, after) = (self.before, self.after);
-        let what = self.what;
+        let what = self.resource;
         match self.unit {
             "pages" => format!("{what} {:+.2} %", (after as f64 / before as f64 - 1.0) * 100.0),
             "bytes" => format!("{what} {} → {}", size(before), size(after)),

@@ -1,12 +1,12 @@
 //! Rounds of runs: every change alone, then combinations of the best.
 
-use super::advice::{Advice, Against, Figures, Skipped, Tried, Verdict, rank};
-use super::candidate::{Candidate, as_it_is};
-use super::situation::Situation;
+use super::advice::{Advice, Baselines, Figures, SkippedChange, TrialResult, TrialVerdict, rank};
+use super::candidate::{Candidate, no_change};
+use super::resolved_stack::ResolvedStack;
 use super::{Change, FAMILIES, Family};
-use crate::limit::{LimitError, distance};
+use crate::limit::{LowerBoundError, bound_distance};
 use crate::points::SweepError;
-use crate::sweep::{Shifted, Sweep, SweepObserver, SweepOptions, replicate, resolved};
+use crate::sweep::{RoundObserver, Sweep, SweepObserver, SweepOptions, replicate, resolve_draft};
 use std::collections::BTreeMap;
 use wearwell_stack::RunResult;
 use wearwell_stack::key::Key;
@@ -14,7 +14,7 @@ use wearwell_stack::scenario::Scenario;
 use wearwell_stack::{Draft, DraftError, Fit, RunError};
 
 /// Number of changes tried on top of the best, in each step.
-const TRIED_A_STEP: usize = 4;
+const TRIALS_PER_STEP: usize = 4;
 
 /// Options of advice; `sweep` does not affect the results.
 #[derive(Clone, Debug, Default)]
@@ -46,12 +46,12 @@ pub enum AdviseError {
     Sweep(#[from] SweepError),
 }
 
-impl From<LimitError> for AdviseError {
-    fn from(error: LimitError) -> Self {
+impl From<LowerBoundError> for AdviseError {
+    fn from(error: LowerBoundError) -> Self {
         match error {
-            LimitError::Draft(error) => AdviseError::Draft(error),
-            LimitError::Sweep(error) => AdviseError::Sweep(error),
-            LimitError::Run(RunError::Interrupted) => {
+            LowerBoundError::Draft(error) => AdviseError::Draft(error),
+            LowerBoundError::Sweep(error) => AdviseError::Sweep(error),
+            LowerBoundError::Run(RunError::Interrupted) => {
                 AdviseError::Sweep(SweepError::Interrupted { finished: 0, points: 0 })
             }
             other => AdviseError::Base(other.to_string()),
@@ -69,16 +69,16 @@ impl From<DraftError> for AdviseError {
 pub(super) fn with_fitted_drive(draft: &Draft) -> Result<Draft, DraftError> {
     let mut draft = draft.clone();
     let scenario = draft.scenario()?;
-    if scenario.device.fit != Fit::Wanted(true) {
+    if scenario.device.fit != Fit::Requested(true) {
         return Ok(draft);
     }
-    let fitted = resolved(&draft)?;
-    draft.keep_fit(&fitted)?;
+    let fitted = resolve_draft(&draft)?;
+    draft.store_fit(&fitted)?;
     Ok(draft)
 }
 
 /// Maximum number of runs per change: more seeds than any interval needs.
-const MOST_REPLICAS: u32 = 10_000;
+const MAX_REPLICAS: u32 = 10_000;
 
 /// Tries changes to the stack that `draft` describes.
 ///
@@ -93,9 +93,9 @@ pub fn advise(
     if options.replicas == 0 || options.depth == 0 {
         return Err(AdviseError::Options("replicas and depth must be at least 1".into()));
     }
-    if options.replicas > MOST_REPLICAS {
+    if options.replicas > MAX_REPLICAS {
         return Err(AdviseError::Options(format!(
-            "replicas: {} are more than {MOST_REPLICAS}",
+            "replicas: {} are more than {MAX_REPLICAS}",
             options.replicas
         )));
     }
@@ -104,17 +104,17 @@ pub fn advise(
         return Err(AdviseError::Options(format!("measure.until_worn_out_blocks: {problem}")));
     }
     let draft = &with_fitted_drive(draft)?;
-    let base = Situation::of(draft)?;
-    let unchanged = Candidate::unchanged(&base, resolved(draft)?);
+    let base = ResolvedStack::of(draft)?;
+    let unchanged = Candidate::unchanged(&base, resolve_draft(draft)?);
     let changes = families.iter().flat_map(|family| (family.changes)(&base)).collect();
-    let mut seen = vec![unchanged.scenario.clone()];
+    let mut proposed = vec![unchanged.scenario.clone()];
     let mut skipped = Vec::new();
-    let candidates = fitting(&base, changes, &mut seen, &mut skipped);
-    let stack = Stack { base: &base, unchanged };
-    let references = References::of(&stack, &stack.unchanged, &candidates, &mut skipped);
-    let mut bench = Bench { options, observer, finished: 0, planned: 0, known: Vec::new() };
-    bench.plan([&stack.unchanged].into_iter().chain(&candidates).chain(&references.candidates));
-    let figures = bench.figures(&[&stack.unchanged])?.remove(0);
+    let candidates = fitting_candidates(&base, changes, &mut proposed, &mut skipped);
+    let stack = AdvisedStack { base: &base, unchanged };
+    let references = BaselineSet::of(&stack, &stack.unchanged, &candidates, &mut skipped);
+    let mut runner = TrialRunner { options, observer, finished: 0, planned: 0, completed: Vec::new() };
+    runner.plan([&stack.unchanged].into_iter().chain(&candidates).chain(&references.baselines));
+    let figures = runner.figures(&[&stack.unchanged])?.remove(0);
     if let Some(problem) = figures.problem.as_ref().filter(|_| figures.failed()) {
         return Err(AdviseError::Base(problem.clone()));
     }
@@ -132,76 +132,81 @@ pub fn advise(
     if advice.base.write_amplification.is_none() {
         return Ok(advice);
     }
-    advice.limit = distance(draft, &options.sweep, observer)?;
-    let tried = try_alone(&stack, &mut bench, &advice.base, candidates, &references)?;
-    let mut alone: Vec<Tried> = tried.iter().map(|(_, tried)| tried.clone()).collect();
-    rank(&mut alone);
-    advice.changes = alone;
-    combine(&stack, &mut bench, &mut advice, tried, &mut seen)?;
+    advice.limit = bound_distance(draft, &options.sweep, observer)?;
+    let trials = run_single_changes(&stack, &mut runner, &advice.base, candidates, &references)?;
+    let mut single_trials: Vec<TrialResult> = trials.iter().map(|(_, trial)| trial.clone()).collect();
+    rank(&mut single_trials);
+    advice.changes = single_trials;
+    run_combinations(&stack, &mut runner, &mut advice, trials, &mut proposed)?;
     Ok(advice)
 }
 
 /// Stack that advice is for.
-struct Stack<'a> {
-    base: &'a Situation<'a>,
+struct AdvisedStack<'a> {
+    base: &'a ResolvedStack<'a>,
     unchanged: Candidate,
 }
 
 /// Baselines of candidates: a stack with one change or none, at the capacity of the candidates.
-struct References {
+struct BaselineSet {
     /// Baselines, each with a different capacity.
-    candidates: Vec<Candidate>,
+    baselines: Vec<Candidate>,
 }
 
-impl References {
-    /// Uses `fair` for all `candidates` of equal capacity, and a smaller version of it for the other candidates.
-    /// Candidates whose capacity cannot be matched go to `skipped`.
-    fn of(stack: &Stack<'_>, fair: &Candidate, candidates: &[Candidate], skipped: &mut Vec<Skipped>) -> Self {
-        let mut references = References { candidates: vec![fair.clone()] };
+impl BaselineSet {
+    /// Returns `full_size` and, for each capacity of `candidates` that differs from it, a version of `full_size` with
+    /// that capacity. Candidates whose capacity cannot be matched go to `skipped`.
+    fn of(
+        stack: &AdvisedStack<'_>,
+        full_size: &Candidate,
+        candidates: &[Candidate],
+        skipped: &mut Vec<SkippedChange>,
+    ) -> Self {
+        let mut set = BaselineSet { baselines: vec![full_size.clone()] };
         for candidate in candidates {
-            if references.candidates.iter().any(|reference| candidate.holds_as_much_as(reference)) {
+            if set.baselines.iter().any(|baseline| candidate.has_same_capacity(baseline)) {
                 continue;
             }
-            match Candidate::as_small_as(stack.base, fair.proposed.clone(), candidate) {
-                Ok(reference) => references.candidates.push(reference),
-                Err(reason) => skipped.push(Skipped { change: candidate.change.clone(), reason }),
+            match Candidate::at_capacity_of(stack.base, full_size.proposed.clone(), candidate) {
+                Ok(baseline) => set.baselines.push(baseline),
+                Err(reason) => skipped.push(SkippedChange { change: candidate.change.clone(), reason }),
             }
         }
-        references
+        set
     }
 
     /// Returns the baseline with the capacity of `candidate`.
-    fn to(&self, candidate: &Candidate) -> Option<&Candidate> {
-        self.candidates.iter().find(|reference| candidate.holds_as_much_as(reference))
+    fn for_candidate(&self, candidate: &Candidate) -> Option<&Candidate> {
+        self.baselines.iter().find(|baseline| candidate.has_same_capacity(baseline))
     }
 }
 
 /// Tries each of `candidates` alone.
-fn try_alone(
-    stack: &Stack<'_>,
-    bench: &mut Bench<'_>,
+fn run_single_changes(
+    stack: &AdvisedStack<'_>,
+    runner: &mut TrialRunner<'_>,
     base: &Figures,
     candidates: Vec<Candidate>,
-    references: &References,
-) -> Result<Vec<(Candidate, Tried)>, AdviseError> {
+    references: &BaselineSet,
+) -> Result<Vec<(Candidate, TrialResult)>, AdviseError> {
     let pairs: Vec<(Candidate, &Candidate)> = candidates
         .into_iter()
-        .filter_map(|candidate| references.to(&candidate).map(|reference| (candidate, reference)))
+        .filter_map(|candidate| references.for_candidate(&candidate).map(|reference| (candidate, reference)))
         .collect();
-    bench
+    runner
         .run(&pairs.iter().flat_map(|(candidate, reference)| [candidate, *reference]).collect::<Vec<_>>())?;
     let family = pairs.len();
-    let tried = pairs.into_iter().map(|(candidate, reference)| {
-        let against = Against {
+    let trials = pairs.into_iter().map(|(candidate, reference)| {
+        let baselines = Baselines {
             base: (&stack.unchanged, base),
-            reference: (reference, bench.known(reference)),
+            reference: (reference, runner.completed_figures(reference)),
             family,
-            step: None,
+            previous_step: None,
         };
-        let tried = Tried::of(&candidate, bench.known(&candidate).clone(), &against);
-        (candidate, tried)
+        let trial = TrialResult::of(&candidate, runner.completed_figures(&candidate).clone(), &baselines);
+        (candidate, trial)
     });
-    Ok(tried.collect())
+    Ok(trials.collect())
 }
 
 fn families(only: &[String]) -> Result<Vec<&'static Family>, AdviseError> {
@@ -211,52 +216,56 @@ fn families(only: &[String]) -> Result<Vec<&'static Family>, AdviseError> {
     only.iter().map(|name| Family::named(name).map_err(AdviseError::Options)).collect()
 }
 
-/// Returns the changes that fit. Drops changes that lead to a scenario in `seen`; other changes that do not fit go to
-/// `skipped`.
-fn fitting(
-    base: &Situation<'_>,
+/// Returns the changes that fit. Drops changes that lead to a scenario in `proposed`; other changes that do not fit go
+/// to `skipped`.
+fn fitting_candidates(
+    base: &ResolvedStack<'_>,
     changes: Vec<Change>,
-    seen: &mut Vec<Scenario>,
-    skipped: &mut Vec<Skipped>,
+    proposed: &mut Vec<Scenario>,
+    skipped: &mut Vec<SkippedChange>,
 ) -> Vec<Candidate> {
     let mut candidates = Vec::new();
     for change in changes {
         match Candidate::of(base, change.clone()) {
-            Ok(candidate) if seen.contains(&candidate.scenario) => {}
+            Ok(candidate) if proposed.contains(&candidate.scenario) => {}
             Ok(candidate) => {
-                seen.push(candidate.scenario.clone());
+                proposed.push(candidate.scenario.clone());
                 candidates.push(candidate);
             }
-            Err(reason) => skipped.push(Skipped { change, reason }),
+            Err(reason) => skipped.push(SkippedChange { change, reason }),
         }
     }
     candidates
 }
 
 /// Extends the best change step by step with the change that helps most.
-fn combine(
-    stack: &Stack<'_>,
-    bench: &mut Bench<'_>,
+fn run_combinations(
+    stack: &AdvisedStack<'_>,
+    runner: &mut TrialRunner<'_>,
     advice: &mut Advice,
-    mut tried: Vec<(Candidate, Tried)>,
-    seen: &mut Vec<Scenario>,
+    mut trials: Vec<(Candidate, TrialResult)>,
+    proposed: &mut Vec<Scenario>,
 ) -> Result<(), AdviseError> {
-    tried.retain(|(_, tried)| tried.verdict == Verdict::Saves);
-    let saving = |tried: &Tried| tried.saving.map_or(0.0, |saving| saving.mean);
-    tried.sort_by(|(_, one), (_, other)| saving(other).total_cmp(&saving(one)));
-    let Some((mut best, _)) = tried.first().cloned() else { return Ok(()) };
-    for _ in 1..bench.options.depth {
-        let added = tried.iter().filter(|(other, _)| compatible(&best.proposed, &other.proposed));
-        let changes = added.take(TRIED_A_STEP).map(|(other, _)| best.proposed.and(&other.proposed)).collect();
-        let candidates = fitting(stack.base, changes, seen, &mut advice.skipped);
-        let mut step = try_step(stack, bench, advice, &best, candidates)?;
-        let mut ranked: Vec<Tried> = step.iter().map(|(_, tried)| tried.clone()).collect();
+    trials.retain(|(_, trial)| trial.verdict == TrialVerdict::Saves);
+    let saving = |trial: &TrialResult| trial.saving.map_or(0.0, |saving| saving.mean);
+    trials.sort_by(|(_, one), (_, other)| saving(other).total_cmp(&saving(one)));
+    let Some((mut best, _)) = trials.first().cloned() else { return Ok(()) };
+    for _ in 1..runner.options.depth {
+        let compatible_trials =
+            trials.iter().filter(|(other, _)| are_compatible(&best.proposed, &other.proposed));
+        let changes = compatible_trials
+            .take(TRIALS_PER_STEP)
+            .map(|(other, _)| best.proposed.combined_with(&other.proposed))
+            .collect();
+        let candidates = fitting_candidates(stack.base, changes, proposed, &mut advice.skipped);
+        let mut step = run_step(stack, runner, advice, &best, candidates)?;
+        let mut ranked: Vec<TrialResult> = step.iter().map(|(_, trial)| trial.clone()).collect();
         rank(&mut ranked);
         let Some(first) = ranked.first().cloned() else { break };
         advice.combinations.extend(ranked);
         let chosen = step.iter().position(|(candidate, _)| candidate.change == first.change);
         match chosen {
-            Some(at) if first.verdict == Verdict::Saves => best = step.swap_remove(at).0,
+            Some(at) if first.verdict == TrialVerdict::Saves => best = step.swap_remove(at).0,
             _ => break,
         }
     }
@@ -264,42 +273,43 @@ fn combine(
 }
 
 /// Tries `candidates`, each with the changes of `best` and one more.
-fn try_step(
-    stack: &Stack<'_>,
-    bench: &mut Bench<'_>,
+fn run_step(
+    stack: &AdvisedStack<'_>,
+    runner: &mut TrialRunner<'_>,
     advice: &mut Advice,
     best: &Candidate,
     candidates: Vec<Candidate>,
-) -> Result<Vec<(Candidate, Tried)>, AdviseError> {
-    let unchanged = Candidate { proposed: as_it_is(), ..stack.unchanged.clone() };
-    let references = References::of(stack, &unchanged, &candidates, &mut advice.skipped);
-    let before = References::of(stack, best, &candidates, &mut advice.skipped);
-    let both = |candidate: Candidate| {
-        let held = (references.to(&candidate)?.clone(), before.to(&candidate)?.clone());
-        Some((candidate, held))
+) -> Result<Vec<(Candidate, TrialResult)>, AdviseError> {
+    let unchanged = Candidate { proposed: no_change(), ..stack.unchanged.clone() };
+    let references = BaselineSet::of(stack, &unchanged, &candidates, &mut advice.skipped);
+    let previous = BaselineSet::of(stack, best, &candidates, &mut advice.skipped);
+    let with_baselines = |candidate: Candidate| {
+        let reference_and_previous =
+            (references.for_candidate(&candidate)?.clone(), previous.for_candidate(&candidate)?.clone());
+        Some((candidate, reference_and_previous))
     };
-    let trios: Vec<_> = candidates.into_iter().filter_map(both).collect();
+    let cases: Vec<_> = candidates.into_iter().filter_map(with_baselines).collect();
     let needed: Vec<&Candidate> =
-        trios.iter().flat_map(|(candidate, (reference, step))| [candidate, reference, step]).collect();
-    bench.plan(needed.iter().copied());
-    bench.run(&needed)?;
-    let family = advice.changes.len() + advice.combinations.len() + trios.len();
-    let tries = trios.len();
-    let tried = trios.into_iter().map(|(candidate, (reference, step))| {
-        let against = Against {
+        cases.iter().flat_map(|(candidate, (reference, step))| [candidate, reference, step]).collect();
+    runner.plan(needed.iter().copied());
+    runner.run(&needed)?;
+    let family = advice.changes.len() + advice.combinations.len() + cases.len();
+    let step_family = cases.len();
+    let trials = cases.into_iter().map(|(candidate, (reference, step))| {
+        let baselines = Baselines {
             base: (&stack.unchanged, &advice.base),
-            reference: (&reference, bench.known(&reference)),
+            reference: (&reference, runner.completed_figures(&reference)),
             family,
-            step: Some((bench.known(&step), tries)),
+            previous_step: Some((runner.completed_figures(&step), step_family)),
         };
-        let tried = Tried::of(&candidate, bench.known(&candidate).clone(), &against);
-        (candidate, tried)
+        let trial = TrialResult::of(&candidate, runner.completed_figures(&candidate).clone(), &baselines);
+        (candidate, trial)
     });
-    Ok(tried.collect())
+    Ok(trials.collect())
 }
 
 /// True if neither change sets a key of the other, or a table that contains it.
-fn compatible(one: &Change, other: &Change) -> bool {
+fn are_compatible(one: &Change, other: &Change) -> bool {
     let keys = |change: &Change| -> Vec<Key> {
         change.settings.iter().filter_map(|setting| Key::parse(&setting.key).ok()).collect()
     };
@@ -308,7 +318,7 @@ fn compatible(one: &Change, other: &Change) -> bool {
 }
 
 /// Runner of candidates over all rounds; runs each candidate once.
-struct Bench<'a> {
+struct TrialRunner<'a> {
     options: &'a AdviseOptions<'a>,
     observer: &'a dyn SweepObserver,
     /// Number of runs finished in earlier rounds.
@@ -316,43 +326,43 @@ struct Bench<'a> {
     /// Number of runs of all rounds, as far as planned.
     planned: usize,
     /// Scenarios that have been run, with their figures.
-    known: Vec<(Scenario, Figures)>,
+    completed: Vec<(Scenario, Figures)>,
 }
 
-impl Bench<'_> {
-    /// Counts the runs of `candidates` that remain.
+impl TrialRunner<'_> {
+    /// Plans the runs of those `candidates` that have not been run.
     fn plan<'c>(&mut self, candidates: impl Iterator<Item = &'c Candidate>) {
-        let new = self.new_among(&candidates.collect::<Vec<_>>()).len();
+        let new = self.not_yet_run(&candidates.collect::<Vec<_>>()).len();
         self.planned = self.finished + new * self.options.replicas as usize;
     }
 
     /// Returns the candidates that have not been run, without duplicates.
-    fn new_among<'c>(&self, candidates: &[&'c Candidate]) -> Vec<&'c Candidate> {
-        let mut new: Vec<&Candidate> = Vec::new();
+    fn not_yet_run<'c>(&self, candidates: &[&'c Candidate]) -> Vec<&'c Candidate> {
+        let mut remaining: Vec<&Candidate> = Vec::new();
         for candidate in candidates {
-            let is_known = self.known.iter().any(|(scenario, _)| *scenario == candidate.scenario);
-            if !is_known && new.iter().all(|other| other.scenario != candidate.scenario) {
-                new.push(candidate);
+            let is_known = self.completed.iter().any(|(scenario, _)| *scenario == candidate.scenario);
+            if !is_known && remaining.iter().all(|other| other.scenario != candidate.scenario) {
+                remaining.push(candidate);
             }
         }
-        new
+        remaining
     }
 
     /// Returns the figures of `candidate`, which must have been run.
-    fn known(&self, candidate: &Candidate) -> &Figures {
-        let found = self.known.iter().find(|(scenario, _)| *scenario == candidate.scenario);
-        &found.expect("it was run").1
+    fn completed_figures(&self, candidate: &Candidate) -> &Figures {
+        let entry = self.completed.iter().find(|(scenario, _)| *scenario == candidate.scenario);
+        &entry.expect("it was run").1
     }
 
     /// Returns the figures of candidates, in the given order.
     fn figures(&mut self, candidates: &[&Candidate]) -> Result<Vec<Figures>, AdviseError> {
         self.run(candidates)?;
-        Ok(candidates.iter().map(|candidate| self.known(candidate).clone()).collect())
+        Ok(candidates.iter().map(|candidate| self.completed_figures(candidate).clone()).collect())
     }
 
     /// Runs the candidates that have not been run before, replica by replica.
     fn run(&mut self, candidates: &[&Candidate]) -> Result<(), AdviseError> {
-        let candidates = self.new_among(candidates);
+        let candidates = self.not_yet_run(candidates);
         let replicas = self.options.replicas;
         let points = candidates.iter().flat_map(|candidate| {
             let settings: BTreeMap<_, _> = candidate
@@ -364,15 +374,16 @@ impl Bench<'_> {
             (0..replicas).map(move |replica| replicate(&candidate.scenario, &settings, replica))
         });
         let sweep = Sweep::of(points.collect());
-        let observer = Shifted { inner: self.observer, finished: self.finished, planned: self.planned };
+        let observer = RoundObserver { inner: self.observer, finished: self.finished, planned: self.planned };
         let outcomes = sweep
             .run(&self.options.sweep, &observer)
-            .map_err(|error| error.after(self.finished, self.planned))?;
+            .map_err(|error| error.in_round(self.finished, self.planned))?;
         self.finished += outcomes.len();
         let mut outcomes = outcomes.into_iter().map(|outcome| outcome.map(|point| point.result));
         for candidate in candidates {
-            let of_one: Vec<Result<RunResult, String>> = outcomes.by_ref().take(replicas as usize).collect();
-            self.known.push((candidate.scenario.clone(), Figures::of(candidate, &of_one)));
+            let replica_outcomes: Vec<Result<RunResult, String>> =
+                outcomes.by_ref().take(replicas as usize).collect();
+            self.completed.push((candidate.scenario.clone(), Figures::of(candidate, &replica_outcomes)));
         }
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! Advice as table rows for programs.
 
-use super::advice::{Advice, Figures, Tried};
-use super::candidate::as_it_is;
+use super::advice::{Advice, Figures, TrialResult};
+use super::candidate::no_change;
 use super::price::Price;
 use super::software;
 use super::{Change, Setting};
@@ -11,15 +11,15 @@ use serde_json::{Value, json};
 impl Advice {
     /// Returns a row for the unchanged stack, each change and each combination.
     pub fn rows(&self) -> Vec<Row> {
-        let base = row("base", None, &as_it_is(), Default::default(), &self.base);
-        let changes = self.changes.iter().map(|tried| tried_row("change", tried));
-        let combinations = self.combinations.iter().map(|tried| tried_row("combination", tried));
+        let base = row("base", None, &no_change(), Default::default(), &self.base);
+        let changes = self.changes.iter().map(|trial| trial_row("change", trial));
+        let combinations = self.combinations.iter().map(|trial| trial_row("combination", trial));
         std::iter::once(base).chain(changes).chain(combinations).collect()
     }
 }
 
 /// Columns about the effect of a change; null for the unchanged stack.
-const COMPARED: [&str; 10] = [
+const COMPARISON_COLUMNS: [&str; 10] = [
     "verdict",
     "saving",
     "saving_ci95",
@@ -32,36 +32,36 @@ const COMPARED: [&str; 10] = [
     "options",
 ];
 
-fn tried_row(kind: &str, tried: &Tried) -> Row {
-    let (saving, gain) = (tried.saving, tried.gain);
+fn trial_row(kind: &str, trial: &TrialResult) -> Row {
+    let (saving, gain) = (trial.saving, trial.gain);
     let compared = [
-        json!(tried.verdict),
+        json!(trial.verdict),
         json!(saving.map(|saving| saving.mean)),
         json!(saving.and_then(|saving| saving.ci95_half_width)),
         json!(saving.and_then(|saving| saving.family_half_width)),
         json!(gain.map(|gain| gain.mean)),
         json!(gain.and_then(|gain| gain.family_half_width)),
-        json!(tried.tbw_ratio),
-        json!(tried.reference.as_ref().and_then(|reference| reference.write_amplification)),
-        joined(tried.prices.iter().map(Price::text).collect(), "; "),
+        json!(trial.tbw_ratio),
+        json!(trial.reference.as_ref().and_then(|reference| reference.write_amplification)),
+        joined(trial.prices.iter().map(Price::text).collect(), "; "),
         joined(
-            Some(software::as_diff(&tried.options)).filter(|diff| !diff.is_empty()).into_iter().collect(),
+            Some(software::as_diff(&trial.options)).filter(|diff| !diff.is_empty()).into_iter().collect(),
             "",
         ),
     ];
-    row(kind, tried.rank, &tried.change, compared, &tried.figures)
+    row(kind, trial.rank, &trial.change, compared, &trial.figures)
 }
 
 /// Joins text; null if there is none.
-fn joined(parts: Vec<String>, between: &str) -> Value {
-    if parts.is_empty() { Value::Null } else { json!(parts.join(between)) }
+fn joined(parts: Vec<String>, separator: &str) -> Value {
+    if parts.is_empty() { Value::Null } else { json!(parts.join(separator)) }
 }
 
 fn row(
     kind: &str,
     rank: Option<usize>,
     change: &Change,
-    compared: [Value; COMPARED.len()],
+    compared: [Value; COMPARISON_COLUMNS.len()],
     figures: &Figures,
 ) -> Row {
     let settings: Vec<String> = change.settings.iter().map(Setting::argument).collect();
@@ -71,7 +71,7 @@ fn row(
         ("family".to_owned(), json!(change.family)),
         ("change".to_owned(), json!(change.description)),
     ];
-    row.extend(COMPARED.iter().map(|name| (*name).to_owned()).zip(compared));
+    row.extend(COMPARISON_COLUMNS.iter().map(|name| (*name).to_owned()).zip(compared));
     row.extend(figure_columns(figures));
     row.push(("settings".to_owned(), json!(settings.join("; "))));
     row

@@ -1,22 +1,23 @@
 //! Calibration: from a measured write amplification to the spare space that explains it.
 
 use super::interval::Interval;
-use super::law::{LAWS, Law, Laws};
-use super::sheet::Sheet;
+use super::models::{DRIVE_MODELS, DriveModel, DriveModels};
+use super::sheet::ResolvedSheet;
 use serde::Serialize;
-use wearwell_base::units::OverProvisioning;
+use wearwell_base::units::SpareSpace;
 use wearwell_theory::TheoryError;
 
-/// Spare space with which a law gives the measured write amplification.
+/// Spare space with which a model gives the measured write amplification.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Effective {
-    /// Law that was inverted.
-    pub law: Law,
-    /// Description of the writes that the law assumes.
+pub struct EffectiveSpace {
+    /// Model that was inverted.
+    #[serde(rename = "law")]
+    pub model: DriveModel,
+    /// Description of the writes that the model assumes.
     pub writes: String,
-    /// Victim policy of the law.
+    /// Victim policy of the model.
     pub cleaning: &'static str,
-    /// Write amplification by the law for the drive's nominal spare space.
+    /// Write amplification by the model for the drive's nominal spare space.
     pub nominal_write_amplification: f64,
     /// Spare factor that explains the measurement; `None` if no spare factor does.
     pub spare_factor: Option<Interval>,
@@ -30,35 +31,43 @@ pub struct Effective {
 }
 
 /// Relative width below which the ends of an interval are computed from the slope at its middle.
-const NARROW: f64 = 0.01;
+const NARROW_WIDTH: f64 = 0.01;
 
 /// Step for that slope, as a fraction of the spare factor.
-const STEP: f64 = 1e-3;
+const SLOPE_STEP: f64 = 1e-3;
 
-/// Applies every law to a measured write amplification.
+/// Applies every model to a measured write amplification.
 ///
 /// # Errors
 /// Returns an error if the theory has no solution.
-pub fn calibrate(sheet: &Sheet, seen: Option<&Interval>) -> Result<Vec<Effective>, TheoryError> {
-    LAWS.iter().map(|&law| effective(sheet, law, seen)).collect()
+pub fn calibrate(
+    sheet: &ResolvedSheet,
+    measured: Option<&Interval>,
+) -> Result<Vec<EffectiveSpace>, TheoryError> {
+    DRIVE_MODELS.iter().map(|&model| effective_space(sheet, model, measured)).collect()
 }
 
-/// Combines a figure over all laws with a known pattern of writes: the value of greedy cleaning, with bounds that cover
-/// the other laws and the rounding of counters.
-pub fn envelope(all: &[Effective], figure: fn(&Effective) -> Option<Interval>) -> Option<Interval> {
-    let known = all.iter().filter(|one| one.law != Law::Random).map(|one| Some((one.law, figure(one)?)));
-    let known: Vec<(Law, Interval)> = known.collect::<Option<_>>()?;
-    let (_, greedy) = known.iter().find(|(law, _)| *law == Law::Greedy)?;
+/// Combines a figure over all models with a known pattern of writes: the value of greedy cleaning, with bounds that
+/// cover the other models and the rounding of counters.
+pub fn envelope(all: &[EffectiveSpace], figure: fn(&EffectiveSpace) -> Option<Interval>) -> Option<Interval> {
+    let known =
+        all.iter().filter(|one| one.model != DriveModel::Random).map(|one| Some((one.model, figure(one)?)));
+    let known: Vec<(DriveModel, Interval)> = known.collect::<Option<_>>()?;
+    let (_, greedy) = known.iter().find(|(model, _)| *model == DriveModel::Greedy)?;
     let low = known.iter().map(|(_, found)| found.low).fold(f64::INFINITY, f64::min);
     let high = known.iter().map(|(_, found)| found.high).fold(0.0, f64::max);
     Some(Interval { value: greedy.value, low, high })
 }
 
-fn effective(sheet: &Sheet, law: Law, seen: Option<&Interval>) -> Result<Effective, TheoryError> {
+fn effective_space(
+    sheet: &ResolvedSheet,
+    model: DriveModel,
+    measured: Option<&Interval>,
+) -> Result<EffectiveSpace, TheoryError> {
     let nominal = sheet.spare_space();
-    let spare_factor = seen.and_then(|seen| spare_factor(&sheet.laws, law, seen));
+    let spare_factor = measured.and_then(|measured| spare_factor(&sheet.models, model, measured));
     // All three measures grow with the spare factor.
-    let with = |measure: &dyn Fn(f64) -> f64| {
+    let map_bounds = |measure: &dyn Fn(f64) -> f64| {
         spare_factor.map(|found| Interval {
             value: measure(found.value),
             low: measure(found.low),
@@ -67,39 +76,47 @@ fn effective(sheet: &Sheet, law: Law, seen: Option<&Interval>) -> Result<Effecti
     };
     let over_provisioning = |spare_factor: f64| {
         if spare_factor < 1.0 {
-            OverProvisioning::from_spare_factor(spare_factor).over_provisioning
+            SpareSpace::from_spare_factor(spare_factor).over_provisioning
         } else {
             f64::INFINITY
         }
     };
     let capacity_bytes = sheet.capacity_bytes as f64;
-    Ok(Effective {
-        law,
-        writes: sheet.laws.writes(law),
-        cleaning: law.cleaning(),
-        nominal_write_amplification: sheet.laws.write_amplification(law, nominal.spare_factor)?,
+    Ok(EffectiveSpace {
+        model,
+        writes: sheet.models.writes(model),
+        cleaning: model.cleaning(),
+        nominal_write_amplification: sheet.models.write_amplification(model, nominal.spare_factor)?,
         spare_factor,
-        over_provisioning: with(&over_provisioning),
-        reserve_bytes: with(&|spare_factor| capacity_bytes * over_provisioning(spare_factor)),
-        unused_share: with(&|spare_factor| 1.0 - (1.0 - spare_factor) * nominal.alpha),
+        over_provisioning: map_bounds(&over_provisioning),
+        reserve_bytes: map_bounds(&|spare_factor| capacity_bytes * over_provisioning(spare_factor)),
+        unused_share: map_bounds(&|spare_factor| 1.0 - (1.0 - spare_factor) * nominal.alpha),
     })
 }
 
-/// Returns the spare factor that explains `seen`, with bounds from those of `seen`; `None` if no spare space does.
-fn spare_factor(laws: &Laws, law: Law, seen: &Interval) -> Option<Interval> {
-    let value = laws.spare_factor(law, seen.value).ok()?;
-    if seen.high <= seen.value * (1.0 + NARROW) && seen.low >= seen.value * (1.0 - NARROW) && seen.low > 1.0 {
-        let beside = value * (1.0 + STEP);
-        if let Ok(other) = laws.write_amplification(law, beside) {
+/// Returns the spare factor that explains `measured`, with bounds from those of `measured`; `None` if no spare space
+/// does.
+fn spare_factor(models: &DriveModels, model: DriveModel, measured: &Interval) -> Option<Interval> {
+    let value = models.spare_factor(model, measured.value).ok()?;
+    if measured.high <= measured.value * (1.0 + NARROW_WIDTH)
+        && measured.low >= measured.value * (1.0 - NARROW_WIDTH)
+        && measured.low > 1.0
+    {
+        let stepped = value * (1.0 + SLOPE_STEP);
+        if let Ok(other) = models.write_amplification(model, stepped) {
             // Slope in logarithms, negative.
-            let slope = STEP.ln_1p() / (other / seen.value).ln();
-            let at = |amplification: f64| value * (amplification / seen.value).powf(slope);
-            return Some(Interval { value, low: at(seen.high), high: at(seen.low) });
+            let slope = SLOPE_STEP.ln_1p() / (other / measured.value).ln();
+            let at = |amplification: f64| value * (amplification / measured.value).powf(slope);
+            return Some(Interval { value, low: at(measured.high), high: at(measured.low) });
         }
     }
     // A higher write amplification than any spare space gives maps to 0, a lower one to 1.
-    let low = if seen.high.is_finite() { laws.spare_factor(law, seen.high).unwrap_or(0.0) } else { 0.0 };
-    let high = laws.spare_factor(law, seen.low).unwrap_or(1.0);
+    let low = if measured.high.is_finite() {
+        models.spare_factor(model, measured.high).unwrap_or(0.0)
+    } else {
+        0.0
+    };
+    let high = models.spare_factor(model, measured.low).unwrap_or(1.0);
     Some(Interval { value, low, high })
 }
 
@@ -109,7 +126,7 @@ mod tests {
     use super::*;
     use wearwell_stack::ByteSize;
 
-    fn sheet() -> Sheet {
+    fn sheet() -> ResolvedSheet {
         let sheet = DataSheet {
             capacity: Some(ByteSize(900_000)),
             raw_capacity: Some(ByteSize(1_000_000)),
@@ -119,14 +136,14 @@ mod tests {
         sheet.resolve().unwrap()
     }
 
-    /// A drive that behaves as the law predicts for its flash is explained by exactly that flash, with nothing unused.
+    /// A drive that behaves as a model predicts from its flash is explained by exactly that flash, with nothing unused.
     #[test]
-    fn prediction_of_a_law_is_explained_by_the_nominal_spare_factor() {
+    fn prediction_of_a_model_is_calibrated_to_nominal_spare_factor() {
         let sheet = sheet();
-        for law in LAWS {
-            let seen = Interval::exact(sheet.laws.write_amplification(law, 0.1).unwrap());
-            let found = effective(&sheet, law, Some(&seen)).unwrap();
-            assert!((found.nominal_write_amplification - seen.value).abs() < 1e-12);
+        for model in DRIVE_MODELS {
+            let measured = Interval::exact(sheet.models.write_amplification(model, 0.1).unwrap());
+            let found = effective_space(&sheet, model, Some(&measured)).unwrap();
+            assert!((found.nominal_write_amplification - measured.value).abs() < 1e-12);
             assert!((found.spare_factor.unwrap().value - 0.1).abs() < 1e-9, "{found:?}");
             assert!((found.reserve_bytes.unwrap().value - 100_000.0).abs() < 1e-3, "{found:?}");
             assert!(found.unused_share.unwrap().value.abs() < 1e-8, "{found:?}");
@@ -135,37 +152,42 @@ mod tests {
 
     /// Random cleaning is 1 / S_f, so all values can be computed by hand.
     #[test]
-    fn envelope_covers_all_laws() {
-        let seen = Interval { value: 3.0, low: 2.9, high: 3.1 };
-        let all = calibrate(&sheet(), Some(&seen)).unwrap();
-        let together = envelope(&all, |one| one.spare_factor).unwrap();
+    fn envelope_covers_all_models() {
+        let measured = Interval { value: 3.0, low: 2.9, high: 3.1 };
+        let all = calibrate(&sheet(), Some(&measured)).unwrap();
+        let combined = envelope(&all, |one| one.spare_factor).unwrap();
         let [greedy, choices, hot_cold, random] = &all[..] else { panic!("{all:?}") };
-        assert_eq!(together.value, greedy.spare_factor.unwrap().value);
+        assert_eq!(combined.value, greedy.spare_factor.unwrap().value);
         for one in [greedy, choices, hot_cold] {
             let found = one.spare_factor.unwrap();
-            assert!(together.low <= found.low && found.high <= together.high, "{together:?} {found:?}");
+            assert!(combined.low <= found.low && found.high <= combined.high, "{combined:?} {found:?}");
         }
-        assert!(together.high < random.spare_factor.unwrap().low, "{together:?}");
+        assert!(combined.high < random.spare_factor.unwrap().low, "{combined:?}");
         assert_eq!(envelope(&calibrate(&sheet(), None).unwrap(), |one| one.spare_factor), None);
     }
 
     #[test]
     fn bounds_follow_from_the_bounds_of_the_measurement() {
-        let (sheet, near) = (sheet(), |value: f64, expected: f64| (value / expected - 1.0).abs() < 1e-6);
+        let (sheet, is_near) = (sheet(), |value: f64, expected: f64| (value / expected - 1.0).abs() < 1e-6);
         for (low, high) in [(4.99, 5.02), (4.0, 8.0)] {
-            let seen = Interval { value: 5.0, low, high };
-            let found = effective(&sheet, Law::Random, Some(&seen)).unwrap();
+            let measured = Interval { value: 5.0, low, high };
+            let found = effective_space(&sheet, DriveModel::Random, Some(&measured)).unwrap();
             let spare = found.spare_factor.unwrap();
-            assert!(near(spare.value, 0.2) && near(spare.low, 1.0 / high) && near(spare.high, 1.0 / low));
+            assert!(
+                is_near(spare.value, 0.2) && is_near(spare.low, 1.0 / high) && is_near(spare.high, 1.0 / low)
+            );
             // A spare fifth of a million bytes leaves 800,000 of 900,000 bytes in use: a ninth is unused.
-            assert!(near(found.unused_share.unwrap().value, 1.0 / 9.0), "{found:?}");
-            assert!(near(found.over_provisioning.unwrap().value, 0.25), "{found:?}");
+            assert!(is_near(found.unused_share.unwrap().value, 1.0 / 9.0), "{found:?}");
+            assert!(is_near(found.over_provisioning.unwrap().value, 0.25), "{found:?}");
         }
         let open = Interval { value: 5.0, low: 0.5, high: f64::INFINITY };
-        let spare = effective(&sheet, Law::Random, Some(&open)).unwrap().spare_factor.unwrap();
+        let spare = effective_space(&sheet, DriveModel::Random, Some(&open)).unwrap().spare_factor.unwrap();
         assert_eq!((spare.low, spare.high), (0.0, 1.0));
         for none in [Some(Interval::exact(1.0)), Some(Interval::exact(0.7)), None] {
-            assert_eq!(effective(&sheet, Law::Random, none.as_ref()).unwrap().spare_factor, None);
+            assert_eq!(
+                effective_space(&sheet, DriveModel::Random, none.as_ref()).unwrap().spare_factor,
+                None
+            );
         }
     }
 }

@@ -25,12 +25,12 @@ impl Interval {
     }
 
     /// Returns the count times a known factor that is not negative.
-    pub fn times(self, factor: f64) -> Self {
+    pub fn scaled(self, factor: f64) -> Self {
         Interval { value: self.value * factor, low: self.low * factor, high: self.high * factor }
     }
 
     /// Returns the ratio of two counts, neither below 0.
-    pub fn over(self, other: Interval) -> Self {
+    pub fn divided_by(self, other: Interval) -> Self {
         let divided = |above: f64, below: f64| if below > 0.0 { above / below } else { f64::INFINITY };
         Interval {
             value: divided(self.value, other.value),
@@ -45,7 +45,7 @@ impl Interval {
     }
 
     /// True if `value` is within the bounds.
-    pub fn holds(&self, value: f64) -> bool {
+    pub fn contains(&self, value: f64) -> bool {
         (self.low..=self.high).contains(&value)
     }
 }
@@ -55,14 +55,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bounds_assume_the_worst_rounding() {
-        let ratio = Interval::counted(30.0, 1.0).over(Interval::counted(10.0, 1.0));
+    fn bounds_cover_worst_case_rounding() {
+        let ratio = Interval::counted(30.0, 1.0).divided_by(Interval::counted(10.0, 1.0));
         assert_eq!(ratio, Interval { value: 3.0, low: 29.0 / 11.0, high: 31.0 / 9.0 });
-        assert!(ratio.holds(3.0) && !ratio.holds(2.6));
-        let open = Interval::exact(5.0).over(Interval::counted(1.0, 1.0));
+        assert!(ratio.contains(3.0) && !ratio.contains(2.6));
+        let open = Interval::exact(5.0).divided_by(Interval::counted(1.0, 1.0));
         assert_eq!((open.low, open.high), (2.5, f64::INFINITY));
-        assert!(open.is_known() && !Interval::exact(1.0).over(Interval::exact(0.0)).is_known());
-        assert_eq!(Interval::counted(0.4, 1.0).times(2.0), Interval { value: 0.8, low: 0.0, high: 2.8 });
+        assert!(open.is_known() && !Interval::exact(1.0).divided_by(Interval::exact(0.0)).is_known());
+        assert_eq!(Interval::counted(0.4, 1.0).scaled(2.0), Interval { value: 0.8, low: 0.0, high: 2.8 });
         assert_eq!(serde_json::to_value(open).unwrap()["high"], serde_json::Value::Null);
     }
 }

@@ -1,26 +1,26 @@
 //! Real drives: predictions from the data sheet alone, and evaluation of counters from the field.
 
 mod calibrate;
-mod field;
+mod evaluation;
 mod interval;
-mod law;
-mod life;
+mod models;
+mod remaining_life;
 mod scenario;
-mod seen;
 mod sheet;
 mod smart;
 mod summary;
+mod usage;
 
-pub use calibrate::{Effective, calibrate};
-pub use field::{Field, field};
+pub use calibrate::{EffectiveSpace, calibrate};
+pub use evaluation::{FieldEvaluation, evaluate_reports};
 pub use interval::Interval;
-pub use law::{LAWS, Law, Laws};
-pub use life::Life;
+pub use models::{DRIVE_MODELS, DriveModel, DriveModels};
+pub use remaining_life::RemainingLife;
 pub use scenario::scenario;
-pub use seen::{Evidence, Seen};
-pub use sheet::{DataSheet, Sheet};
-pub use smart::{Counter, EraseCounts, Media, ReportError, SmartReport};
-pub use summary::{DriveSummary, InterfaceRates, Prediction, Usage, summary};
+pub use sheet::{DataSheet, ResolvedSheet};
+pub use smart::{Counter, EraseCounts, MediaWrites, ReportError, SmartReport};
+pub use summary::{DriveSummary, InterfaceRates, Prediction, Usage, summarize};
+pub use usage::{Evidence, UsagePeriod};
 
 use wearwell_base::config::ConfigError;
 use wearwell_theory::TheoryError;

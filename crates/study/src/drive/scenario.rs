@@ -1,23 +1,23 @@
 //! Scenario of the drive that a data sheet describes.
 
-use super::sheet::Sheet;
+use super::sheet::ResolvedSheet;
 use wearwell_base::config::ConfigError;
 use wearwell_stack::ByteSize;
 
 /// Mapping unit of presets, in bytes.
 const MAPPING_UNIT: u64 = 4096;
 
-/// Returns a TOML scenario of the drive of `sheet` under uniform writes. If `shown` is given, the drive has that
-/// capacity instead, with the same fraction of spare space and proportional TBW.
+/// Returns a TOML scenario of the drive of `sheet` under uniform writes. If `simulated_capacity` is given, the drive
+/// has that capacity instead, with the same fraction of spare space and proportional TBW.
 ///
 /// # Errors
 /// Returns an error without a cell type, which gives the geometry, and for a size of less than a page.
-pub fn scenario(sheet: &Sheet, shown: Option<ByteSize>) -> Result<String, ConfigError> {
-    let Some(preset) = sheet.given.preset()? else {
+pub fn scenario(sheet: &ResolvedSheet, simulated_capacity: Option<ByteSize>) -> Result<String, ConfigError> {
+    let Some(preset) = sheet.stated.preset()? else {
         let problem = "is missing: a scenario takes its blocks and pages from the preset that is so called";
         return Err(ConfigError::new("cells", problem));
     };
-    let bytes = shown.map_or(sheet.capacity_bytes, |size| size.0);
+    let bytes = simulated_capacity.map_or(sheet.capacity_bytes, |size| size.0);
     let capacity = bytes / MAPPING_UNIT * MAPPING_UNIT;
     if capacity == 0 {
         return Err(ConfigError::new(
@@ -27,7 +27,8 @@ pub fn scenario(sheet: &Sheet, shown: Option<ByteSize>) -> Result<String, Config
     }
     let scale = capacity as f64 / sheet.capacity_bytes as f64;
     let name = format!("{} drive of {}", preset.entry.name.to_uppercase(), decimal(sheet.capacity_bytes));
-    let scaled = shown.map_or_else(String::new, |_| format!(", as one of {}", decimal(capacity)));
+    let scaled =
+        simulated_capacity.map_or_else(String::new, |_| format!(", as one of {}", decimal(capacity)));
     let mut text = format!(
         "# What a data sheet says. Run it with `wearwell run`, or replay a trace on it with --trace.\nname = \"{name}{scaled}\"\n\n[device]\n"
     );
@@ -40,11 +41,11 @@ pub fn scenario(sheet: &Sheet, shown: Option<ByteSize>) -> Result<String, Config
         text += &format!("tbw = {:?}\n", rating.tbw * scale);
     }
     text += "\n[workload]\nkind = \"uniform\"\n";
-    let warranty = sheet.rating.and_then(|rating| rating.warranty_years).or(sheet.given.warranty_years);
+    let warranty = sheet.rating.and_then(|rating| rating.warranty_years).or(sheet.stated.warranty_years);
     if let Some(years) = warranty {
         text += &format!("\n[measure]\nwarranty_years = {years:?}\n");
     }
-    if let Some(rate) = sheet.given.interface {
+    if let Some(rate) = sheet.stated.interface {
         text += &format!("\n[timing]\nhost_mb_per_s = {:?}\n", rate.0 as f64 / 1e6);
     }
     Ok(text)

@@ -1,9 +1,9 @@
 //! Data sheets of drives, as given and with all values resolved.
 
-use super::law::Laws;
+use super::models::DriveModels;
 use serde::{Deserialize, Serialize};
 use wearwell_base::config::ConfigError;
-use wearwell_base::units::OverProvisioning;
+use wearwell_base::units::SpareSpace;
 use wearwell_engine::nand::{PRESETS, Preset};
 use wearwell_stack::{ByteSize, Rating};
 use wearwell_theory::TheoryError;
@@ -50,9 +50,9 @@ pub struct DataSheet {
 
 /// Data sheet with all values resolved.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Sheet {
+pub struct ResolvedSheet {
     /// Data sheet as given.
-    pub given: DataSheet,
+    pub stated: DataSheet,
     /// Logical capacity in bytes.
     pub capacity_bytes: u64,
     /// Raw flash capacity in bytes.
@@ -64,7 +64,7 @@ pub struct Sheet {
     /// Rated endurance.
     pub rating: Option<Rating>,
     /// Models of write amplification.
-    pub laws: Laws,
+    pub models: DriveModels,
 }
 
 impl DataSheet {
@@ -72,7 +72,7 @@ impl DataSheet {
     ///
     /// # Errors
     /// Returns an error that names the key if a figure is impossible, or contradicts another.
-    pub fn resolve(&self) -> Result<Sheet, ConfigError> {
+    pub fn resolve(&self) -> Result<ResolvedSheet, ConfigError> {
         let capacity_bytes = self
             .capacity
             .ok_or_else(|| ConfigError::new("capacity", "is missing; data sheets have it: \"1.92 TB\""))?
@@ -85,20 +85,20 @@ impl DataSheet {
         let rating = Rating::of(capacity_bytes, self.tbw, self.dwpd, self.warranty_years)?;
         let preset = self.preset()?;
         let implied =
-            self.implied_cycles(raw_bytes.unwrap_or(assumed_raw(capacity_bytes)), rating.as_ref())?;
+            self.implied_cycles(raw_bytes.unwrap_or(assumed_raw_bytes(capacity_bytes)), rating.as_ref())?;
         let endurance_cycles =
             self.endurance_cycles.or(implied).or(preset.map(|preset| preset.endurance_cycles));
         if endurance_cycles == Some(0) {
             return Err(ConfigError::new("endurance_cycles", "is 0; a block endures at least 1 cycle"));
         }
-        Ok(Sheet {
-            given: self.clone(),
+        Ok(ResolvedSheet {
+            stated: self.clone(),
             capacity_bytes,
-            raw_bytes: raw_bytes.unwrap_or(assumed_raw(capacity_bytes)),
+            raw_bytes: raw_bytes.unwrap_or(assumed_raw_bytes(capacity_bytes)),
             is_raw_assumed: raw_bytes.is_none(),
             endurance_cycles,
             rating,
-            laws: self.laws()?,
+            models: self.models()?,
         })
     }
 
@@ -124,9 +124,9 @@ impl DataSheet {
     /// Returns the bytes of flash, if any of its measures is given.
     fn raw_bytes(&self, capacity_bytes: u64) -> Result<Option<u64>, ConfigError> {
         let measures = [("over_provisioning", self.over_provisioning), ("spare_factor", self.spare_factor)];
-        let given: Vec<(&str, f64)> =
+        let stated: Vec<(&str, f64)> =
             measures.into_iter().filter_map(|(name, value)| Some((name, value?))).collect();
-        match (self.raw_capacity, &given[..]) {
+        match (self.raw_capacity, &stated[..]) {
             (None, []) => Ok(None),
             (Some(raw), []) if raw.0 > capacity_bytes => Ok(Some(raw.0)),
             (Some(raw), []) => {
@@ -138,7 +138,7 @@ impl DataSheet {
                 Err(ConfigError::new("raw_capacity", problem))
             }
             (None, &[(name, value)]) => {
-                let spare_factor = OverProvisioning::spare_factor_of(name, value);
+                let spare_factor = SpareSpace::spare_factor_of(name, value);
                 if !(value.is_finite() && spare_factor > 0.0 && spare_factor < 1.0) {
                     let allowed = if name == "spare_factor" { "between 0 and 1" } else { "above 0" };
                     return Err(ConfigError::new(name, format!("is {value}; it must be {allowed}")));
@@ -184,14 +184,14 @@ impl DataSheet {
         Ok(Some(cycles.round() as u32))
     }
 
-    fn laws(&self) -> Result<Laws, ConfigError> {
+    fn models(&self) -> Result<DriveModels, ConfigError> {
         let hot_cold = match (self.hot_writes, self.hot_space) {
             (Some(writes), Some(space)) => Some((writes, space)),
             (None, None) => None,
             (Some(_), None) => return Err(ConfigError::new("hot_space", "is missing beside hot_writes")),
             (None, Some(_)) => return Err(ConfigError::new("hot_writes", "is missing beside hot_space")),
         };
-        Laws::new(self.pages_per_block, hot_cold).map_err(|error| match error {
+        DriveModels::new(self.pages_per_block, hot_cold).map_err(|error| match error {
             TheoryError::Parameter { parameter: "pages_per_block", problem } => {
                 ConfigError::new("pages_per_block", problem)
             }
@@ -201,14 +201,14 @@ impl DataSheet {
 }
 
 /// Returns the next power of two above the capacity, the usual size of flash.
-fn assumed_raw(capacity_bytes: u64) -> u64 {
+fn assumed_raw_bytes(capacity_bytes: u64) -> u64 {
     capacity_bytes.checked_add(1).and_then(u64::checked_next_power_of_two).unwrap_or(u64::MAX)
 }
 
-impl Sheet {
+impl ResolvedSheet {
     /// Returns the spare space in its four measures.
-    pub fn spare_space(&self) -> OverProvisioning {
-        OverProvisioning::from_pages(self.raw_bytes, self.capacity_bytes)
+    pub fn spare_space(&self) -> SpareSpace {
+        SpareSpace::from_pages(self.raw_bytes, self.capacity_bytes)
     }
 
     /// Returns the bytes that the flash endures, if its endurance is known.

@@ -1,12 +1,12 @@
 //! Predictions from a data sheet alone.
 
 use super::DriveError;
-use super::calibrate::{Effective, calibrate};
+use super::calibrate::{EffectiveSpace, calibrate};
 use super::interval::Interval;
-use super::law::LAWS;
-use super::sheet::Sheet;
+use super::models::DRIVE_MODELS;
+use super::sheet::ResolvedSheet;
 use serde::Serialize;
-use wearwell_base::units::OverProvisioning;
+use wearwell_base::units::SpareSpace;
 use wearwell_stack::{Lifetime, Rating};
 
 /// Bytes per random write in data sheets.
@@ -24,7 +24,7 @@ pub struct DriveSummary {
     /// Bytes of flash beyond the logical capacity.
     pub reserve_bytes: u64,
     /// Spare space in the four common measures.
-    pub spare_space: OverProvisioning,
+    pub spare_space: SpareSpace,
     /// Cell type.
     pub cells: Option<String>,
     /// Program/erase cycles of a block.
@@ -59,8 +59,9 @@ pub struct Usage {
 /// Prediction for one pattern of writing and cleaning.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Prediction {
-    /// Name of the law, or `sequential`, which moves no pages.
-    pub law: &'static str,
+    /// Name of the model, or `sequential`, which moves no pages.
+    #[serde(rename = "law")]
+    pub model: &'static str,
     /// Description of the writes.
     pub writes: String,
     /// Victim policy in words.
@@ -89,14 +90,14 @@ pub struct InterfaceRates {
     /// Ratio of the two rates: the write amplification if flash limits both; `None` if random writes are as fast.
     pub write_amplification: Option<f64>,
     /// Spare space that explains this write amplification.
-    pub effective: Vec<Effective>,
+    pub effective: Vec<EffectiveSpace>,
 }
 
 /// Computes the predictions for `sheet`.
 ///
 /// # Errors
 /// Returns an error if the theory has no solution.
-pub fn summary(sheet: &Sheet) -> Result<DriveSummary, DriveError> {
+pub fn summarize(sheet: &ResolvedSheet) -> Result<DriveSummary, DriveError> {
     let media_tb = sheet.media_bytes().map(|bytes| bytes / 1e12);
     let limit = media_tb.zip(sheet.rating).map(|(media_tb, rating)| media_tb / rating.tbw);
     Ok(DriveSummary {
@@ -105,67 +106,67 @@ pub fn summary(sheet: &Sheet) -> Result<DriveSummary, DriveError> {
         raw_assumed: sheet.is_raw_assumed,
         reserve_bytes: sheet.raw_bytes - sheet.capacity_bytes,
         spare_space: sheet.spare_space(),
-        cells: sheet.given.preset()?.map(|preset| preset.entry.name.to_owned()),
+        cells: sheet.stated.preset()?.map(|preset| preset.entry.name.to_owned()),
         endurance_cycles: sheet.endurance_cycles,
         rating: sheet.rating,
         media_tb,
         write_amplification_limit: limit,
         usage: usage(sheet),
-        pages_per_block: sheet.laws.pages_per_block(),
+        pages_per_block: sheet.models.pages_per_block(),
         predictions: predictions(sheet)?,
         interface_rates: interface_rates(sheet)?,
     })
 }
 
-fn usage(sheet: &Sheet) -> Option<Usage> {
-    let gb_per_day = sheet.given.gb_per_day?;
+fn usage(sheet: &ResolvedSheet) -> Option<Usage> {
+    let gb_per_day = sheet.stated.gb_per_day?;
     let rated_years = sheet.rating.map(|rating| Lifetime::years(rating.tbw * 1e12, gb_per_day * 1e9));
     Some(Usage { gb_per_day, dwpd: gb_per_day * 1e9 / sheet.capacity_bytes as f64, rated_years })
 }
 
-fn predictions(sheet: &Sheet) -> Result<Vec<Prediction>, DriveError> {
+fn predictions(sheet: &ResolvedSheet) -> Result<Vec<Prediction>, DriveError> {
     let spare_factor = sheet.spare_space().spare_factor;
     let mut predictions = vec![prediction(sheet, "sequential", "in order".into(), "nothing to clean", 1.0)];
-    for law in LAWS {
-        let amplification = sheet.laws.write_amplification(law, spare_factor)?;
-        let writes = sheet.laws.writes(law);
-        predictions.push(prediction(sheet, law.name(), writes, law.cleaning(), amplification));
+    for model in DRIVE_MODELS {
+        let amplification = sheet.models.write_amplification(model, spare_factor)?;
+        let writes = sheet.models.writes(model);
+        predictions.push(prediction(sheet, model.name(), writes, model.cleaning(), amplification));
     }
     predictions.sort_by(|one, other| one.write_amplification.total_cmp(&other.write_amplification));
     Ok(predictions)
 }
 
 fn prediction(
-    sheet: &Sheet,
-    law: &'static str,
+    sheet: &ResolvedSheet,
+    model: &'static str,
     writes: String,
     cleaning: &'static str,
     write_amplification: f64,
 ) -> Prediction {
     let tbw = sheet.media_bytes().map(|bytes| bytes / write_amplification / 1e12);
     let years_of_warranty =
-        sheet.given.warranty_years.or(sheet.rating.and_then(|rating| rating.warranty_years));
+        sheet.stated.warranty_years.or(sheet.rating.and_then(|rating| rating.warranty_years));
     let a_day =
         |years: f64| years * wearwell_stack::WARRANTY_DAYS_A_YEAR * sheet.capacity_bytes as f64 / 1e12;
     Prediction {
-        law,
+        model,
         writes,
         cleaning,
         write_amplification,
         tbw,
         dwpd: tbw.zip(years_of_warranty).map(|(tbw, years)| tbw / a_day(years)),
-        years: tbw.zip(sheet.given.gb_per_day).map(|(tbw, gb)| Lifetime::years(tbw * 1e12, gb * 1e9)),
+        years: tbw.zip(sheet.stated.gb_per_day).map(|(tbw, gb)| Lifetime::years(tbw * 1e12, gb * 1e9)),
         rated_cycles: sheet
             .rating
             .map(|rating| rating.tbw * 1e12 * write_amplification / sheet.raw_bytes as f64),
     }
 }
 
-fn interface_rates(sheet: &Sheet) -> Result<Option<InterfaceRates>, DriveError> {
-    let Some(sequential) = sheet.given.sequential_write.map(|rate| rate.0 as f64) else {
+fn interface_rates(sheet: &ResolvedSheet) -> Result<Option<InterfaceRates>, DriveError> {
+    let Some(sequential) = sheet.stated.sequential_write.map(|rate| rate.0 as f64) else {
         return Ok(None);
     };
-    let random = sheet.given.random_write_iops.map(|iops| iops * RANDOM_WRITE_BYTES);
+    let random = sheet.stated.random_write_iops.map(|iops| iops * RANDOM_WRITE_BYTES);
     let write_amplification = random.map(|random| sequential / random).filter(|ratio| *ratio > 1.0);
     let effective = match write_amplification.map(Interval::exact) {
         Some(ratio) => calibrate(sheet, Some(&ratio))?,
@@ -202,37 +203,37 @@ mod tests {
             pages_per_block: Some(16),
             ..DataSheet::default()
         };
-        let found = summary(&sheet.resolve().unwrap()).unwrap();
-        let near = |value: Option<f64>, expected: f64| {
+        let found = summarize(&sheet.resolve().unwrap()).unwrap();
+        let is_near = |value: Option<f64>, expected: f64| {
             let value = value.unwrap();
             assert!((value / expected - 1.0).abs() < 1e-9, "{value} is not {expected}");
         };
         assert_eq!(found.reserve_bytes, 480_000_000_000);
-        near(Some(found.spare_space.over_provisioning), 0.25);
-        near(found.rating.map(|rating| rating.tbw), 3504.0);
-        near(found.media_tb, 7200.0);
-        near(found.write_amplification_limit, 7200.0 / 3504.0);
+        is_near(Some(found.spare_space.over_provisioning), 0.25);
+        is_near(found.rating.map(|rating| rating.tbw), 3504.0);
+        is_near(found.media_tb, 7200.0);
+        is_near(found.write_amplification_limit, 7200.0 / 3504.0);
         let usage = found.usage.unwrap();
-        near(Some(usage.dwpd), 0.5);
-        near(usage.rated_years, 10.0 * 365.0 / 365.25);
+        is_near(Some(usage.dwpd), 0.5);
+        is_near(usage.rated_years, 10.0 * 365.0 / 365.25);
         let [first, .., last] = &found.predictions[..] else { panic!("{found:?}") };
-        assert_eq!((first.law, first.write_amplification), ("sequential", 1.0));
-        near(first.rated_cycles, 1460.0);
-        assert_eq!(last.law, "random");
-        near(last.tbw, 1440.0);
-        near(last.dwpd, 1440.0 / 3504.0);
-        near(last.years, 1500.0 / 365.25);
+        assert_eq!((first.model, first.write_amplification), ("sequential", 1.0));
+        is_near(first.rated_cycles, 1460.0);
+        assert_eq!(last.model, "random");
+        is_near(last.tbw, 1440.0);
+        is_near(last.dwpd, 1440.0 / 3504.0);
+        is_near(last.years, 1500.0 / 365.25);
         let rates = found.interface_rates.unwrap();
         // 2,048 MB per second over 409.6.
-        near(rates.write_amplification, 5.0);
-        near(rates.rated_days, 3504e12 / 2048e6 / 86_400.0);
-        near(rates.effective.last().unwrap().spare_factor.map(|spare| spare.value), 0.2);
+        is_near(rates.write_amplification, 5.0);
+        is_near(rates.rated_days, 3504e12 / 2048e6 / 86_400.0);
+        is_near(rates.effective.last().unwrap().spare_factor.map(|spare| spare.value), 0.2);
     }
 
     #[test]
     fn unknown_figures_are_omitted() {
         let sheet = DataSheet { capacity: Some(ByteSize(1 << 30)), ..DataSheet::default() };
-        let found = summary(&sheet.resolve().unwrap()).unwrap();
+        let found = summarize(&sheet.resolve().unwrap()).unwrap();
         assert_eq!((found.rating, found.media_tb, found.usage), (None, None, None));
         assert!(found.raw_assumed && found.interface_rates.is_none());
         assert!(found.predictions.iter().all(|prediction| prediction.tbw.is_none()));

@@ -29,7 +29,7 @@ fn report(file: &str, units: u64, media_bytes: Option<u64>, used: u32, hours: u6
     SmartReport::read(file, &text).unwrap()
 }
 
-fn near(value: f64, expected: f64) {
+fn assert_near(value: f64, expected: f64) {
     assert!((value / expected - 1.0).abs() < 1e-6, "{value} is not {expected}");
 }
 
@@ -37,31 +37,31 @@ fn near(value: f64, expected: f64) {
 #[test]
 fn single_report_gives_averages_since_new() {
     let report = report("a.json", 100_000, Some(256_000_000_000_000), 20, 24_000);
-    let found = field(&sheet(), None, &report, None).unwrap();
-    let seen = &found.since_new;
-    near(seen.host_bytes.value, 51.2e12);
-    near(seen.write_amplification.unwrap().value, 5.0);
-    near(seen.media_bytes.unwrap().value, 256e12);
-    near(seen.days.unwrap().value, 1000.0);
-    near(seen.gb_per_day.unwrap().value, 51.2);
-    near(seen.dwpd.unwrap().value, 0.0512);
-    assert_eq!((seen.evidence.as_ref().unwrap().kind, found.between.as_ref()), ("media_counter", None));
+    let found = evaluate_reports(&sheet(), None, &report, None).unwrap();
+    let period = &found.since_new;
+    assert_near(period.host_bytes.value, 51.2e12);
+    assert_near(period.write_amplification.unwrap().value, 5.0);
+    assert_near(period.media_bytes.unwrap().value, 256e12);
+    assert_near(period.days.unwrap().value, 1000.0);
+    assert_near(period.gb_per_day.unwrap().value, 51.2);
+    assert_near(period.dwpd.unwrap().value, 0.0512);
+    assert_eq!((period.evidence.as_ref().unwrap().kind, found.between.as_ref()), ("media_counter", None));
     let [percentage, tbw, cycles] = &found.life[..] else { panic!("{:?}", found.life) };
     // 80 per cent remain at 2.56 TB each; the percentage may be off by one.
-    near(percentage.host_bytes.value, 204.8e12);
-    near(percentage.host_bytes.low, 51.2e12 * 79.0 / 21.0);
-    near(percentage.host_bytes.high, 51.2e12 * 81.0 / 19.0);
-    near(percentage.years.unwrap().value, 4000.0 / 365.25);
-    near(tbw.host_bytes.value, 448.8e12);
+    assert_near(percentage.host_bytes.value, 204.8e12);
+    assert_near(percentage.host_bytes.low, 51.2e12 * 79.0 / 21.0);
+    assert_near(percentage.host_bytes.high, 51.2e12 * 81.0 / 19.0);
+    assert_near(percentage.years.unwrap().value, 4000.0 / 365.25);
+    assert_near(tbw.host_bytes.value, 448.8e12);
     // 994 TB of flash remain, a fifth of it for the host.
-    near(cycles.host_bytes.value, 198.8e12);
-    assert_eq!([percentage.by, tbw.by, cycles.by], ["percentage_used", "tbw", "cycles"]);
+    assert_near(cycles.host_bytes.value, 198.8e12);
+    assert_eq!([percentage.method, tbw.method, cycles.method], ["percentage_used", "tbw", "cycles"]);
     // Random cleaning is 1 / S_f: a fifth, which is the drive's spare factor.
     let random = found.effective.last().unwrap();
-    near(random.spare_factor.unwrap().value, 0.2);
-    near(random.reserve_bytes.unwrap().value, 250e9);
-    near(random.nominal_write_amplification, 5.0);
-    assert!(random.spare_factor.unwrap().holds(0.2) && random.unused_share.unwrap().holds(0.0));
+    assert_near(random.spare_factor.unwrap().value, 0.2);
+    assert_near(random.reserve_bytes.unwrap().value, 250e9);
+    assert_near(random.nominal_write_amplification, 5.0);
+    assert!(random.spare_factor.unwrap().contains(0.2) && random.unused_share.unwrap().contains(0.0));
 }
 
 /// In 50 days the host wrote 10.24 TB and flash programs were 20.48 TB; earlier averages do not matter.
@@ -69,21 +69,21 @@ fn single_report_gives_averages_since_new() {
 fn two_reports_give_the_current_rate() {
     let first = report("a.json", 100_000, Some(256_000_000_000_000), 20, 24_000);
     let second = report("b.json", 120_000, Some(276_480_000_000_000), 22, 25_200);
-    let found = field(&sheet(), Some(&first), &second, None).unwrap();
-    let between = found.between.as_ref().unwrap();
-    near(between.days.unwrap().value, 50.0);
-    assert_eq!(between.days_from, "power_on_hours");
-    near(between.write_amplification.unwrap().value, 2.0);
-    near(between.gb_per_day.unwrap().value, 204.8);
-    assert_eq!(between.percentage_used, Some(Interval { value: 2.0, low: 1.0, high: 3.0 }));
-    near(found.effective.last().unwrap().spare_factor.unwrap().value, 0.5);
+    let found = evaluate_reports(&sheet(), Some(&first), &second, None).unwrap();
+    let current = found.between.as_ref().unwrap();
+    assert_near(current.days.unwrap().value, 50.0);
+    assert_eq!(current.days_from, "power_on_hours");
+    assert_near(current.write_amplification.unwrap().value, 2.0);
+    assert_near(current.gb_per_day.unwrap().value, 204.8);
+    assert_eq!(current.percentage_used, Some(Interval { value: 2.0, low: 1.0, high: 3.0 }));
+    assert_near(found.effective.last().unwrap().spare_factor.unwrap().value, 0.5);
     // With half of the flash spare, 625 GB of 1,000 are in use, so three eighths are unused.
-    near(found.effective.last().unwrap().unused_share.unwrap().value, 0.375);
+    assert_near(found.effective.last().unwrap().unused_share.unwrap().value, 0.375);
     let cycles = found.life.last().unwrap();
-    near(cycles.host_bytes.value, (1250e12 - 276.48e12) / 2.0);
-    near(cycles.years.unwrap().value, 486.76e12 / 204.8e9 / 365.25);
-    let shorter = field(&sheet(), Some(&first), &second, Some(10.0)).unwrap().between.unwrap();
-    near(shorter.gb_per_day.unwrap().value, 1024.0);
+    assert_near(cycles.host_bytes.value, (1250e12 - 276.48e12) / 2.0);
+    assert_near(cycles.years.unwrap().value, 486.76e12 / 204.8e9 / 365.25);
+    let shorter = evaluate_reports(&sheet(), Some(&first), &second, Some(10.0)).unwrap().between.unwrap();
+    assert_near(shorter.gb_per_day.unwrap().value, 1024.0);
 }
 
 /// Clocks take precedence over hours of operation, which show 12 hours in these two days.
@@ -94,21 +94,22 @@ fn times_of_the_reports_determine_the_period() {
         ..report(file, units, None, 0, hours)
     };
     let (first, second) = (at("a.json", 1000, 100, 1.7e9), at("b.json", 2000, 112, 1.7e9 + 172_800.0));
-    let between = field(&sheet(), Some(&first), &second, None).unwrap().between.unwrap();
-    near(between.days.unwrap().value, 2.0);
-    assert_eq!(between.days_from, "the reports' times");
-    near(between.gb_per_day.unwrap().value, 256.0);
+    let period = evaluate_reports(&sheet(), Some(&first), &second, None).unwrap().between.unwrap();
+    assert_near(period.days.unwrap().value, 2.0);
+    assert_eq!(period.days_from, "the reports' times");
+    assert_near(period.gb_per_day.unwrap().value, 256.0);
 }
 
-/// Without a counter of flash programs, 20 per cent of 1,250 TB are 250 TB, plus or minus 12.5; over 51.2 TB.
+/// Without a counter of flash programs, flash writes are 20 per cent of 1,250 TB: 250 TB, plus or minus 12.5, for 51.2
+/// TB from the host.
 #[test]
-fn percentage_used_and_cycles_give_a_bracket() {
+fn percentage_used_and_cycles_bound_the_amplification() {
     let report = report("a.json", 100_000, None, 20, 24_000);
-    let found = field(&sheet(), None, &report, None).unwrap();
+    let found = evaluate_reports(&sheet(), None, &report, None).unwrap();
     let ratio = found.since_new.write_amplification.unwrap();
-    near(ratio.value, 250.0 / 51.2);
-    near(ratio.low, 237.5 / 51.2);
-    near(ratio.high, 262.5 / 51.2);
+    assert_near(ratio.value, 250.0 / 51.2);
+    assert_near(ratio.low, 237.5 / 51.2);
+    assert_near(ratio.high, 262.5 / 51.2);
     assert_eq!(found.since_new.evidence.as_ref().unwrap().kind, "percentage_used");
     assert!(
         found.notes.iter().any(|note| note.contains("a bracket and no measurement")),
@@ -116,41 +117,41 @@ fn percentage_used_and_cycles_give_a_bracket() {
         found.notes
     );
     // The estimate by cycles would equal that by percentage.
-    assert_eq!(found.life.iter().map(|life| life.by).collect::<Vec<_>>(), ["percentage_used", "tbw"]);
+    assert_eq!(found.life.iter().map(|life| life.method).collect::<Vec<_>>(), ["percentage_used", "tbw"]);
     let random = found.effective.last().unwrap().spare_factor.unwrap();
-    near(random.low, 51.2 / 262.5);
-    near(random.high, 51.2 / 237.5);
+    assert_near(random.low, 51.2 / 262.5);
+    assert_near(random.high, 51.2 / 237.5);
 }
 
 #[test]
 fn missing_information_is_noted() {
     let unknown = DataSheet::default();
-    let found = field(&unknown, None, &report("a.json", 1000, None, 0, 0), None).unwrap();
-    let seen = &found.since_new;
-    assert_eq!((seen.write_amplification, seen.evidence.as_ref(), seen.gb_per_day), (None, None, None));
+    let found = evaluate_reports(&unknown, None, &report("a.json", 1000, None, 0, 0), None).unwrap();
+    let period = &found.since_new;
+    assert_eq!((period.write_amplification, period.evidence.as_ref(), period.gb_per_day), (None, None, None));
     assert!(found.effective.is_empty() && found.capacity_bytes.is_none());
     for expected in ["the capacity is not known", "the write amplification cannot be told"] {
         assert!(found.notes.iter().any(|note| note.contains(expected)), "{:?}", found.notes);
     }
     // No per cent used yet: at least 99 per cent remain, for up to one per cent used, with no upper bound.
     let life = &found.life[0];
-    near(life.host_bytes.low, 0.512e12 * 99.0);
+    assert_near(life.host_bytes.low, 0.512e12 * 99.0);
     assert!(life.host_bytes.value.is_infinite() && life.years.is_none());
     let compressing = report("a.json", 100_000, Some(25_600_000_000_000), 1, 24);
-    let found = field(&sheet(), None, &compressing, None).unwrap();
+    let found = evaluate_reports(&sheet(), None, &compressing, None).unwrap();
     assert!(found.notes.iter().any(|note| note.contains("no spare space explains it")), "{:?}", found.notes);
     assert!(found.effective.iter().all(|effective| effective.spare_factor.is_none()));
     // A drive past its rated life has 0 left, not less.
     let passed = report("a.json", 2_000_000, Some(2_000_000_000_000_000), 130, 24_000);
-    let found = field(&sheet(), None, &passed, None).unwrap();
+    let found = evaluate_reports(&sheet(), None, &passed, None).unwrap();
     assert!(found.life.iter().all(|life| life.host_bytes.value == 0.0), "{:?}", found.life);
 }
 
 #[test]
-fn reports_that_do_not_belong_together_are_refused() {
+fn unrelated_reports_are_refused() {
     let (first, second) = (report("a.json", 10, Some(9), 1, 5), report("b.json", 20, Some(10), 1, 6));
     let refuse = |earlier: &SmartReport, later: &SmartReport| {
-        field(&sheet(), Some(earlier), later, None).unwrap_err().to_string()
+        evaluate_reports(&sheet(), Some(earlier), later, None).unwrap_err().to_string()
     };
     let error = refuse(&second, &first);
     assert!(
@@ -162,26 +163,28 @@ fn reports_that_do_not_belong_together_are_refused() {
     assert_eq!(error, "b.json: serial number: is \"B\", and in a.json it is \"A\": two drives");
     let fallen = SmartReport { media: report("c.json", 1, Some(1), 0, 0).media, ..second.clone() };
     assert!(refuse(&first, &fallen).contains("is less than in a.json"));
-    let (late, early) =
+    let (newer, older) =
         (SmartReport { taken_at: Some(9e9), ..first }, SmartReport { taken_at: Some(1e9), ..second });
-    assert!(refuse(&late, &early).contains("local_time: is 1000000000, less than"));
+    assert!(refuse(&newer, &older).contains("local_time: is 1000000000, less than"));
 }
 
 /// A drive with counters according to theory is calibrated to its nominal spare space.
 #[test]
-fn drive_following_theory_is_calibrated_to_its_spare_space() {
+fn theoretical_drive_is_calibrated_to_its_spare_space() {
     let resolved = sheet().resolve().unwrap();
-    for (at, law) in LAWS.into_iter().enumerate() {
-        let amplification = resolved.laws.write_amplification(law, 0.2).unwrap();
+    for (at, model) in DRIVE_MODELS.into_iter().enumerate() {
+        let amplification = resolved.models.write_amplification(model, 0.2).unwrap();
         let media = (51.2e12 * amplification).round() as u64;
-        let found = field(&sheet(), None, &report("a.json", 100_000, Some(media), 1, 24_000), None).unwrap();
+        let found =
+            evaluate_reports(&sheet(), None, &report("a.json", 100_000, Some(media), 1, 24_000), None)
+                .unwrap();
         let spare = found.effective[at].spare_factor.unwrap();
-        assert!(spare.holds(0.2) && spare.high - spare.low < 1e-4, "{law:?}: {spare:?}");
+        assert!(spare.contains(0.2) && spare.high - spare.low < 1e-4, "{model:?}: {spare:?}");
     }
 }
 
 #[test]
-fn scenario_of_a_data_sheet_resolves_to_its_drive() {
+fn data_sheet_scenario_resolves_to_its_drive() {
     let sheet = DataSheet {
         cells: Some("tlc".into()),
         dwpd: Some(0.3),
@@ -194,7 +197,7 @@ fn scenario_of_a_data_sheet_resolves_to_its_drive() {
         let value: Value = toml::from_str(&text).unwrap();
         let scenario = wearwell_stack::Scenario::read(&value).unwrap();
         let device = wearwell_stack::ResolvedScenario::of(scenario).unwrap().scenario.device;
-        near(device.tbw.unwrap(), tbw);
+        assert_near(device.tbw.unwrap(), tbw);
         assert_eq!(device.endurance_cycles, Some(1000));
         assert_eq!(device.capacity, Some(shown.unwrap_or(ByteSize(1_000_000_000_000))));
     }

@@ -2,11 +2,11 @@
 
 use super::config::Simulation;
 use super::plan::{Plan, Template};
-use super::scaled::{Scale, Simulated, point, scaled, simulate};
-use super::surface::{Fineness, Surface};
-use super::{FleetError, estimate::student};
+use super::scaled::{Scale, SimulatedDrive, point, scaled_down, simulate};
+use super::surface::{GridResolution, Surface};
+use super::{FleetError, estimate::student_half_width};
 use crate::points::Point;
-use crate::prediction::{Patience, PredictionError, predict_alone};
+use crate::prediction::{PredictionEffort, PredictionError, predict_alone};
 use crate::sweep::{SweepObserver, SweepOptions};
 use rayon::prelude::*;
 use serde::Serialize;
@@ -23,7 +23,8 @@ pub struct Basis {
     /// Name of the tenant.
     pub tenant: String,
     /// Method: `theory` or `simulation`.
-    pub rests_on: &'static str,
+    #[serde(rename = "rests_on")]
+    pub method: &'static str,
     /// Name of the model, or the reason why there is none.
     pub model: String,
     /// Number of points solved or simulated.
@@ -40,10 +41,10 @@ pub struct Basis {
 
 /// Write amplification of a template with its basis.
 #[derive(Clone, Debug)]
-pub struct Known {
+pub struct TemplateModel {
     /// Interpolated surface over the drawn parameters.
     pub surface: Surface,
-    rests_on: &'static str,
+    method: &'static str,
     model: String,
     simulation_error: Option<f64>,
     scale: Option<Scale>,
@@ -52,105 +53,117 @@ pub struct Known {
 
 /// Theory has no noise. Points are added until the error is a few tenths of a per cent, less than the error of the
 /// models.
-const BY_THEORY: [Fineness; 4] = [
-    Fineness { first: 4, last: 4, tolerance: TOLERANCE },
-    Fineness { first: 4, last: 16, tolerance: TOLERANCE },
-    Fineness { first: 4, last: 8, tolerance: TOLERANCE },
-    Fineness { first: 2, last: 8, tolerance: TOLERANCE },
+const THEORY_RESOLUTIONS: [GridResolution; 4] = [
+    GridResolution { first: 4, last: 4, tolerance: THEORY_TOLERANCE },
+    GridResolution { first: 4, last: 16, tolerance: THEORY_TOLERANCE },
+    GridResolution { first: 4, last: 8, tolerance: THEORY_TOLERANCE },
+    GridResolution { first: 2, last: 8, tolerance: THEORY_TOLERANCE },
 ];
-const TOLERANCE: f64 = 3e-3;
+const THEORY_TOLERANCE: f64 = 3e-3;
 
 /// Simulated points cost more, and are not exact.
-const BY_SIMULATION: Fineness = Fineness { first: 2, last: 4, tolerance: 0.02 };
+const SIMULATION_RESOLUTION: GridResolution = GridResolution { first: 2, last: 4, tolerance: 0.02 };
 
 /// Computes the write amplification of every template of the plan, in order.
 ///
 /// # Errors
 /// Returns an error for a template without a model if simulation is not allowed, if the theory has no solution, and if
 /// a run fails.
-pub fn known(
+pub fn template_models(
     plan: &Plan,
     sweep: &SweepOptions<'_>,
     observer: &dyn SweepObserver,
-) -> Result<Vec<Known>, FleetError> {
-    plan.templates.iter().enumerate().map(|(at, template)| of(plan, at, template, sweep, observer)).collect()
+) -> Result<Vec<TemplateModel>, FleetError> {
+    plan.templates
+        .iter()
+        .enumerate()
+        .map(|(at, template)| template_model(plan, at, template, sweep, observer))
+        .collect()
 }
 
-fn of(
+fn template_model(
     plan: &Plan,
     at: usize,
     template: &Template,
     sweep: &SweepOptions<'_>,
     observer: &dyn SweepObserver,
-) -> Result<Known, FleetError> {
-    let halfway: Vec<f64> = template.axes.iter().map(|(_, law)| law.quantile(0.5)).collect();
-    let scenario = template.at(&halfway)?;
-    match predict_alone(&scenario, Patience::Glance) {
+) -> Result<TemplateModel, FleetError> {
+    let medians: Vec<f64> =
+        template.axes.iter().map(|(_, distribution)| distribution.quantile(0.5)).collect();
+    let scenario = template.at(&medians)?;
+    match predict_alone(&scenario, PredictionEffort::Minimal) {
         Ok(found) => {
-            let solve = |points: &[Vec<f64>]| by_theory(template, points, observer);
-            let laws: Vec<_> = template.axes.iter().map(|(_, law)| law).collect();
-            let surface = Surface::solve(&laws, BY_THEORY[template.axes.len()], solve)?;
+            let solve = |points: &[Vec<f64>]| predict_points(template, points, observer);
+            let distributions: Vec<_> = template.axes.iter().map(|(_, distribution)| distribution).collect();
+            let surface = Surface::solve(&distributions, THEORY_RESOLUTIONS[template.axes.len()], solve)?;
             let (model, notes) = (found.model, found.notes);
-            Ok(Known { surface, rests_on: "theory", model, simulation_error: None, scale: None, notes })
+            Ok(TemplateModel { surface, method: "theory", model, simulation_error: None, scale: None, notes })
         }
         Err(PredictionError::NoModel(why)) => match plan.fleet.simulation {
             Some(simulation) => {
-                let seed = Seed(plan.fleet.seed).of("fleet").of(&format!("template {at}"));
-                by_simulation(template, simulation, seed, why, |points| simulate(points, sweep, observer))
+                let seed = Seed(plan.fleet.seed).derive("fleet").derive(&format!("template {at}"));
+                simulate_template(template, simulation, seed, why, |points| simulate(points, sweep, observer))
             }
-            None => Err(FleetError::NoModel { of: template.made_for.clone(), why }),
+            None => Err(FleetError::NoModel { of: template.first_user.clone(), why }),
         },
-        Err(error) => Err(FleetError::Prediction { of: template.made_for.clone(), error }),
+        Err(error) => Err(FleetError::Prediction { of: template.first_user.clone(), error }),
     }
 }
 
-fn by_theory(
+fn predict_points(
     template: &Template,
     points: &[Vec<f64>],
     observer: &dyn SweepObserver,
 ) -> Result<Vec<f64>, FleetError> {
-    let one = |(at, point): (usize, &Vec<f64>)| {
+    let predict_point = |(at, point): (usize, &Vec<f64>)| {
         if observer.begin(at).is_break() {
             return Err(FleetError::Run(RunError::Interrupted));
         }
-        let found = predict_alone(&template.at(point)?, Patience::Glance);
-        let failed = |error| FleetError::Prediction { of: template.made_for.clone(), error };
+        let found = predict_alone(&template.at(point)?, PredictionEffort::Minimal);
+        let failed = |error| FleetError::Prediction { of: template.first_user.clone(), error };
         Ok(found.map_err(failed)?.write_amplification)
     };
-    points.par_iter().enumerate().with_max_len(1).map(one).collect()
+    points.par_iter().enumerate().with_max_len(1).map(predict_point).collect()
 }
 
-fn by_simulation(
+fn simulate_template(
     template: &Template,
     simulation: Simulation,
     seed: Seed,
-    why: String,
-    simulate: impl Fn(Vec<Point>) -> Result<Vec<Simulated>, FleetError>,
-) -> Result<Known, FleetError> {
+    no_model_reason: String,
+    simulate: impl Fn(Vec<Point>) -> Result<Vec<SimulatedDrive>, FleetError>,
+) -> Result<TemplateModel, FleetError> {
     let runs = simulation.runs as usize;
-    let (mut widest, mut scale) = (0.0f64, None);
+    let (mut max_error, mut scale) = (0.0f64, None);
     let solve = |points: &[Vec<f64>]| {
         let mut jobs = Vec::new();
         for drawn in points {
-            let (small, of) = scaled(&template.at(drawn)?, simulation.blocks)?;
-            scale.get_or_insert(of);
+            let (small, drive_scale) = scaled_down(&template.at(drawn)?, simulation.blocks)?;
+            scale.get_or_insert(drive_scale);
             for run in 0..simulation.runs {
-                jobs.push(point(&small, seed.of(&format!("run {run}")), run, &template.made_for)?);
+                jobs.push(point(&small, seed.derive(&format!("run {run}")), run, &template.first_user)?);
             }
         }
         let found: Vec<f64> = simulate(jobs)?.iter().map(|found| found.write_amplification).collect();
         let means = found.chunks(runs).map(|values| {
             let (mean, half_width) = mean_and_half_width(values);
-            widest = widest.max(half_width / mean);
+            max_error = max_error.max(half_width / mean);
             mean
         });
         Ok::<_, FleetError>(means.collect())
     };
-    let laws: Vec<_> = template.axes.iter().map(|(_, law)| law).collect();
-    let surface = Surface::solve(&laws, BY_SIMULATION, solve)?;
+    let distributions: Vec<_> = template.axes.iter().map(|(_, distribution)| distribution).collect();
+    let surface = Surface::solve(&distributions, SIMULATION_RESOLUTION, solve)?;
     let notes = vec!["what scaling the drive changes is not known where there is no model".into()];
-    let model = format!("none: {why}");
-    Ok(Known { surface, rests_on: "simulation", model, simulation_error: Some(widest), scale, notes })
+    let model = format!("none: {no_model_reason}");
+    Ok(TemplateModel {
+        surface,
+        method: "simulation",
+        model,
+        simulation_error: Some(max_error),
+        scale,
+        notes,
+    })
 }
 
 /// Returns the mean of several values and the half-width of its 95 % interval.
@@ -158,13 +171,13 @@ pub fn mean_and_half_width(values: &[f64]) -> (f64, f64) {
     let count = values.len() as f64;
     let mean = values.iter().sum::<f64>() / count;
     let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (count - 1.0);
-    (mean, student(count - 1.0, 0.95) * (variance / count).sqrt())
+    (mean, student_half_width(count - 1.0, 0.95) * (variance / count).sqrt())
 }
 
-impl Known {
+impl TemplateModel {
     /// True if the values come from theory.
     pub fn is_theory(&self) -> bool {
-        self.rests_on == "theory"
+        self.method == "theory"
     }
 
     /// Returns the basis for the drives of a group and tenant under a setting.
@@ -173,7 +186,7 @@ impl Known {
             setting: plan.settings()[setting].to_owned(),
             group: plan.fleet.group[group].name.clone(),
             tenant: plan.fleet.tenant[tenant].name.clone(),
-            rests_on: self.rests_on,
+            method: self.method,
             model: self.model.clone(),
             points: self.surface.points,
             interpolation_error: self.surface.error,

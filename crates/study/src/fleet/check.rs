@@ -1,18 +1,18 @@
 //! Comparison of theory with simulation on a random sample of the fleet's drives.
 
-use super::amplification::{Known, mean_and_half_width};
-use super::draw::{DrawnDrive, drives};
+use super::amplification::{TemplateModel, mean_and_half_width};
+use super::draw::{DrawnDrive, draw_drives};
 use super::plan::Plan;
-use super::scaled::{Simulated, point, scaled, simulate, whole};
+use super::scaled::{SimulatedDrive, full_size, point, scaled_down, simulate};
 use super::surface::Scratch;
 use super::{FleetError, Scale};
-use crate::prediction::{Patience, predict_alone};
+use crate::prediction::{PredictionEffort, predict_alone};
 use crate::sweep::{SweepObserver, SweepOptions};
 use rayon::prelude::*;
 use serde::Serialize;
 use std::time::Instant;
 use wearwell_base::config::ConfigError;
-use wearwell_base::seed::{Seed, below};
+use wearwell_base::seed::{Seed, random_below};
 use wearwell_stack::Scenario;
 
 /// Default tolerance for the error of theory, as a fraction.
@@ -31,7 +31,7 @@ pub struct CheckOptions {
 
 /// Result of a comparison.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Check {
+pub struct TheoryCheck {
     /// Number of simulated drives.
     pub drives: usize,
     /// Tolerance for the error of theory, as a fraction.
@@ -74,38 +74,41 @@ pub struct CheckRow {
     /// Number of runs that did not reach a steady state.
     pub unsteady: usize,
     /// Verdict on theory.
-    pub verdict: Verdict,
+    pub verdict: TheoryAccuracy,
 }
 
 /// Verdict on the accuracy of theory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Verdict {
+pub enum TheoryAccuracy {
     /// The interval of the difference lies within the tolerance.
-    Trusted,
+    #[serde(rename = "trusted")]
+    WithinTolerance,
     /// The interval lies outside the tolerance.
-    Off,
+    #[serde(rename = "off")]
+    OutsideTolerance,
     /// Undecided: more drives are needed.
-    Open,
+    #[serde(rename = "open")]
+    Undecided,
 }
 
-impl Verdict {
-    fn of(difference: f64, half_width: Option<f64>, tolerance: f64) -> Verdict {
+impl TheoryAccuracy {
+    fn of(difference: f64, half_width: Option<f64>, tolerance: f64) -> TheoryAccuracy {
         match half_width {
-            Some(half) if difference.abs() + half <= tolerance => Verdict::Trusted,
-            Some(half) if difference.abs() - half > tolerance => Verdict::Off,
-            _ => Verdict::Open,
+            Some(half) if difference.abs() + half <= tolerance => TheoryAccuracy::WithinTolerance,
+            Some(half) if difference.abs() - half > tolerance => TheoryAccuracy::OutsideTolerance,
+            _ => TheoryAccuracy::Undecided,
         }
     }
 }
 
 /// Drive of the sample with the results of theory and simulation.
-struct Pair {
+struct ComparedDrive {
     group: usize,
     tenant: usize,
     theory: f64,
     theory_scaled: f64,
-    simulated: Simulated,
+    simulated: SimulatedDrive,
     scale: Scale,
 }
 
@@ -113,14 +116,14 @@ struct Pair {
 ///
 /// # Errors
 /// Returns an error if no drive uses theory, and if a run fails.
-pub fn check(
+pub fn check_theory(
     plan: &Plan,
-    known: &[Known],
+    models: &[TemplateModel],
     options: CheckOptions,
     sweep: &SweepOptions<'_>,
     observer: &dyn SweepObserver,
-) -> Result<Check, FleetError> {
-    let sample = sample(plan, known, options.drives as usize);
+) -> Result<TheoryCheck, FleetError> {
+    let sample = sample(plan, models, options.drives as usize);
     if sample.is_empty() {
         let problem = "no drive of the fleet rests on theory, so that nothing can be held against simulation";
         return Err(ConfigError::new("check", problem).into());
@@ -128,12 +131,17 @@ pub fn check(
     let theory: Vec<(Scenario, Scale, f64, f64)> = sample
         .par_iter()
         .with_max_len(1)
-        .map(|drive| foretold(plan, known, drive, options.blocks))
+        .map(|drive| predict_drive(plan, models, drive, options.blocks))
         .collect::<Result<_, _>>()?;
-    let seed = Seed(plan.fleet.seed).of("fleet").of("check");
+    let seed = Seed(plan.fleet.seed).derive("fleet").derive("check");
     let runs = sample.iter().zip(&theory).enumerate().map(|(at, (drive, (small, ..)))| {
         let (group, tenant) = (&plan.fleet.group[drive.group].name, &plan.fleet.tenant[drive.tenant].name);
-        point(small, seed.of(&format!("drive {at}")), 0, &format!("group \"{group}\", tenant \"{tenant}\""))
+        point(
+            small,
+            seed.derive(&format!("drive {at}")),
+            0,
+            &format!("group \"{group}\", tenant \"{tenant}\""),
+        )
     });
     let (runs, begin) = (runs.collect::<Result<_, _>>()?, Instant::now());
     let simulated = simulate(runs, sweep, observer)?;
@@ -141,30 +149,31 @@ pub fn check(
     let pairs = sample.iter().zip(theory).zip(simulated);
     let pairs = pairs.map(|((drive, (_, scale, theory, theory_scaled)), simulated)| {
         let (group, tenant) = (drive.group, drive.tenant);
-        Pair { group, tenant, theory, theory_scaled, simulated, scale }
+        ComparedDrive { group, tenant, theory, theory_scaled, simulated, scale }
     });
-    let pairs: Vec<Pair> = pairs.collect();
+    let pairs: Vec<ComparedDrive> = pairs.collect();
     let mut rows = Vec::new();
     for (at, group) in plan.fleet.group.iter().enumerate() {
         for (of, tenant) in plan.fleet.tenant.iter().enumerate() {
-            let chosen: Vec<&Pair> =
+            let chosen: Vec<&ComparedDrive> =
                 pairs.iter().filter(|pair| (pair.group, pair.tenant) == (at, of)).collect();
             rows.extend(row(&group.name, &tenant.name, &chosen, options.tolerance));
         }
     }
     let all = row("", "", &pairs.iter().collect::<Vec<_>>(), options.tolerance).expect("at least one drive");
     let seconds = pairs.iter().map(|pair| pair.simulated.seconds).collect();
-    Ok(Check { drives: pairs.len(), tolerance: options.tolerance, rows, all, seconds, clock_seconds })
+    Ok(TheoryCheck { drives: pairs.len(), tolerance: options.tolerance, rows, all, seconds, clock_seconds })
 }
 
 /// Returns `count` drives of draw 0 that use theory, without repetition.
-fn sample(plan: &Plan, known: &[Known], count: usize) -> Vec<DrawnDrive> {
-    let is_known = |drive: &DrawnDrive| known[plan.cells[0][drive.group][drive.tenant]].is_theory();
-    let mut all: Vec<DrawnDrive> = drives(plan, 0).into_iter().filter(is_known).collect();
+fn sample(plan: &Plan, models: &[TemplateModel], count: usize) -> Vec<DrawnDrive> {
+    let uses_theory =
+        |drive: &DrawnDrive| models[plan.template_indices[0][drive.group][drive.tenant]].is_theory();
+    let mut all: Vec<DrawnDrive> = draw_drives(plan, 0).into_iter().filter(uses_theory).collect();
     let count = count.min(all.len());
-    let mut random = Seed(plan.fleet.seed).of("fleet").of("sample").random();
+    let mut random = Seed(plan.fleet.seed).derive("fleet").derive("sample").random();
     for at in 0..count {
-        let other = at + below(&mut random, (all.len() - at) as u64) as usize;
+        let other = at + random_below(&mut random, (all.len() - at) as u64) as usize;
         all.swap(at, other);
     }
     all.truncate(count);
@@ -172,33 +181,34 @@ fn sample(plan: &Plan, known: &[Known], count: usize) -> Vec<DrawnDrive> {
 }
 
 /// Returns the scaled-down version of a drive, and the results of theory for both.
-fn foretold(
+fn predict_drive(
     plan: &Plan,
-    known: &[Known],
+    models: &[TemplateModel],
     drive: &DrawnDrive,
     blocks: Option<u32>,
 ) -> Result<(Scenario, Scale, f64, f64), FleetError> {
-    let at = plan.cells[0][drive.group][drive.tenant];
+    let at = plan.template_indices[0][drive.group][drive.tenant];
     let template = &plan.templates[at];
     let drawn = template.at(&drive.point)?;
     let (small, scale) = match blocks {
-        Some(blocks) => scaled(&drawn, blocks)?,
-        None => whole(&drawn)?,
+        Some(blocks) => scaled_down(&drawn, blocks)?,
+        None => full_size(&drawn)?,
     };
-    let failed = |error| FleetError::Prediction { of: template.made_for.clone(), error };
-    let of_small = predict_alone(&small, Patience::Glance).map_err(failed)?.write_amplification;
-    let full = known[at].surface.at(&drive.point, &mut Scratch::default());
-    Ok((small, scale, full, of_small))
+    let failed = |error| FleetError::Prediction { of: template.first_user.clone(), error };
+    let scaled_down = predict_alone(&small, PredictionEffort::Minimal).map_err(failed)?.write_amplification;
+    let whole_drive = models[at].surface.at(&drive.point, &mut Scratch::default());
+    Ok((small, scale, whole_drive, scaled_down))
 }
 
-fn row(group: &str, tenant: &str, pairs: &[&Pair], tolerance: f64) -> Option<CheckRow> {
+fn row(group: &str, tenant: &str, pairs: &[&ComparedDrive], tolerance: f64) -> Option<CheckRow> {
     let first = pairs.first()?;
-    let mean =
-        |of: &dyn Fn(&Pair) -> f64| pairs.iter().map(|pair| of(pair)).sum::<f64>() / pairs.len() as f64;
-    let simulated = |pair: &Pair| pair.simulated.write_amplification;
+    let mean = |of: &dyn Fn(&ComparedDrive) -> f64| {
+        pairs.iter().map(|pair| of(pair)).sum::<f64>() / pairs.len() as f64
+    };
+    let simulated = |pair: &ComparedDrive| pair.simulated.write_amplification;
     let differences: Vec<f64> = pairs.iter().map(|pair| pair.theory_scaled / simulated(pair) - 1.0).collect();
     let (difference, half_width) = mean_and_half_width(&differences);
-    let ci95 = Some(half_width).filter(|half| pairs.len() > 1 && half.is_finite());
+    let ci95 = Some(half_width).filter(|width| pairs.len() > 1 && width.is_finite());
     Some(CheckRow {
         group: group.to_owned(),
         tenant: tenant.to_owned(),
@@ -211,20 +221,20 @@ fn row(group: &str, tenant: &str, pairs: &[&Pair], tolerance: f64) -> Option<Che
         scale_effect: mean(&|pair| pair.theory_scaled / pair.theory) - 1.0,
         scale: first.scale.clone(),
         unsteady: pairs.iter().filter(|pair| !pair.simulated.is_steady).count(),
-        verdict: Verdict::of(difference, ci95, tolerance),
+        verdict: TheoryAccuracy::of(difference, ci95, tolerance),
     })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Verdict;
+    use super::TheoryAccuracy;
 
     #[test]
-    fn theory_is_trusted_only_if_the_whole_interval_is_within_tolerance() {
-        let of = |difference, half| Verdict::of(difference, half, 0.03);
-        assert_eq!(of(0.01, Some(0.01)), Verdict::Trusted);
-        assert_eq!(of(-0.01, Some(0.025)), Verdict::Open);
-        assert_eq!(of(-0.06, Some(0.02)), Verdict::Off);
-        assert_eq!(of(0.0, None), Verdict::Open);
+    fn theory_is_within_tolerance_only_with_its_whole_interval() {
+        let of = |difference, half| TheoryAccuracy::of(difference, half, 0.03);
+        assert_eq!(of(0.01, Some(0.01)), TheoryAccuracy::WithinTolerance);
+        assert_eq!(of(-0.01, Some(0.025)), TheoryAccuracy::Undecided);
+        assert_eq!(of(-0.06, Some(0.02)), TheoryAccuracy::OutsideTolerance);
+        assert_eq!(of(0.0, None), TheoryAccuracy::Undecided);
     }
 }

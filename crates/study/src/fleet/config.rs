@@ -152,10 +152,10 @@ fn one() -> Distribution {
 }
 
 /// Maximum number of drives in all groups together; more is probably a mistake.
-const MOST_DRIVES: u64 = 10_000_000;
+const MAX_DRIVES: u64 = 10_000_000;
 
 /// Returns the error of a setting.
-fn wrong<T>(key: impl Into<String>, problem: impl Into<String>) -> Result<T, ConfigError> {
+fn invalid_setting<T>(key: impl Into<String>, problem: impl Into<String>) -> Result<T, ConfigError> {
     Err(ConfigError::new(key, problem))
 }
 
@@ -177,25 +177,28 @@ impl Fleet {
 
     fn check(&self) -> Result<(), ConfigError> {
         let ranges = [("years", self.years, 1, 100), ("draws", self.draws, 2, 10_000)];
-        for (key, value, least, most) in ranges {
-            if !(least..=most).contains(&value) {
-                return wrong(key, format!("is {value}; it must be between {least} and {most}"));
+        for (key, value, min, max) in ranges {
+            if !(min..=max).contains(&value) {
+                return invalid_setting(key, format!("is {value}; it must be between {min} and {max}"));
             }
         }
-        names("group", self.group.iter().map(|group| &*group.name))?;
-        names("tenant", self.tenant.iter().map(|tenant| &*tenant.name))?;
+        check_names("group", self.group.iter().map(|group| &*group.name))?;
+        check_names("tenant", self.tenant.iter().map(|tenant| &*tenant.name))?;
         for (at, group) in self.group.iter().enumerate() {
             group.check().map_err(|error| error.within(&format!("group[{at}]")))?;
         }
         let drives = self.group.iter().map(|group| u64::from(group.drives.unwrap_or(0))).sum::<u64>();
-        if drives > MOST_DRIVES {
-            return wrong("group", format!("has {drives} drives in all; at most {MOST_DRIVES} are counted"));
+        if drives > MAX_DRIVES {
+            return invalid_setting(
+                "group",
+                format!("has {drives} drives in all; at most {MAX_DRIVES} are counted"),
+            );
         }
         for (at, tenant) in self.tenant.iter().enumerate() {
             tenant.check().map_err(|error| error.within(&format!("tenant[{at}]")))?;
         }
         if !self.what_if.is_empty() {
-            names("what_if", self.what_if.iter().map(|one| &*one.name))?;
+            check_names("what_if", self.what_if.iter().map(|one| &*one.name))?;
         }
         for (at, what_if) in self.what_if.iter().enumerate() {
             self.check_what_if(what_if).map_err(|error| error.within(&format!("what_if[{at}]")))?;
@@ -205,11 +208,14 @@ impl Fleet {
 
     fn check_what_if(&self, what_if: &WhatIf) -> Result<(), ConfigError> {
         if what_if.set.is_empty() {
-            return wrong("set", "is empty; name keys of `device` and `ftl`, as \"ftl.victim\" = \"greedy\"");
+            return invalid_setting(
+                "set",
+                "is empty; name keys of `device` and `ftl`, as \"ftl.victim\" = \"greedy\"",
+            );
         }
         for key in what_if.set.keys() {
             if !["device.", "ftl."].iter().any(|table| key.starts_with(table)) && key != "ftl" {
-                return wrong(
+                return invalid_setting(
                     "set",
                     format!("\"{key}\" is not in `device` or `ftl`, which are all that can be otherwise"),
                 );
@@ -218,21 +224,24 @@ impl Fleet {
         for name in what_if.groups.iter().flatten() {
             if !self.group.iter().any(|group| group.name == *name) {
                 let names: Vec<_> = self.group.iter().map(|group| &*group.name).collect();
-                return wrong("groups", format!("\"{name}\" is no group; there are {}", names.join(", ")));
+                return invalid_setting(
+                    "groups",
+                    format!("\"{name}\" is no group; there are {}", names.join(", ")),
+                );
             }
         }
-        what_if.price.map_or(Ok(()), price)
+        what_if.price.map_or(Ok(()), check_price)
     }
 }
 
 impl Simulation {
     fn check(self) -> Result<(), ConfigError> {
         let ranges = [("blocks", self.blocks, 64, 1_000_000), ("runs", self.runs, 2, 1000)];
-        for (key, value, least, most) in ranges {
-            if !(least..=most).contains(&value) {
-                return wrong(
+        for (key, value, min, max) in ranges {
+            if !(min..=max).contains(&value) {
+                return invalid_setting(
                     format!("simulation.{key}"),
-                    format!("is {value}; it must be between {least} and {most}"),
+                    format!("is {value}; it must be between {min} and {max}"),
                 );
             }
         }
@@ -241,39 +250,39 @@ impl Simulation {
 }
 
 /// Refuses an empty list, and names that are empty or duplicate.
-fn names<'a>(list: &str, names: impl Iterator<Item = &'a str>) -> Result<(), ConfigError> {
+fn check_names<'a>(list: &str, names: impl Iterator<Item = &'a str>) -> Result<(), ConfigError> {
     let names: Vec<&str> = names.collect();
     if names.is_empty() {
-        return wrong(list, format!("is empty; a fleet has at least one [[{list}]]"));
+        return invalid_setting(list, format!("is empty; a fleet has at least one [[{list}]]"));
     }
     for (at, name) in names.iter().enumerate() {
         if name.trim().is_empty() {
-            return wrong(format!("{list}[{at}].name"), "is empty");
+            return invalid_setting(format!("{list}[{at}].name"), "is empty");
         }
         if names[..at].contains(name) {
-            return wrong(format!("{list}[{at}].name"), format!("\"{name}\" is given twice"));
+            return invalid_setting(format!("{list}[{at}].name"), format!("\"{name}\" is given twice"));
         }
     }
     Ok(())
 }
 
-fn price(price: f64) -> Result<(), ConfigError> {
+fn check_price(price: f64) -> Result<(), ConfigError> {
     if price >= 0.0 && price.is_finite() {
         return Ok(());
     }
-    wrong("price", format!("is {price}; it must be a number from 0"))
+    invalid_setting("price", format!("is {price}; it must be a number from 0"))
 }
 
-/// Refuses an invalid distribution, and one that may draw values below `least`.
-fn drawn(key: &str, distribution: &Distribution, least: f64) -> Result<(), ConfigError> {
+/// Refuses an invalid distribution, and one that may draw values below `min`.
+fn check_distribution(key: &str, distribution: &Distribution, min: f64) -> Result<(), ConfigError> {
     if let Some(problem) = distribution.problem() {
-        return wrong(key, problem);
+        return invalid_setting(key, problem);
     }
     let (low, _) = distribution.support();
-    if low < least {
-        return wrong(
+    if low < min {
+        return invalid_setting(
             key,
-            format!("may come out as {low}; it must not be below {least}, which `low` can see to"),
+            format!("may come out as {low}; it must not be below {min}, which `low` can see to"),
         );
     }
     Ok(())
@@ -281,32 +290,41 @@ fn drawn(key: &str, distribution: &Distribution, least: f64) -> Result<(), Confi
 
 impl Group {
     fn check(&self) -> Result<(), ConfigError> {
-        price(self.price)?;
+        check_price(self.price)?;
         match (self.drives, &self.smart) {
-            (Some(0), _) => return wrong("drives", "is 0; a group has at least one"),
+            (Some(0), _) => return invalid_setting("drives", "is 0; a group has at least one"),
             (None, None) => {
-                return wrong("drives", "is missing, and so is `smart`, a table with a row for each drive");
+                return invalid_setting(
+                    "drives",
+                    "is missing, and so is `smart`, a table with a row for each drive",
+                );
             }
             (Some(_), Some(_)) => {
-                return wrong("drives", "is given beside `smart`, whose rows are the drives; give one");
+                return invalid_setting(
+                    "drives",
+                    "is given beside `smart`, whose rows are the drives; give one",
+                );
             }
             _ => {}
         }
         let ages = [("age_years", &self.age_years), ("age_drive_writes", &self.age_drive_writes)];
-        let given: Vec<_> = ages.into_iter().filter_map(|(key, age)| Some((key, age.as_ref()?))).collect();
-        if let [_, (key, _)] = given[..] {
-            return wrong(key, "is given beside `age_years`; they say the same thing");
+        let stated: Vec<_> = ages.into_iter().filter_map(|(key, age)| Some((key, age.as_ref()?))).collect();
+        if let [_, (key, _)] = stated[..] {
+            return invalid_setting(key, "is given beside `age_years`; they say the same thing");
         }
-        for (key, age) in given {
+        for (key, age) in stated {
             if self.smart.is_some() {
-                return wrong(key, "is given beside `smart`, which says what each drive has behind it");
+                return invalid_setting(
+                    key,
+                    "is given beside `smart`, which says what each drive has behind it",
+                );
             }
-            drawn(key, age, 0.0)?;
+            check_distribution(key, age, 0.0)?;
         }
-        drawn("endurance_factor", &self.endurance_factor, 0.0)?;
+        check_distribution("endurance_factor", &self.endurance_factor, 0.0)?;
         // The smallest value that can be drawn.
         if self.endurance_factor.quantile(f64::EPSILON / 4.0) <= 0.0 {
-            return wrong("endurance_factor", "may come out as 0: the flash would endure nothing");
+            return invalid_setting("endurance_factor", "may come out as 0: the flash would endure nothing");
         }
         Ok(())
     }
@@ -315,13 +333,13 @@ impl Group {
 impl Tenant {
     fn check(&self) -> Result<(), ConfigError> {
         match (self.share, self.drives) {
-            (Some(_), Some(_)) => return wrong("share", "is given beside `drives`; give one"),
-            (None, None) => return wrong("share", "is missing, and so is `drives`; give one"),
+            (Some(_), Some(_)) => return invalid_setting("share", "is given beside `drives`; give one"),
+            (None, None) => return invalid_setting("share", "is missing, and so is `drives`; give one"),
             (Some(share), None) if !(share > 0.0 && share.is_finite()) => {
-                return wrong("share", format!("is {share}; it must be above 0"));
+                return invalid_setting("share", format!("is {share}; it must be above 0"));
             }
             _ => {}
         }
-        drawn("drive_writes_per_day", &self.drive_writes_per_day, 0.0)
+        check_distribution("drive_writes_per_day", &self.drive_writes_per_day, 0.0)
     }
 }

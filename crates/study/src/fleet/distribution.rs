@@ -103,13 +103,13 @@ impl Distribution {
     }
 }
 
-fn standard() -> Normal {
+fn standard_normal() -> Normal {
     Normal::new(0.0, 1.0).expect("the standard normal law")
 }
 
 /// Returns the quantile `u` of the standard normal distribution truncated to `low` and `high`.
-fn cut_normal(u: f64, low: Option<f64>, high: Option<f64>) -> f64 {
-    let standard = standard();
+fn truncated_normal(u: f64, low: Option<f64>, high: Option<f64>) -> f64 {
+    let standard = standard_normal();
     let below = low.map_or(0.0, |low| standard.cdf(low));
     let above = high.map_or(1.0, |high| standard.cdf(high));
     let drawn = standard.inverse_cdf(below + u * (above - below));
@@ -164,12 +164,12 @@ impl Law {
                 }
                 (weights.iter().sum::<f64>() <= 0.0).then(|| "has no weight above 0".into())
             }
-            _ => self.empty_between_bounds(),
+            _ => self.bounds_problem(),
         }
     }
 
     /// Returns an error if the interval between the bounds is empty or practically impossible.
-    fn empty_between_bounds(&self) -> Option<String> {
+    fn bounds_problem(&self) -> Option<String> {
         let (low, high, z) = match self {
             Law::Uniform { low, high } => (*low, *high, None),
             Law::Normal { mean, deviation, low: Some(low), high: Some(high) } => {
@@ -184,7 +184,7 @@ impl Law {
         if low > high {
             return Some(format!("`low` is {low}, above `high`, which is {high}"));
         }
-        let share = z.map_or(1.0, |(low, high)| standard().cdf(high) - standard().cdf(low));
+        let share = z.map_or(1.0, |(low, high)| standard_normal().cdf(high) - standard_normal().cdf(low));
         // Further out, quantiles lose all precision.
         let is_far = share.is_nan() || share < 1e-9;
         is_far.then(|| format!("has next to nothing between {low} and {high}"))
@@ -195,24 +195,28 @@ impl Law {
             Law::Uniform { low, high } => low + u * (high - low),
             Law::Normal { mean, deviation, low, high } => {
                 let z = |bound: &Option<f64>| bound.map(|bound| (bound - mean) / deviation);
-                if *deviation == 0.0 { *mean } else { mean + deviation * cut_normal(u, z(low), z(high)) }
+                if *deviation == 0.0 {
+                    *mean
+                } else {
+                    mean + deviation * truncated_normal(u, z(low), z(high))
+                }
             }
             Law::Lognormal { median, sigma, low, high } => {
                 let z = |bound: &Option<f64>| bound.map(|bound| libm::log(bound.max(0.0) / median) / sigma);
                 if *sigma == 0.0 {
                     *median
                 } else {
-                    median * libm::exp(sigma * cut_normal(u, z(low), z(high)))
+                    median * libm::exp(sigma * truncated_normal(u, z(low), z(high)))
                 }
             }
             Law::Exponential { mean } => -mean * libm::log1p(-u),
             Law::Weibull { scale, shape } => scale * libm::pow(-libm::log1p(-u), 1.0 / shape),
             Law::Values { values, weights } => {
                 let weight = |at: usize| weights.get(at).copied().unwrap_or(1.0);
-                let mut left = u * (0..values.len()).map(weight).sum::<f64>();
+                let mut remaining = u * (0..values.len()).map(weight).sum::<f64>();
                 let found = (0..values.len()).find(|&at| {
-                    left -= weight(at);
-                    left < 0.0
+                    remaining -= weight(at);
+                    remaining < 0.0
                 });
                 // Rounding may leave a remainder after the last value; take the last value with a positive weight.
                 let last = || (0..values.len()).rev().find(|&at| weight(at) > 0.0).unwrap_or(0);
@@ -251,8 +255,8 @@ impl Serialize for Distribution {
 
 impl<'de> Deserialize<'de> for Distribution {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Form;
-        impl<'de> Visitor<'de> for Form {
+        struct NumberOrTable;
+        impl<'de> Visitor<'de> for NumberOrTable {
             type Value = Distribution;
             fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 f.write_str("a number, or a table with a `law` and its parameters")
@@ -270,7 +274,7 @@ impl<'de> Deserialize<'de> for Distribution {
                 Law::deserialize(MapAccessDeserializer::new(table)).map(Distribution::Drawn)
             }
         }
-        deserializer.deserialize_any(Form)
+        deserializer.deserialize_any(NumberOrTable)
     }
 }
 
@@ -292,18 +296,18 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn of(value: serde_json::Value) -> Distribution {
+    fn from_json(value: serde_json::Value) -> Distribution {
         serde_json::from_value(value).unwrap()
     }
 
     /// Returns the mean of 100,000 equally spaced quantiles.
-    fn mean(of: &Distribution) -> f64 {
-        (0..100_000).map(|at| of.quantile((f64::from(at) + 0.5) / 1e5)).sum::<f64>() / 1e5
+    fn mean(distribution: &Distribution) -> f64 {
+        (0..100_000).map(|at| distribution.quantile((f64::from(at) + 0.5) / 1e5)).sum::<f64>() / 1e5
     }
 
     #[test]
-    fn quantiles_have_the_means_of_their_laws() {
-        let laws = [
+    fn quantiles_have_the_mean_of_their_distribution() {
+        let distributions = [
             (json!(3), 3.0),
             (json!({"law": "uniform", "low": 1, "high": 5}), 3.0),
             (json!({"law": "normal", "mean": 3, "deviation": 0.5}), 3.0),
@@ -314,15 +318,15 @@ mod tests {
             (json!({"law": "values", "values": [1, 2, 6]}), 3.0),
             (json!({"law": "values", "values": [1, 2, 6], "weights": [0, 3, 1]}), 3.0),
         ];
-        for (value, expected) in laws {
-            let law = of(value.clone());
-            assert_eq!(law.problem(), None);
-            assert!((mean(&law) / expected - 1.0).abs() < 1e-3, "{value}: {}", mean(&law));
-            let (least, most) = law.support();
+        for (value, expected) in distributions {
+            let distribution = from_json(value.clone());
+            assert_eq!(distribution.problem(), None);
+            assert!((mean(&distribution) / expected - 1.0).abs() < 1e-3, "{value}: {}", mean(&distribution));
+            let (low, high) = distribution.support();
             for u in [1e-12, 0.5, 1.0 - 1e-12] {
-                assert!((least..=most).contains(&law.quantile(u)), "{value} at {u}");
+                assert!((low..=high).contains(&distribution.quantile(u)), "{value} at {u}");
             }
-            assert_eq!(of(serde_json::to_value(&law).unwrap()), law);
+            assert_eq!(from_json(serde_json::to_value(&distribution).unwrap()), distribution);
         }
     }
 
@@ -339,7 +343,7 @@ mod tests {
             (json!({"law": "values", "values": [1], "weights": [0]}), "no weight above 0"),
         ];
         for (value, expected) in problems {
-            let problem = of(value.clone()).problem().unwrap();
+            let problem = from_json(value.clone()).problem().unwrap();
             assert!(problem.contains(expected), "{value}: {problem}");
         }
         for value in

@@ -4,7 +4,7 @@ use super::plan::{Plan, Variant};
 use super::smart_table::Record;
 use super::surface::{Scratch, Surface};
 use rand::RngCore;
-use wearwell_base::seed::{Random, Seed, below};
+use wearwell_base::seed::{Random, Seed, random_below};
 use wearwell_stack::Lifetime;
 
 /// Drive of a random draw.
@@ -30,86 +30,97 @@ enum Age {
     Years(f64),
     DriveWrites(f64),
     /// Use according to its own counters.
-    Seen(Counted),
+    Counters(UsageCounters),
 }
 
 /// Counters of a record that indicate wear.
 #[derive(Clone, Copy, Debug)]
-struct Counted {
+struct UsageCounters {
     host_bytes: f64,
     used: Option<f64>,
     media_bytes: Option<f64>,
 }
 
 /// Returns a random number strictly between 0 and 1.
-fn unit(random: &mut Random) -> f64 {
+fn open_unit(random: &mut Random) -> f64 {
     ((random.next_u64() >> 11) as f64 + 0.5) / (1u64 << 53) as f64
 }
 
 /// Draws the drives of draw `number`; equal numbers draw equal drives.
-pub fn drives(plan: &Plan, number: u32) -> Vec<DrawnDrive> {
-    let seed = Seed(plan.fleet.seed).of("fleet").of(&format!("draw {number}"));
-    let mut owners = owners(plan, seed).into_iter();
+pub fn draw_drives(plan: &Plan, number: u32) -> Vec<DrawnDrive> {
+    let seed = Seed(plan.fleet.seed).derive("fleet").derive(&format!("draw {number}"));
+    let mut tenants = assign_tenants(plan, seed).into_iter();
     let mut drawn = Vec::with_capacity(plan.all_drives());
     for (at, group) in plan.fleet.group.iter().enumerate() {
         // Each group has its own seed, so its drives do not depend on other groups, except for their tenants.
-        let mut random = seed.of(&group.name).random();
+        let mut random = seed.derive(&group.name).random();
         for drive in 0..plan.drives(at) {
             let record = plan.records[at].as_ref().map(|records| &records[drive]);
-            let given = record.and_then(|record| record.tenant);
-            let tenant = given.unwrap_or_else(|| owners.next().expect("an owner for each drive without"));
-            drawn.push(one(plan, at, tenant, record, &mut random));
+            let recorded = record.and_then(|record| record.tenant);
+            let tenant = recorded.unwrap_or_else(|| tenants.next().expect("an owner for each drive without"));
+            drawn.push(draw_drive(plan, at, tenant, record, &mut random));
         }
     }
     drawn
 }
 
 /// Returns the tenants of drives that no table assigns: exact numbers, in random order.
-fn owners(plan: &Plan, seed: Seed) -> Vec<usize> {
-    let open = plan.open_drives();
+fn assign_tenants(plan: &Plan, seed: Seed) -> Vec<usize> {
+    let unassigned = plan.unassigned_drives();
     let tenants = &plan.fleet.tenant;
     let counted: usize =
         tenants.iter().filter_map(|tenant| tenant.drives).map(|drives| drives as usize).sum();
     let shares: f64 = tenants.iter().filter_map(|tenant| tenant.share).sum();
-    let mut owners = Vec::with_capacity(open);
+    let mut assigned = Vec::with_capacity(unassigned);
     let mut share = 0.0;
     for (at, tenant) in tenants.iter().enumerate() {
         let drives = match (tenant.drives, tenant.share) {
             (Some(drives), _) => drives as usize,
             (None, part) => {
                 // Rounds the start and the end of each share, so that the numbers sum to the total.
-                let until = |share: f64| ((open - counted) as f64 * share / shares).round() as usize;
+                let until = |share: f64| ((unassigned - counted) as f64 * share / shares).round() as usize;
                 let begin = until(share);
                 share += part.unwrap_or(0.0);
                 until(share) - begin
             }
         };
-        owners.extend(std::iter::repeat_n(at, drives));
+        assigned.extend(std::iter::repeat_n(at, drives));
     }
     // Rounding may leave the sum of the shares below or above the total.
     let last = tenants.iter().rposition(|tenant| tenant.share.is_some()).unwrap_or(0);
-    owners.resize(open, last);
-    let mut random = seed.of("tenants").random();
-    for at in (1..owners.len()).rev() {
-        owners.swap(at, below(&mut random, at as u64 + 1) as usize);
+    assigned.resize(unassigned, last);
+    let mut random = seed.derive("tenants").random();
+    for at in (1..assigned.len()).rev() {
+        assigned.swap(at, random_below(&mut random, at as u64 + 1) as usize);
     }
-    owners
+    assigned
 }
 
 /// Draws a drive. Always uses the same number of random values, so that a change of one tenant leaves the drives of
 /// other tenants unchanged.
-fn one(plan: &Plan, group: usize, tenant: usize, record: Option<&Record>, random: &mut Random) -> DrawnDrive {
+fn draw_drive(
+    plan: &Plan,
+    group: usize,
+    tenant: usize,
+    record: Option<&Record>,
+    random: &mut Random,
+) -> DrawnDrive {
     let (of_group, of_tenant) = (&plan.fleet.group[group], &plan.fleet.tenant[tenant]);
-    let [rate, age, endurance] = [unit(random), unit(random), unit(random)];
-    let rests = [unit(random), unit(random), unit(random)];
-    let template = &plan.templates[plan.cells[0][group][tenant]];
-    let point = template.axes.iter().zip(rests).map(|((_, law), u)| law.quantile(u)).collect();
+    let [rate, age, endurance] = [open_unit(random), open_unit(random), open_unit(random)];
+    let workload_draws = [open_unit(random), open_unit(random), open_unit(random)];
+    let template = &plan.templates[plan.template_indices[0][group][tenant]];
+    let point = template
+        .axes
+        .iter()
+        .zip(workload_draws)
+        .map(|((_, distribution), u)| distribution.quantile(u))
+        .collect();
     let drawn_rate = of_tenant.drive_writes_per_day.quantile(rate);
     let capacity = plan.variants[0][group].capacity_bytes;
-    let seen_rate = record.and_then(|record| Some((record, record.days.filter(|days| *days > 0.0)?)));
+    let recorded_use = record.and_then(|record| Some((record, record.days.filter(|days| *days > 0.0)?)));
     let age = match (record, &of_group.age_years, &of_group.age_drive_writes) {
         (Some(&Record { host_bytes, used, media_bytes, .. }), ..) => {
-            Age::Seen(Counted { host_bytes, used, media_bytes })
+            Age::Counters(UsageCounters { host_bytes, used, media_bytes })
         }
         (None, Some(years), _) => Age::Years(years.quantile(age)),
         (None, None, Some(writes)) => Age::DriveWrites(writes.quantile(age)),
@@ -118,7 +129,7 @@ fn one(plan: &Plan, group: usize, tenant: usize, record: Option<&Record>, random
     DrawnDrive {
         group,
         tenant,
-        drive_writes_per_day: seen_rate
+        drive_writes_per_day: recorded_use
             .map_or(drawn_rate, |(record, days)| record.host_bytes / capacity / days),
         endurance: of_group.endurance_factor.quantile(endurance),
         point,
@@ -128,7 +139,7 @@ fn one(plan: &Plan, group: usize, tenant: usize, record: Option<&Record>, random
 
 /// Predicted life of a drive under a setting.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Life {
+pub struct PredictedLife {
     /// Write amplification.
     pub write_amplification: f64,
     /// Years from new to worn out; infinite if nothing is written.
@@ -137,26 +148,31 @@ pub struct Life {
 
 impl DrawnDrive {
     /// Predicts the life under `variant`, with the write amplification of its workload from `surface`.
-    pub fn life(&self, variant: &Variant, surface: &Surface, scratch: &mut Scratch) -> Life {
+    pub fn predicted_life(
+        &self,
+        variant: &Variant,
+        surface: &Surface,
+        scratch: &mut Scratch,
+    ) -> PredictedLife {
         let write_amplification = surface.at(&self.point, scratch);
         let host_writes = variant.drive_writes() * self.endurance / write_amplification;
         let years = match self.drive_writes_per_day > 0.0 {
             true => Lifetime::years(host_writes, self.drive_writes_per_day),
             false => f64::INFINITY,
         };
-        Life { write_amplification, years }
+        PredictedLife { write_amplification, years }
     }
 
     /// Returns the fraction of its life that is used, under the present setting.
-    pub fn used(&self, variant: &Variant, life: &Life) -> f64 {
+    pub fn used_fraction(&self, variant: &Variant, life: &PredictedLife) -> f64 {
         let host_writes = || variant.drive_writes() * self.endurance / life.write_amplification;
         // Drives that wore out since were replaced.
-        let since_replaced = |lives: f64| if lives.is_finite() { lives.fract() } else { 0.0 };
+        let since_replacement = |lives: f64| if lives.is_finite() { lives.fract() } else { 0.0 };
         match self.age {
-            Age::Years(years) if life.years > 0.0 => since_replaced(years / life.years),
-            Age::DriveWrites(writes) if host_writes() > 0.0 => since_replaced(writes / host_writes()),
+            Age::Years(years) if life.years > 0.0 => since_replacement(years / life.years),
+            Age::DriveWrites(writes) if host_writes() > 0.0 => since_replacement(writes / host_writes()),
             Age::Years(_) | Age::DriveWrites(_) => 0.0,
-            Age::Seen(Counted { host_bytes, used, media_bytes }) => {
+            Age::Counters(UsageCounters { host_bytes, used, media_bytes }) => {
                 let by_media = || {
                     media_bytes.map(|bytes| bytes / (variant.flash_bytes * variant.cycles * self.endurance))
                 };
@@ -168,18 +184,19 @@ impl DrawnDrive {
     }
 }
 
-/// Counts drives that wear out in each of `years`, for a drive with `left` years left whose replacements last `life`
-/// years each.
-pub fn worn_out(left: f64, life: f64, years: u32, mut take: impl FnMut(usize, f64)) {
-    // Number that wear out before time `t`: at left, left + life, left + 2 life...
-    let before = |t: f64| if t <= left { 0.0 } else { ((t - left) / life).ceil().max(1.0) };
-    if left >= f64::from(years) {
+/// Counts drives that wear out in each of `years`, for a drive with `remaining` years left whose replacements last
+/// `life` years each.
+pub fn count_worn_out(remaining: f64, life: f64, years: u32, mut count: impl FnMut(usize, f64)) {
+    // Number of drives that wear out before time `t`: at `remaining`, `remaining + life`, `remaining + 2 life` and so
+    // on.
+    let before = |t: f64| if t <= remaining { 0.0 } else { ((t - remaining) / life).ceil().max(1.0) };
+    if remaining >= f64::from(years) {
         return;
     }
     let mut done = 0.0;
-    for year in left.floor() as u32..years {
+    for year in remaining.floor() as u32..years {
         let now = before(f64::from(year) + 1.0);
-        take(year as usize, now - done);
+        count(year as usize, now - done);
         done = now;
     }
 }
@@ -188,9 +205,9 @@ pub fn worn_out(left: f64, life: f64, years: u32, mut take: impl FnMut(usize, f6
 mod tests {
     use super::*;
 
-    fn years(left: f64, life: f64) -> Vec<f64> {
+    fn years(remaining: f64, life: f64) -> Vec<f64> {
         let mut found = vec![0.0; 6];
-        worn_out(left, life, 6, |year, drives| found[year] += drives);
+        count_worn_out(remaining, life, 6, |year, drives| found[year] += drives);
         found
     }
 

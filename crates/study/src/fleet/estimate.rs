@@ -30,22 +30,23 @@ impl Estimate {
         }
         let variance =
             values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (count - 1.0).max(1.0);
-        let t = student(count - 1.0, 0.95);
+        let t = student_half_width(count - 1.0, 0.95);
         let spread = t * (variance * (1.0 + 1.0 / count)).sqrt();
         Estimate { mean, ci95: t * (variance / count).sqrt(), low: mean - spread, high: mean + spread }
     }
 
     /// Estimates a figure that cannot be below 0.
-    pub fn from_zero(values: &[f64]) -> Estimate {
+    pub fn non_negative(values: &[f64]) -> Estimate {
         let found = Estimate::of(values);
         Estimate { low: found.low.max(0.0), ..found }
     }
 }
 
 /// Returns the half-width, in standard errors, of an interval with this coverage probability.
-pub fn student(freedom: f64, probability: f64) -> f64 {
-    let law = StudentsT::new(0.0, 1.0, freedom.max(1.0)).expect("at least one degree of freedom");
-    law.inverse_cdf(0.5 + 0.5 * probability)
+pub fn student_half_width(degrees_of_freedom: f64, probability: f64) -> f64 {
+    let distribution =
+        StudentsT::new(0.0, 1.0, degrees_of_freedom.max(1.0)).expect("at least one degree of freedom");
+    distribution.inverse_cdf(0.5 + 0.5 * probability)
 }
 
 #[cfg(test)]
@@ -58,7 +59,7 @@ mod tests {
         // t with two degrees of freedom is 4.3027; the standard deviation is 1.
         assert!((found.mean - 2.0).abs() < 1e-12 && (found.ci95 - 4.3027 / 3f64.sqrt()).abs() < 1e-3);
         assert!((found.high - 2.0 - 4.3027 * (4f64 / 3.0).sqrt()).abs() < 1e-3);
-        assert_eq!(Estimate::from_zero(&[1.0, 2.0, 3.0]).low, 0.0);
+        assert_eq!(Estimate::non_negative(&[1.0, 2.0, 3.0]).low, 0.0);
         assert_eq!(Estimate::of(&[2.0, 2.0]), Estimate { mean: 2.0, ci95: 0.0, low: 2.0, high: 2.0 });
         assert!(Estimate::of(&[1.0, f64::INFINITY]).mean.is_infinite());
     }

@@ -18,12 +18,12 @@ mod schedule;
 mod smart_table;
 mod summary;
 mod surface;
-mod tally;
 #[cfg(test)]
 mod tests;
+mod totals;
 
 pub use amplification::Basis;
-pub use check::{Check, CheckOptions, CheckRow, TOLERANCE, Verdict};
+pub use check::{CheckOptions, CheckRow, TOLERANCE, TheoryAccuracy, TheoryCheck};
 pub use config::{Fleet, Group, Simulation, Tenant, WhatIf};
 pub use distribution::{Distribution, Law};
 pub use estimate::Estimate;
@@ -32,7 +32,7 @@ pub use scaled::Scale;
 pub use schedule::makespan;
 pub use summary::{FleetResult, LifeRow, PartRow, WhatIfRow, YearRow};
 
-use crate::measured::MeasureError;
+use crate::measurement::MeasureError;
 use crate::prediction::PredictionError;
 use crate::sweep::{SweepObserver, SweepOptions};
 use rayon::prelude::*;
@@ -110,25 +110,25 @@ pub fn of_draft(draft: &Draft, folder: &Path) -> Result<Plan, FleetError> {
 ///
 /// # Errors
 /// Returns an error for drives without a model, and for runs that failed.
-pub fn foresee(
+pub fn evaluate(
     plan: &Plan,
     options: &FleetOptions<'_>,
     observer: &dyn SweepObserver,
 ) -> Result<FleetResult, FleetError> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(options.sweep.threads.unwrap_or(0)).build()?;
     pool.install(|| {
-        let known = amplification::known(plan, &options.sweep, observer)?;
-        let surfaces: Vec<_> = known.iter().map(|known| known.surface.clone()).collect();
+        let models = amplification::template_models(plan, &options.sweep, observer)?;
+        let surfaces: Vec<_> = models.iter().map(|model| model.surface.clone()).collect();
         let draw = |number: u32| match observer.begin(number as usize).is_break() {
             true => Err(RunError::Interrupted.into()),
-            false => Ok(tally::tally(plan, &surfaces, number)),
+            false => Ok(totals::draw_totals(plan, &surfaces, number)),
         };
-        let tallies =
+        let draws =
             (0..plan.fleet.draws).into_par_iter().map(draw).collect::<Result<Vec<_>, FleetError>>()?;
         let check = options
             .check
-            .map(|check| check::check(plan, &known, check, &options.sweep, observer))
+            .map(|check| check::check_theory(plan, &models, check, &options.sweep, observer))
             .transpose()?;
-        Ok(summary::summary(plan, &known, &tallies, check))
+        Ok(summary::summary(plan, &models, &draws, check))
     })
 }

@@ -21,7 +21,7 @@ pub struct Plan {
     /// Drives of every group by setting; the present setting first, then each what-if.
     pub(super) variants: Vec<Vec<Variant>>,
     /// Index into `templates` for each setting, group and tenant.
-    pub(super) cells: Vec<Vec<Vec<usize>>>,
+    pub(super) template_indices: Vec<Vec<Vec<usize>>>,
     /// Distinct scenarios whose write amplification is needed.
     pub(super) templates: Vec<Template>,
 }
@@ -57,7 +57,7 @@ pub struct Template {
     /// Drawn numbers: JSON pointers and distributions.
     pub(super) axes: Vec<(String, Distribution)>,
     /// First group and tenant that use the template.
-    pub(super) made_for: String,
+    pub(super) first_user: String,
 }
 
 impl Template {
@@ -81,54 +81,61 @@ fn number(value: f64) -> Value {
 }
 
 /// Collects the distributions in `value` with their JSON pointers.
-fn laws(value: &Value, pointer: &str, found: &mut Vec<(String, Distribution)>) -> Result<(), ConfigError> {
+fn collect_distributions(
+    value: &Value,
+    pointer: &str,
+    found: &mut Vec<(String, Distribution)>,
+) -> Result<(), ConfigError> {
     let key = || pointer.trim_start_matches('/').replace('/', ".");
     match value {
         Value::Object(table) if table.contains_key("law") => {
-            let law: Distribution = serde_json::from_value(value.clone())
+            let distribution: Distribution = serde_json::from_value(value.clone())
                 .map_err(|error| ConfigError::new(key(), error.to_string()))?;
-            if let Some(problem) = law.problem() {
+            if let Some(problem) = distribution.problem() {
                 return Err(ConfigError::new(key(), problem));
             }
-            let (low, high) = law.support();
+            let (low, high) = distribution.support();
             if !(low.is_finite() && high.is_finite()) {
                 let problem =
                     format!("may come out between {low} and {high}; give it bounds with `low` and `high`");
                 return Err(ConfigError::new(key(), problem));
             }
-            found.push((pointer.to_owned(), law));
+            found.push((pointer.to_owned(), distribution));
             Ok(())
         }
-        Value::Object(table) => {
-            table.iter().try_for_each(|(name, value)| laws(value, &format!("{pointer}/{name}"), found))
-        }
-        Value::Array(list) => {
-            list.iter().enumerate().try_for_each(|(at, value)| laws(value, &format!("{pointer}/{at}"), found))
-        }
+        Value::Object(table) => table
+            .iter()
+            .try_for_each(|(name, value)| collect_distributions(value, &format!("{pointer}/{name}"), found)),
+        Value::Array(list) => list
+            .iter()
+            .enumerate()
+            .try_for_each(|(at, value)| collect_distributions(value, &format!("{pointer}/{at}"), found)),
         _ => Ok(()),
     }
 }
 
 /// Maximum number of distributions in a workload; each multiplies the number of points to solve.
-const MOST_LAWS: usize = 3;
+const MAX_DISTRIBUTIONS: usize = 3;
 
 /// Returns the drawn numbers of a tenant's workload.
 fn axes(tenant: &Tenant, at: usize) -> Result<Vec<(String, Distribution)>, ConfigError> {
     let mut found = Vec::new();
     let workload = Value::Object(tenant.workload.clone());
-    laws(&workload, "/workload", &mut found).map_err(|error| error.within(&format!("tenant[{at}]")))?;
-    if found.len() > MOST_LAWS {
-        let problem = format!("draws {} numbers; at most {MOST_LAWS} are", found.len());
+    collect_distributions(&workload, "/workload", &mut found)
+        .map_err(|error| error.within(&format!("tenant[{at}]")))?;
+    if found.len() > MAX_DISTRIBUTIONS {
+        let problem = format!("draws {} numbers; at most {MAX_DISTRIBUTIONS} are", found.len());
         return Err(ConfigError::new(format!("tenant[{at}].workload"), problem));
     }
     Ok(found)
 }
 
 /// Measures of spare space; a what-if that sets one of these keeps the flash.
-const SPARE: [&str; 4] = ["device.spare_factor", "device.over_provisioning", "device.alpha", "device.load"];
+const SPARE_KEYS: [&str; 4] =
+    ["device.spare_factor", "device.over_provisioning", "device.alpha", "device.load"];
 
 /// Keys that determine the size of the flash; a what-if that sets one of these changes the flash.
-const FLASH: [&str; 5] = [
+const FLASH_SIZE_KEYS: [&str; 5] = [
     "device.capacity",
     "device.raw_capacity",
     "device.blocks_per_plane",
@@ -151,24 +158,29 @@ impl Plan {
         let records = records.collect::<Result<Vec<_>, _>>()?;
         let axes: Vec<_> =
             fleet.tenant.iter().enumerate().map(|(at, tenant)| axes(tenant, at)).collect::<Result<_, _>>()?;
-        let mut plan =
-            Plan { fleet, records, variants: Vec::new(), cells: Vec::new(), templates: Vec::new() };
+        let mut plan = Plan {
+            fleet,
+            records,
+            variants: Vec::new(),
+            template_indices: Vec::new(),
+            templates: Vec::new(),
+        };
         plan.check_tenants()?;
         let base = (0..plan.fleet.group.len()).map(|at| plan.base(at)).collect::<Result<Vec<_>, _>>()?;
         plan.variants.push(base);
         for at in 0..plan.fleet.what_if.len() {
-            let changed = (0..plan.fleet.group.len()).map(|group| plan.changed(at, group));
+            let changed = (0..plan.fleet.group.len()).map(|group| plan.what_if_variant(at, group));
             let changed = changed.collect::<Result<Vec<_>, _>>()?;
             plan.variants.push(changed);
         }
-        plan.make_cells(&axes)?;
+        plan.make_templates(&axes)?;
         Ok(plan)
     }
 
     /// Returns the number of drives of a group.
     pub fn drives(&self, group: usize) -> usize {
-        let given = || self.fleet.group[group].drives.unwrap_or(0) as usize;
-        self.records[group].as_ref().map_or_else(given, Vec::len)
+        let stated = || self.fleet.group[group].drives.unwrap_or(0) as usize;
+        self.records[group].as_ref().map_or_else(stated, Vec::len)
     }
 
     /// Returns the number of all drives.
@@ -183,13 +195,14 @@ impl Plan {
     }
 
     /// Returns the number of drives that no table assigns to a tenant.
-    pub(super) fn open_drives(&self) -> usize {
-        let given = |records: &Vec<Record>| records.iter().filter(|record| record.tenant.is_some()).count();
-        self.all_drives() - self.records.iter().flatten().map(given).sum::<usize>()
+    pub(super) fn unassigned_drives(&self) -> usize {
+        let assigned =
+            |records: &Vec<Record>| records.iter().filter(|record| record.tenant.is_some()).count();
+        self.all_drives() - self.records.iter().flatten().map(assigned).sum::<usize>()
     }
 
     fn check_tenants(&self) -> Result<(), ConfigError> {
-        let open = self.open_drives();
+        let open = self.unassigned_drives();
         let tenants = self.fleet.tenant.iter().enumerate();
         let counted: u64 = tenants.clone().filter_map(|(_, tenant)| tenant.drives).map(u64::from).sum();
         let key = |has: fn(&Tenant) -> bool| {
@@ -252,7 +265,7 @@ impl Plan {
     }
 
     /// Returns the drive of a group under a what-if.
-    fn changed(&self, what_if: usize, group: usize) -> Result<Variant, ConfigError> {
+    fn what_if_variant(&self, what_if: usize, group: usize) -> Result<Variant, ConfigError> {
         let (change, base) = (&self.fleet.what_if[what_if], &self.variants[0][group]);
         let name = &self.fleet.group[group].name;
         if change.groups.as_ref().is_some_and(|groups| !groups.contains(name)) {
@@ -263,7 +276,7 @@ impl Plan {
             |problem: String| ConfigError::new(key.clone(), format!("in group \"{name}\": {problem}"));
         let mut draft = self.draft(group);
         let sets = |keys: &[&str]| change.set.keys().any(|key| keys.contains(&&**key));
-        if sets(&SPARE) && !sets(&FLASH) {
+        if sets(&SPARE_KEYS) && !sets(&FLASH_SIZE_KEYS) {
             self.keep_flash(&mut draft, group).map_err(|error| failed(error.to_string()))?;
         }
         for (key, value) in &change.set {
@@ -280,23 +293,23 @@ impl Plan {
         let mut sized = draft.value().clone();
         sized["workload"] = json!({ "kind": "uniform" });
         let geometry = ResolvedScenario::of(Scenario::read(&sized)?)?.device.geometry;
-        let told = |error: wearwell_stack::DraftError| {
+        let invalid_flash = |error: wearwell_stack::DraftError| {
             ConfigError::new(format!("group[{group}].device"), error.to_string())
         };
         for key in ["device.capacity", "device.raw_capacity"] {
             if draft.get(key).is_some() {
-                draft.unset(key).map_err(told)?;
+                draft.unset(key).map_err(invalid_flash)?;
             }
         }
-        draft.set("device.blocks_per_plane", json!(geometry.blocks_per_plane)).map_err(told)?;
+        draft.set("device.blocks_per_plane", json!(geometry.blocks_per_plane)).map_err(invalid_flash)?;
         if geometry.unused_blocks > 0 {
-            draft.set("device.unused_blocks", json!(geometry.unused_blocks)).map_err(told)?;
+            draft.set("device.unused_blocks", json!(geometry.unused_blocks)).map_err(invalid_flash)?;
         }
         Ok(())
     }
 
-    fn make_cells(&mut self, axes: &[Vec<(String, Distribution)>]) -> Result<(), ConfigError> {
-        let mut known: HashMap<String, usize> = HashMap::new();
+    fn make_templates(&mut self, axes: &[Vec<(String, Distribution)>]) -> Result<(), ConfigError> {
+        let mut index_by_scenario: HashMap<String, usize> = HashMap::new();
         for (setting, variants) in self.variants.iter().enumerate() {
             let mut groups = Vec::new();
             for (group, variant) in variants.iter().enumerate() {
@@ -306,19 +319,18 @@ impl Plan {
                     scenario.insert("workload".into(), Value::Object(tenant.workload.clone()));
                     let scenario = Value::Object(scenario);
                     let text = scenario.to_string();
-                    let template = match known.get(&text) {
+                    let template = match index_by_scenario.get(&text) {
                         Some(&template) => template,
                         None => {
                             let group_name = &self.fleet.group[group].name;
-                            let made_for = format!("group \"{group_name}\", tenant \"{}\"", tenant.name);
-                            let made_for = match setting.checked_sub(1).map(|at| &self.fleet.what_if[at].name)
-                            {
-                                Some(name) => format!("what_if \"{name}\", {made_for}"),
-                                None => made_for,
+                            let user = format!("group \"{group_name}\", tenant \"{}\"", tenant.name);
+                            let user = match setting.checked_sub(1).map(|at| &self.fleet.what_if[at].name) {
+                                Some(name) => format!("what_if \"{name}\", {user}"),
+                                None => user,
                             };
-                            let template = Template { scenario, axes: axes[at].clone(), made_for };
-                            check_ends(&template, setting, group, at)?;
-                            known.insert(text, self.templates.len());
+                            let template = Template { scenario, axes: axes[at].clone(), first_user: user };
+                            check_extremes(&template, setting, group, at)?;
+                            index_by_scenario.insert(text, self.templates.len());
                             self.templates.push(template);
                             self.templates.len() - 1
                         }
@@ -327,17 +339,27 @@ impl Plan {
                 }
                 groups.push(tenants);
             }
-            self.cells.push(groups);
+            self.template_indices.push(groups);
         }
         Ok(())
     }
 }
 
 /// Refuses a template that cannot be built at the median or at the limits of the drawn numbers.
-fn check_ends(template: &Template, setting: usize, group: usize, tenant: usize) -> Result<(), ConfigError> {
-    let point =
-        |value: fn(&Distribution) -> f64| template.axes.iter().map(|(_, law)| value(law)).collect::<Vec<_>>();
-    let points = [point(|law| law.quantile(0.5)), point(|law| law.support().0), point(|law| law.support().1)];
+fn check_extremes(
+    template: &Template,
+    setting: usize,
+    group: usize,
+    tenant: usize,
+) -> Result<(), ConfigError> {
+    let point = |value: fn(&Distribution) -> f64| {
+        template.axes.iter().map(|(_, distribution)| value(distribution)).collect::<Vec<_>>()
+    };
+    let points = [
+        point(|distribution| distribution.quantile(0.5)),
+        point(|distribution| distribution.support().0),
+        point(|distribution| distribution.support().1),
+    ];
     for point in points {
         let resolved = template.at(&point).and_then(ResolvedScenario::of);
         resolved.and_then(|resolved| check_workload(&resolved)).map_err(|error| {
@@ -346,7 +368,7 @@ fn check_ends(template: &Template, setting: usize, group: usize, tenant: usize) 
                 ("workload", _) => error.within(&format!("tenant[{tenant}]")),
                 (_, 0) => error.within(&format!("group[{group}]")),
                 _ => {
-                    let problem = format!("for {}: {error}", template.made_for);
+                    let problem = format!("for {}: {error}", template.first_user);
                     ConfigError::new(format!("what_if[{}].set", setting - 1), problem)
                 }
             }
@@ -356,11 +378,11 @@ fn check_ends(template: &Template, setting: usize, group: usize, tenant: usize) 
 }
 
 /// Pages of the address space on which workloads are tested; some workloads take long on a whole drive.
-const TRIED_PAGES: u32 = 1 << 16;
+const TESTED_PAGES: u32 = 1 << 16;
 
 /// Refuses a workload that cannot be built.
 fn check_workload(resolved: &ResolvedScenario) -> Result<(), ConfigError> {
-    let pages = resolved.device.logical_pages.min(TRIED_PAGES);
-    let made = resolved.scenario.workload.as_ref().map(|workload| workload.build(pages, Seed(1)));
-    made.transpose().map(|_| ()).map_err(|error| error.within("workload"))
+    let pages = resolved.device.logical_pages.min(TESTED_PAGES);
+    let built = resolved.scenario.workload.as_ref().map(|workload| workload.build(pages, Seed(1)));
+    built.transpose().map(|_| ()).map_err(|error| error.within("workload"))
 }

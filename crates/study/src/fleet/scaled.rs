@@ -1,7 +1,7 @@
 //! Scaled-down drives: the same spare factor, fewer blocks, and pages per block halved until small enough.
 
 use super::FleetError;
-use crate::measured;
+use crate::measurement;
 use crate::points::Point;
 use crate::sweep::{SweepObserver, SweepOptions};
 use serde::Serialize;
@@ -10,10 +10,10 @@ use wearwell_stack::device::Device;
 use wearwell_stack::{ByteSize, ResolvedScenario, Scenario};
 
 /// Pages per block above which blocks are halved: larger blocks barely change the write amplification.
-const PAGES: u32 = 128;
+const MAX_SCALED_BLOCK_PAGES: u32 = 128;
 
 /// Number of blocks for which ten drive writes are measured; larger drives are measured over fewer.
-const FEW_BLOCKS: f64 = 1000.0;
+const REFERENCE_BLOCKS: f64 = 1000.0;
 
 /// Scaled-down drive that was simulated instead of a drive.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -32,16 +32,16 @@ pub struct Scale {
 ///
 /// # Errors
 /// Returns an error for a setting that does not fit a scaled-down drive.
-pub fn scaled(scenario: &Scenario, blocks: u32) -> Result<(Scenario, Scale), FleetError> {
+pub fn scaled_down(scenario: &Scenario, blocks: u32) -> Result<(Scenario, Scale), FleetError> {
     let resolved = ResolvedScenario::of(scenario.clone())?;
     let geometry = &resolved.device.geometry;
-    let of_drive = geometry.pages_per_block;
-    let mut pages_per_block = of_drive;
-    while pages_per_block > PAGES && pages_per_block.is_multiple_of(2) {
+    let drive_pages_per_block = geometry.pages_per_block;
+    let mut pages_per_block = drive_pages_per_block;
+    while pages_per_block > MAX_SCALED_BLOCK_PAGES && pages_per_block.is_multiple_of(2) {
         pages_per_block /= 2;
     }
     let spare_factor = 1.0 - f64::from(resolved.device.logical_pages) / geometry.pages() as f64;
-    let blocks_of_drive = geometry.pages() / u64::from(of_drive);
+    let blocks_of_drive = geometry.pages() / u64::from(drive_pages_per_block);
     let blocks = blocks.min(u32::try_from(blocks_of_drive).unwrap_or(u32::MAX));
     let mut small = scenario.clone();
     let unit = ByteSize(geometry.page_bytes.into());
@@ -55,7 +55,8 @@ pub fn scaled(scenario: &Scenario, blocks: u32) -> Result<(Scenario, Scale), Fle
         ..Device::default()
     };
     measure(&mut small, 10.0);
-    let scale = Scale { blocks_of_drive, pages_per_block_of_drive: of_drive, blocks, pages_per_block };
+    let scale =
+        Scale { blocks_of_drive, pages_per_block_of_drive: drive_pages_per_block, blocks, pages_per_block };
     Ok((small, scale))
 }
 
@@ -64,18 +65,18 @@ pub fn scaled(scenario: &Scenario, blocks: u32) -> Result<(Scenario, Scale), Fle
 ///
 /// # Errors
 /// Returns an error for a setting that does not fit the drive.
-pub fn whole(scenario: &Scenario) -> Result<(Scenario, Scale), FleetError> {
+pub fn full_size(scenario: &Scenario) -> Result<(Scenario, Scale), FleetError> {
     let geometry = ResolvedScenario::of(scenario.clone())?.device.geometry;
     let blocks = geometry.pages() / u64::from(geometry.pages_per_block);
-    let mut whole = scenario.clone();
-    measure(&mut whole, (10.0 * FEW_BLOCKS / blocks as f64).clamp(1.0, 10.0));
+    let mut full = scenario.clone();
+    measure(&mut full, (10.0 * REFERENCE_BLOCKS / blocks as f64).clamp(1.0, 10.0));
     let scale = Scale {
         blocks_of_drive: blocks,
         pages_per_block_of_drive: geometry.pages_per_block,
         blocks: blocks as u32,
         pages_per_block: geometry.pages_per_block,
     };
-    Ok((whole, scale))
+    Ok((full, scale))
 }
 
 /// Sets a measurement over `drive_writes` drive writes, after the drive is steady.
@@ -89,7 +90,7 @@ fn measure(scenario: &mut Scenario, drive_writes: f64) {
 
 /// Result of simulating a scaled-down drive.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Simulated {
+pub struct SimulatedDrive {
     /// Write amplification.
     pub write_amplification: f64,
     /// True if the run reached a steady state.
@@ -98,14 +99,14 @@ pub struct Simulated {
     pub seconds: f64,
 }
 
-/// Returns a run of `scenario`, which represents the drives `of` a group under the load of a tenant.
+/// Returns a run of `scenario`, which represents the drives `drives` a group under the load of a tenant.
 ///
 /// # Errors
 /// Returns an error for an invalid scenario.
-pub fn point(scenario: &Scenario, seed: Seed, replica: u32, of: &str) -> Result<Point, FleetError> {
+pub fn point(scenario: &Scenario, seed: Seed, replica: u32, drives: &str) -> Result<Point, FleetError> {
     // TOML integers have 63 bits.
-    let scenario = measured::resolved(Scenario { seed: seed.0 >> 1, ..scenario.clone() })?;
-    Ok(Point { settings: [("drives".to_owned(), of.into())].into(), replica, scenario })
+    let scenario = measurement::resolve(Scenario { seed: seed.0 >> 1, ..scenario.clone() })?;
+    Ok(Point { settings: [("drives".to_owned(), drives.into())].into(), replica, scenario })
 }
 
 /// Executes the runs.
@@ -116,10 +117,10 @@ pub fn simulate(
     points: Vec<Point>,
     sweep: &SweepOptions<'_>,
     observer: &dyn SweepObserver,
-) -> Result<Vec<Simulated>, FleetError> {
-    let found = measured::measure(points, sweep, observer, |write_amplification, result| Simulated {
+) -> Result<Vec<SimulatedDrive>, FleetError> {
+    let found = measurement::measure(points, sweep, observer, |write_amplification, result| SimulatedDrive {
         write_amplification,
-        is_steady: result.course.steady,
+        is_steady: result.phases.steady,
         seconds: result.performance.seconds,
     });
     Ok(found?)

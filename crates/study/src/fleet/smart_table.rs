@@ -34,8 +34,8 @@ const COLUMNS: [&str; 7] = [
 ];
 
 /// Maximum length of a table in bytes, and maximum number of drives.
-const LONGEST: u64 = 1 << 30;
-const MOST_DRIVES: usize = 10_000_000;
+const MAX_TABLE_BYTES: u64 = 1 << 30;
+const MAX_DRIVES: usize = 10_000_000;
 
 /// Reads the drives of `path`; a folder's reports are read in name order. `tenants` are the names that a table may use.
 ///
@@ -51,19 +51,19 @@ pub fn read(path: &Path, tenants: &[&str]) -> Result<Vec<Record>, ConfigError> {
 }
 
 fn text(path: &Path) -> Result<String, String> {
-    let told = |error: std::io::Error| format!("{}: {error}", path.display());
-    let file = File::open(path).map_err(told)?;
-    let text = std::io::read_to_string(file.take(LONGEST + 1)).map_err(told)?;
-    match text.len() as u64 > LONGEST {
-        true => Err(format!("{}: is longer than {LONGEST} bytes", path.display())),
+    let io_error = |error: std::io::Error| format!("{}: {error}", path.display());
+    let file = File::open(path).map_err(io_error)?;
+    let text = std::io::read_to_string(file.take(MAX_TABLE_BYTES + 1)).map_err(io_error)?;
+    match text.len() as u64 > MAX_TABLE_BYTES {
+        true => Err(format!("{}: is longer than {MAX_TABLE_BYTES} bytes", path.display())),
         false => Ok(text),
     }
 }
 
 fn folder(path: &Path) -> Result<Vec<Record>, String> {
-    let told = |error: std::io::Error| format!("{}: {error}", path.display());
-    let entries: Result<Vec<_>, _> = std::fs::read_dir(path).map_err(told)?.collect();
-    let mut paths: Vec<_> = entries.map_err(told)?.into_iter().map(|entry| entry.path()).collect();
+    let io_error = |error: std::io::Error| format!("{}: {error}", path.display());
+    let entries: Result<Vec<_>, _> = std::fs::read_dir(path).map_err(io_error)?.collect();
+    let mut paths: Vec<_> = entries.map_err(io_error)?.into_iter().map(|entry| entry.path()).collect();
     paths.retain(|path| path.extension().is_some_and(|end| end == "json"));
     paths.sort();
     let report = |path: &std::path::PathBuf| {
@@ -90,43 +90,46 @@ fn table(path: &Path, tenants: &[&str]) -> Result<Vec<Record>, String> {
     let mut reader =
         csv::ReaderBuilder::new().trim(csv::Trim::All).comment(Some(b'#')).from_reader(text.as_bytes());
     let head = reader.headers().map_err(|error| format!("{}: {error}", path.display()))?.clone();
-    let mut places = BTreeMap::new();
+    let mut column_positions = BTreeMap::new();
     for (at, name) in head.iter().enumerate() {
         if !COLUMNS.contains(&name) {
-            let known = COLUMNS.join(", ");
-            return Err(format!("{}:1: the column \"{name}\" is unknown; there are {known}", path.display()));
+            let allowed = COLUMNS.join(", ");
+            return Err(format!(
+                "{}:1: the column \"{name}\" is unknown; there are {allowed}",
+                path.display()
+            ));
         }
-        if places.insert(name, at).is_some() {
+        if column_positions.insert(name, at).is_some() {
             return Err(format!("{}:1: the column \"{name}\" is there twice", path.display()));
         }
     }
-    if !places.contains_key("host_bytes_written") {
+    if !column_positions.contains_key("host_bytes_written") {
         return Err(format!("{}:1: the column \"host_bytes_written\" is missing", path.display()));
     }
     let mut records = Vec::new();
     for row in reader.records() {
         let row = row.map_err(|error| format!("{}: {error}", path.display()))?;
         let line = row.position().map_or(0, csv::Position::line);
-        let cells = Cells { places: &places, row: &row };
+        let cells = TableRow { column_positions: &column_positions, row: &row };
         let record =
             cells.record(tenants).map_err(|problem| format!("{}:{line}: {problem}", path.display()))?;
         records.push(record);
-        if records.len() > MOST_DRIVES {
-            return Err(format!("{}:{line}: more than {MOST_DRIVES} drives", path.display()));
+        if records.len() > MAX_DRIVES {
+            return Err(format!("{}:{line}: more than {MAX_DRIVES} drives", path.display()));
         }
     }
     Ok(records)
 }
 
 /// Row of a table.
-struct Cells<'a> {
-    places: &'a BTreeMap<&'a str, usize>,
+struct TableRow<'a> {
+    column_positions: &'a BTreeMap<&'a str, usize>,
     row: &'a csv::StringRecord,
 }
 
-impl Cells<'_> {
+impl TableRow<'_> {
     fn text(&self, column: &str) -> Option<&str> {
-        self.places.get(column).and_then(|&at| self.row.get(at)).filter(|text| !text.is_empty())
+        self.column_positions.get(column).and_then(|&at| self.row.get(at)).filter(|text| !text.is_empty())
     }
 
     fn number(&self, column: &str) -> Result<Option<f64>, String> {
@@ -155,7 +158,7 @@ impl Cells<'_> {
 mod tests {
     use super::*;
 
-    fn of(text: &str) -> Result<Vec<Record>, String> {
+    fn parse_table(text: &str) -> Result<Vec<Record>, String> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("drives.csv");
         std::fs::write(&path, text).unwrap();
@@ -165,7 +168,7 @@ mod tests {
     #[test]
     fn each_row_is_read_as_a_drive() {
         let head = "serial,tenant,host_bytes_written,power_on_hours,percentage_used\n";
-        let records = of(&format!("{head}A, web, 1e12, 48, 10\nB,,2000,,\n")).unwrap();
+        let records = parse_table(&format!("{head}A, web, 1e12, 48, 10\nB,,2000,,\n")).unwrap();
         let first =
             Record { host_bytes: 1e12, days: Some(2.0), used: Some(0.1), media_bytes: None, tenant: Some(1) };
         assert_eq!(records, [first, Record { host_bytes: 2000.0, ..Record::default() }]);
@@ -185,7 +188,7 @@ mod tests {
             ("", "is missing"),
         ];
         for (text, expected) in cases {
-            let problem = of(text).unwrap_err();
+            let problem = parse_table(text).unwrap_err();
             assert!(problem.contains(expected), "{text:?}: {problem}");
         }
     }

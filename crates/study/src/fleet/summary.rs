@@ -1,11 +1,11 @@
 //! Summary over all draws of a fleet.
 
-use super::amplification::{Basis, Known};
-use super::check::Check;
+use super::amplification::{Basis, TemplateModel};
+use super::check::TheoryCheck;
 use super::config::Fleet;
 use super::estimate::Estimate;
 use super::plan::Plan;
-use super::tally::{LifeQuantiles, Parts, QUANTILES, SettingTally, Tally};
+use super::totals::{DrawTotals, GroupTenantFigures, LifeQuantiles, QUANTILES, SettingTotals};
 use serde::Serialize;
 
 /// Result of a fleet evaluation.
@@ -37,7 +37,7 @@ pub struct FleetResult {
     /// Basis of the figures.
     pub basis: Vec<Basis>,
     /// Comparison of theory with simulation.
-    pub check: Option<Check>,
+    pub check: Option<TheoryCheck>,
 }
 
 /// Predicted year.
@@ -55,7 +55,8 @@ pub struct YearRow {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LifeRow {
     /// Kind of row: `all`, `group` or `tenant`.
-    pub of: &'static str,
+    #[serde(rename = "of")]
+    pub kind: &'static str,
     /// Name of the group or tenant.
     pub name: String,
     /// Quantile as a fraction: this fraction of drives lasts less.
@@ -111,14 +112,19 @@ pub struct WhatIfRow {
 }
 
 /// Summarises all draws.
-pub fn summary(plan: &Plan, known: &[Known], tallies: &[Tally], check: Option<Check>) -> FleetResult {
-    let over = |figure: &dyn Fn(&Tally) -> f64| -> Vec<f64> { tallies.iter().map(figure).collect() };
+pub fn summary(
+    plan: &Plan,
+    models: &[TemplateModel],
+    draws: &[DrawTotals],
+    check: Option<TheoryCheck>,
+) -> FleetResult {
+    let over = |figure: &dyn Fn(&DrawTotals) -> f64| -> Vec<f64> { draws.iter().map(figure).collect() };
     let years = (0..plan.fleet.years as usize).map(|year| YearRow {
         year: year + 1,
-        worn_out: Estimate::from_zero(&over(&|tally| tally.settings[0].worn_out[year])),
-        money: Estimate::from_zero(&over(&|tally| tally.settings[0].paid[year])),
+        worn_out: Estimate::non_negative(&over(&|tally| tally.settings[0].worn_out[year])),
+        money: Estimate::non_negative(&over(&|tally| tally.settings[0].replacement_cost[year])),
     });
-    let part = |name: &str, of: &dyn Fn(&Parts) -> f64| part(plan, tallies, name, of);
+    let part = |name: &str, of: &dyn Fn(&GroupTenantFigures) -> f64| part(plan, draws, name, of);
     let groups = plan.fleet.group.iter().enumerate();
     let tenants = plan.fleet.tenant.iter().enumerate();
     let what_ifs = plan.fleet.what_if.iter().enumerate();
@@ -127,57 +133,64 @@ pub fn summary(plan: &Plan, known: &[Known], tallies: &[Tally], check: Option<Ch
         mode: "fleet",
         fleet: plan.fleet.clone(),
         drives: plan.all_drives(),
-        share_by_theory: share_by_theory(plan, known, &tallies[0]),
+        share_by_theory: share_by_theory(plan, models, &draws[0]),
         years: years.collect(),
-        life: lives(plan, tallies),
+        life: lives(plan, draws),
         groups: groups.map(|(at, group)| part(&group.name, &|parts| parts.group(at))).collect(),
         tenants: tenants.map(|(at, tenant)| part(&tenant.name, &|parts| parts.tenant(at))).collect(),
-        all: part("all", &Parts::sum),
-        what_if: what_ifs.map(|(at, one)| what_if(plan, tallies, &one.name, at + 1)).collect(),
-        basis: bases(plan, known, &tallies[0]),
+        all: part("all", &GroupTenantFigures::sum),
+        what_if: what_ifs.map(|(at, one)| what_if(plan, draws, &one.name, at + 1)).collect(),
+        basis: bases(plan, models, &draws[0]),
         check,
     }
 }
 
-fn part(plan: &Plan, tallies: &[Tally], name: &str, of: &dyn Fn(&Parts) -> f64) -> PartRow {
-    let over = |figure: &dyn Fn(&Tally) -> f64| -> Vec<f64> { tallies.iter().map(figure).collect() };
+fn part(
+    plan: &Plan,
+    draws: &[DrawTotals],
+    name: &str,
+    figures: &dyn Fn(&GroupTenantFigures) -> f64,
+) -> PartRow {
+    let over = |figure: &dyn Fn(&DrawTotals) -> f64| -> Vec<f64> { draws.iter().map(figure).collect() };
     let years = f64::from(plan.fleet.years);
     // Defines 0 / 0 as 0.
     let over_all = |part: f64, all: f64| if all > 0.0 { part / all } else { 0.0 };
-    let base = |tally: &Tally, parts: fn(&SettingTally) -> &Parts| of(parts(&tally.settings[0]));
+    let base = |tally: &DrawTotals, parts: fn(&SettingTotals) -> &GroupTenantFigures| {
+        figures(parts(&tally.settings[0]))
+    };
     PartRow {
         name: name.to_owned(),
-        drives: Estimate::from_zero(&over(&|tally| of(&tally.drives))),
-        host_tb_per_day: Estimate::from_zero(&over(&|tally| of(&tally.host_bytes) / 1e12)),
-        write_amplification: Estimate::from_zero(&over(&|tally| {
-            over_all(of(&tally.media_bytes), of(&tally.host_bytes))
+        drives: Estimate::non_negative(&over(&|tally| figures(&tally.drives))),
+        host_tb_per_day: Estimate::non_negative(&over(&|tally| figures(&tally.host_bytes) / 1e12)),
+        write_amplification: Estimate::non_negative(&over(&|tally| {
+            over_all(figures(&tally.media_bytes), figures(&tally.host_bytes))
         })),
-        wear_drives_per_year: Estimate::from_zero(&over(&|tally| base(tally, |of| &of.wear))),
-        wear_share: Estimate::from_zero(&over(&|tally| {
+        wear_drives_per_year: Estimate::non_negative(&over(&|tally| base(tally, |of| &of.wear))),
+        wear_share: Estimate::non_negative(&over(&|tally| {
             over_all(base(tally, |of| &of.wear), tally.settings[0].wear.sum())
         })),
-        money_per_year: Estimate::from_zero(&over(&|tally| base(tally, |of| &of.money))),
-        worn_out_per_year: Estimate::from_zero(&over(&|tally| base(tally, |of| &of.replaced) / years)),
+        money_per_year: Estimate::non_negative(&over(&|tally| base(tally, |of| &of.money))),
+        worn_out_per_year: Estimate::non_negative(&over(&|tally| base(tally, |of| &of.replaced) / years)),
     }
 }
 
-fn what_if(plan: &Plan, tallies: &[Tally], name: &str, setting: usize) -> WhatIfRow {
+fn what_if(plan: &Plan, draws: &[DrawTotals], name: &str, setting: usize) -> WhatIfRow {
     let years = f64::from(plan.fleet.years);
-    let would = |figure: &dyn Fn(&SettingTally) -> f64| {
-        let values: Vec<f64> = tallies.iter().map(|tally| figure(&tally.settings[setting])).collect();
+    let would = |figure: &dyn Fn(&SettingTotals) -> f64| {
+        let values: Vec<f64> = draws.iter().map(|tally| figure(&tally.settings[setting])).collect();
         Estimate::of(&values)
     };
-    let differs = |figure: &dyn Fn(&SettingTally) -> f64| {
-        let difference = |tally: &Tally| figure(&tally.settings[setting]) - figure(&tally.settings[0]);
-        Estimate::of(&tallies.iter().map(difference).collect::<Vec<_>>())
+    let differs = |figure: &dyn Fn(&SettingTotals) -> f64| {
+        let difference = |tally: &DrawTotals| figure(&tally.settings[setting]) - figure(&tally.settings[0]);
+        Estimate::of(&draws.iter().map(difference).collect::<Vec<_>>())
     };
-    let wear = |tally: &SettingTally| tally.wear.sum();
-    let money = |tally: &SettingTally| tally.money.sum();
-    let worn_out = |tally: &SettingTally| tally.replaced.sum() / years;
+    let wear = |tally: &SettingTotals| tally.wear.sum();
+    let money = |tally: &SettingTotals| tally.money.sum();
+    let worn_out = |tally: &SettingTotals| tally.replaced.sum() / years;
     WhatIfRow {
         name: name.to_owned(),
         drives: would(&|tally| tally.drives),
-        money_once: would(&|tally| tally.once),
+        money_once: would(&|tally| tally.one_time_cost),
         wear_drives_per_year: would(&wear),
         wear_difference: differs(&wear),
         money_per_year: would(&money),
@@ -187,7 +200,7 @@ fn what_if(plan: &Plan, tallies: &[Tally], name: &str, setting: usize) -> WhatIf
     }
 }
 
-fn lives(plan: &Plan, tallies: &[Tally]) -> Vec<LifeRow> {
+fn lives(plan: &Plan, draws: &[DrawTotals]) -> Vec<LifeRow> {
     let all = [("all", "all")].into_iter();
     let groups = plan.fleet.group.iter().map(|group| ("group", &*group.name));
     let tenants = plan.fleet.tenant.iter().map(|tenant| ("tenant", &*tenant.name));
@@ -196,42 +209,42 @@ fn lives(plan: &Plan, tallies: &[Tally]) -> Vec<LifeRow> {
         for (rank, &quantile) in QUANTILES.iter().enumerate() {
             let over = |lives: fn(&LifeQuantiles) -> &[f64; QUANTILES.len()]| {
                 // A tenant may have no drives in a draw.
-                let values = tallies.iter().map(|tally| lives(&tally.lives[at])[rank]);
+                let values = draws.iter().map(|tally| lives(&tally.lives[at])[rank]);
                 values.filter(|years| !years.is_nan()).collect::<Vec<_>>()
             };
-            let (left, whole) = (over(|lives| &lives.left), over(|lives| &lives.whole));
-            if left.is_empty() {
+            let (remaining, total) = (over(|lives| &lives.remaining), over(|lives| &lives.total));
+            if remaining.is_empty() {
                 continue;
             }
-            let (years_left, years) = (Estimate::from_zero(&left), Estimate::from_zero(&whole));
-            rows.push(LifeRow { of, name: name.to_owned(), quantile, years_left, years });
+            let (years_left, years) = (Estimate::non_negative(&remaining), Estimate::non_negative(&total));
+            rows.push(LifeRow { kind: of, name: name.to_owned(), quantile, years_left, years });
         }
     }
     rows
 }
 
-fn share_by_theory(plan: &Plan, known: &[Known], tally: &Tally) -> f64 {
+fn share_by_theory(plan: &Plan, models: &[TemplateModel], totals: &DrawTotals) -> f64 {
     let mut by_theory = 0.0;
     for group in 0..plan.fleet.group.len() {
         for tenant in 0..plan.fleet.tenant.len() {
-            if known[plan.cells[0][group][tenant]].is_theory() {
-                by_theory += tally.drives.cell(group, tenant);
+            if models[plan.template_indices[0][group][tenant]].is_theory() {
+                by_theory += totals.drives.cell(group, tenant);
             }
         }
     }
-    by_theory / tally.drives.sum()
+    by_theory / totals.drives.sum()
 }
 
 /// Returns the basis of every existing kind of drive, under each setting that changes it.
-fn bases(plan: &Plan, known: &[Known], tally: &Tally) -> Vec<Basis> {
+fn bases(plan: &Plan, models: &[TemplateModel], totals: &DrawTotals) -> Vec<Basis> {
     let mut found = Vec::new();
-    for (setting, groups) in plan.cells.iter().enumerate() {
+    for (setting, groups) in plan.template_indices.iter().enumerate() {
         for (group, tenants) in groups.iter().enumerate() {
             for (tenant, &template) in tenants.iter().enumerate() {
-                let is_there = tally.drives.cell(group, tenant) > 0.0;
-                let is_as_it_is = setting > 0 && plan.cells[0][group][tenant] == template;
+                let is_there = totals.drives.cell(group, tenant) > 0.0;
+                let is_as_it_is = setting > 0 && plan.template_indices[0][group][tenant] == template;
                 if is_there && !is_as_it_is {
-                    found.push(known[template].basis(plan, setting, group, tenant));
+                    found.push(models[template].basis(plan, setting, group, tenant));
                 }
             }
         }

@@ -9,33 +9,33 @@ use std::f64::consts::PI;
 #[derive(Clone, Debug, PartialEq)]
 enum Axis {
     /// Interval: Chebyshev points of the second kind; each level includes the points of the previous level.
-    Between(f64, f64),
+    Interval(f64, f64),
     /// A few values, each solved separately.
     Values(Vec<f64>),
 }
 
 /// Maximum number of values that are solved separately.
-const FEW: usize = 33;
+const MAX_SEPARATE_VALUES: usize = 33;
 
 impl Axis {
     fn of(distribution: &Distribution) -> Axis {
         let (low, high) = distribution.support();
         match distribution {
-            Distribution::Drawn(Law::Values { values, .. }) if values.len() <= FEW => {
+            Distribution::Drawn(Law::Values { values, .. }) if values.len() <= MAX_SEPARATE_VALUES => {
                 let mut values = values.clone();
                 values.sort_by(f64::total_cmp);
                 values.dedup();
                 Axis::Values(values)
             }
             _ if low == high => Axis::Values(vec![low]),
-            _ => Axis::Between(low, high),
+            _ => Axis::Interval(low, high),
         }
     }
 
     fn nodes(&self, intervals: usize) -> Vec<f64> {
         match self {
             Axis::Values(values) => values.clone(),
-            Axis::Between(low, high) => {
+            Axis::Interval(low, high) => {
                 let node = |at: usize| 0.5 - 0.5 * libm::cos(PI * at as f64 / intervals as f64);
                 (0..=intervals).map(|at| low + (high - low) * node(at)).collect()
             }
@@ -52,7 +52,7 @@ impl Axis {
         };
         let exact = match self {
             Axis::Values(_) => Some(nearest(nodes)),
-            Axis::Between(..) => nodes.iter().position(|node| *node == value),
+            Axis::Interval(..) => nodes.iter().position(|node| *node == value),
         };
         if let Some(at) = exact {
             weights[at] = 1.0;
@@ -84,7 +84,7 @@ pub struct Surface {
 
 /// Resolution and tolerance of an interpolation.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Fineness {
+pub struct GridResolution {
     /// Number of intervals of the first level; a power of two.
     pub first: usize,
     /// Number of intervals of the last level.
@@ -101,31 +101,31 @@ pub struct Scratch {
 }
 
 /// Returns the bit patterns of a point, used as its key.
-fn bits(point: &[f64]) -> Vec<u64> {
+fn point_key(point: &[f64]) -> Vec<u64> {
     point.iter().map(|value| value.to_bits()).collect()
 }
 
 impl Surface {
-    /// Solves at more and more points until the interpolation meets the tolerance of `fineness`, or reaches its last
+    /// Solves at more and more points until the interpolation meets the tolerance of `resolution`, or reaches its last
     /// level. `solve` computes the write amplification at many points.
     ///
     /// # Errors
     /// Returns the errors of `solve`.
     pub fn solve<E>(
         distributions: &[&Distribution],
-        fineness: Fineness,
+        resolution: GridResolution,
         mut solve: impl FnMut(&[Vec<f64>]) -> Result<Vec<f64>, E>,
     ) -> Result<Surface, E> {
         let axes: Vec<Axis> = distributions.iter().map(|distribution| Axis::of(distribution)).collect();
-        let is_interpolated = axes.iter().any(|axis| matches!(axis, Axis::Between(..)));
-        let mut known: HashMap<Vec<u64>, f64> = HashMap::new();
+        let is_interpolated = axes.iter().any(|axis| matches!(axis, Axis::Interval(..)));
+        let mut solved_points: HashMap<Vec<u64>, f64> = HashMap::new();
         let mut before: Option<Surface> = None;
-        let mut intervals = fineness.first;
+        let mut intervals = resolution.first;
         loop {
             let nodes: Vec<Vec<f64>> = axes.iter().map(|axis| axis.nodes(intervals)).collect();
             let all = products(&nodes);
             let new: Vec<Vec<f64>> =
-                all.iter().filter(|point| !known.contains_key(&bits(point))).cloned().collect();
+                all.iter().filter(|point| !solved_points.contains_key(&point_key(point))).cloned().collect();
             let solved = solve(&new)?;
             let mut scratch = Scratch::default();
             let error = before.as_ref().map_or(0.0, |before: &Surface| {
@@ -133,11 +133,12 @@ impl Surface {
                     |(point, value): (&Vec<f64>, &f64)| (before.at(point, &mut scratch) / value - 1.0).abs();
                 new.iter().zip(&solved).map(off).fold(0.0, f64::max)
             });
-            known.extend(new.iter().map(|point| bits(point)).zip(solved));
-            let logarithms = all.iter().map(|point| libm::log(known[&bits(point)])).collect();
-            let surface = Surface { axes: axes.clone(), nodes, logarithms, points: known.len(), error };
-            let is_fine = before.is_some() && error <= fineness.tolerance;
-            if !is_interpolated || is_fine || intervals >= fineness.last {
+            solved_points.extend(new.iter().map(|point| point_key(point)).zip(solved));
+            let logarithms = all.iter().map(|point| libm::log(solved_points[&point_key(point)])).collect();
+            let surface =
+                Surface { axes: axes.clone(), nodes, logarithms, points: solved_points.len(), error };
+            let is_fine = before.is_some() && error <= resolution.tolerance;
+            if !is_interpolated || is_fine || intervals >= resolution.last {
                 return Ok(surface);
             }
             before = Some(surface);
@@ -182,12 +183,13 @@ mod tests {
         Distribution::Drawn(Law::Uniform { low, high })
     }
 
-    const FINE: Fineness = Fineness { first: 4, last: 32, tolerance: 1e-4 };
+    const FINE_RESOLUTION: GridResolution = GridResolution { first: 4, last: 32, tolerance: 1e-4 };
 
-    fn surface(of: &[&Distribution], law: impl Fn(&[f64]) -> f64) -> Surface {
-        let solve =
-            |points: &[Vec<f64>]| Ok::<_, Infallible>(points.iter().map(|point| law(point)).collect());
-        Surface::solve(of, FINE, solve).unwrap()
+    fn surface(distributions: &[&Distribution], amplification: impl Fn(&[f64]) -> f64) -> Surface {
+        let solve = |points: &[Vec<f64>]| {
+            Ok::<_, Infallible>(points.iter().map(|point| amplification(point)).collect())
+        };
+        Surface::solve(distributions, FINE_RESOLUTION, solve).unwrap()
     }
 
     #[test]
@@ -198,31 +200,36 @@ mod tests {
     }
 
     #[test]
-    fn smooth_laws_are_interpolated_within_tolerance() {
-        let law = |point: &[f64]| 1.0 + point[0] * point[0] / (1.2 - point[1]);
-        let surface = surface(&[&uniform(0.5, 2.0), &uniform(0.0, 0.9)], law);
+    fn smooth_function_is_interpolated_within_tolerance() {
+        let smooth = |point: &[f64]| 1.0 + point[0] * point[0] / (1.2 - point[1]);
+        let surface = surface(&[&uniform(0.5, 2.0), &uniform(0.0, 0.9)], smooth);
         assert!(surface.error <= 1e-4 && surface.points < 600, "{} {}", surface.error, surface.points);
         let mut scratch = Scratch::default();
         for at in 0..500 {
             let point = [0.5 + 1.5 * f64::from(at * 37 % 500) / 500.0, 0.9 * f64::from(at) / 500.0];
-            let off = surface.at(&point, &mut scratch) / law(&point) - 1.0;
+            let off = surface.at(&point, &mut scratch) / smooth(&point) - 1.0;
             assert!(off.abs() <= surface.error.max(1e-9), "{point:?}: {off}");
         }
     }
 
     #[test]
-    fn few_values_are_solved_separately() {
+    fn discrete_values_are_solved_separately() {
         let values =
             Distribution::Drawn(Law::Values { values: vec![4.0, 1.0, 2.0, 1.0], weights: Vec::new() });
         // A function that is not smooth.
         let surface = surface(&[&values], |point| if point[0] == 2.0 { 9.0 } else { point[0] });
         assert_eq!((surface.points, surface.error), (3, 0.0));
         let found = [1.0, 2.0, 4.0].map(|value| surface.at(&[value], &mut Scratch::default()));
-        assert!(found.iter().zip([1.0, 9.0, 4.0]).all(|(found, law)| (found / law - 1.0f64).abs() < 1e-14));
+        assert!(
+            found
+                .iter()
+                .zip([1.0, 9.0, 4.0])
+                .all(|(found, expected)| (found / expected - 1.0f64).abs() < 1e-14)
+        );
     }
 
     #[test]
-    fn law_with_a_step_reports_its_interpolation_error() {
+    fn step_function_reports_its_interpolation_error() {
         let surface = surface(&[&uniform(0.0, 1.0)], |point| if point[0] < 0.37 { 1.0 } else { 2.0 });
         assert!(surface.points == 33 && surface.error > 0.1, "{}", surface.error);
     }

@@ -1,26 +1,26 @@
 //! Lower bound on rewrites for a given history, for any algorithm with any knowledge; proven in `docs/theory.md`.
 
-use super::crowding::{Crowding, Life};
-use super::flash::Flash;
-use super::history::{History, NEVER};
+use super::crowding::{Crowding, VersionLife};
+use super::flash::FlashGeometry;
+use super::history::{NEVER, WriteHistory};
 
 /// Content of the flash when a history begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Start {
+pub enum InitialFlash {
     /// All blocks are erased.
     Erased,
     /// Arbitrary content, the most favourable.
-    Anything,
+    Arbitrary,
 }
 
 /// Multiples of the mean slack above which versions count as long-lived; the largest of the bounds is used.
-const LONG_LIVES: [f64; 3] = [0.0, 1.0, 4.0];
+const LONG_LIFE_FACTORS: [f64; 3] = [0.0, 1.0, 4.0];
 
 /// Ratio of successive waits that are evaluated.
-const WAITS: f64 = 1.4;
+const WAIT_RATIO: f64 = 1.4;
 
 /// Longest wait that is evaluated, in mean slacks.
-const LONGEST_WAIT: f64 = 3.0;
+const MAX_WAIT_FACTOR: f64 = 3.0;
 
 /// Computes the least number of pages that any algorithm must rewrite during `history`, even with full knowledge of the
 /// future.
@@ -32,17 +32,19 @@ const LONGEST_WAIT: f64 = 3.0;
 /// # Panics
 ///
 /// Panics if there are more valid than physical pages.
-pub fn least_rewrites(history: &History, flash: Flash, start: Start) -> u64 {
+pub fn least_rewrites(history: &WriteHistory, flash: FlashGeometry, start: InitialFlash) -> u64 {
     let slack = history.slack(flash);
-    if history.deaths.is_empty() {
+    if history.invalidated_at.is_empty() {
         return 0;
     }
     let mean_slack = slack as f64 / history.writes() as f64;
-    let by_order = by_order(history, flash, start, slack);
-    let mut longs = LONG_LIVES.map(|factor| ((factor * mean_slack) as u32).max(2)).to_vec();
-    longs.dedup();
-    let questions = longs.into_iter().filter_map(|long| Question::of(history, flash, start, slack, long));
-    questions.map(|question| question.least_rewrites()).fold(by_order, u64::max)
+    let order_bound = order_bound(history, flash, start, slack);
+    let mut thresholds = LONG_LIFE_FACTORS.map(|factor| ((factor * mean_slack) as u32).max(2)).to_vec();
+    thresholds.dedup();
+    let inequalities = thresholds
+        .into_iter()
+        .filter_map(|threshold| BoundInequality::of(history, flash, start, slack, threshold));
+    inequalities.map(|inequality| inequality.least_rewrites()).fold(order_bound, u64::max)
 }
 
 /// Number of steps for the assumed host pages per block, from 1 to all pages; the largest of the bounds is used.
@@ -51,7 +53,7 @@ const ORDER_STEPS: i32 = 24;
 /// Computes the bound that uses only the order of events: pages are written one at a time and overwritten one at a
 /// time. It is `b / (s + 1)` in the long run, with `s` spare pages, and is useful for drives with less than a spare
 /// block.
-fn by_order(history: &History, flash: Flash, start: Start, slack: u128) -> u64 {
+fn order_bound(history: &WriteHistory, flash: FlashGeometry, start: InitialFlash, slack: u128) -> u64 {
     let (writes, overwrites) = (history.writes() as f64, history.overwrites as f64);
     let (pages, block) = (flash.pages() as f64, f64::from(flash.pages_per_block));
     let bound = |step: i32| {
@@ -60,8 +62,8 @@ fn by_order(history: &History, flash: Flash, start: Start, slack: u128) -> u64 {
         let waste_price = block / (host_pages * host_pages);
         let value = 2.0 * block / host_pages - 1.0 - waste_price;
         let first = match start {
-            Start::Erased => 0.0,
-            Start::Anything => pages * value.max(0.5 * (value + 1.0)),
+            InitialFlash::Erased => 0.0,
+            InitialFlash::Arbitrary => pages * value.max(0.5 * (value + 1.0)),
         };
         0.5 * (value * (writes + overwrites) - (writes - overwrites)) - waste_price * slack as f64 - first
     };
@@ -72,10 +74,10 @@ fn by_order(history: &History, flash: Flash, start: Start, slack: u128) -> u64 {
 
 /// Maximum number of rows of the grid in which lives are counted: more rows improve the bound but cost their square in
 /// time.
-const MOST_ROWS: u32 = 1024;
+const MAX_GRID_ROWS: u32 = 1024;
 
 /// Inequality of the theorem for one threshold of long lives.
-struct Question {
+struct BoundInequality {
     /// Number of long-lived versions.
     long_lived: f64,
     /// Number of versions that can fill long-lived blocks with little waste.
@@ -91,47 +93,61 @@ struct Question {
     waits: Vec<(f64, Crowding)>,
 }
 
-impl Question {
-    /// Builds the inequality for versions that live at least `long`; `None` if it shows early that no rewrites are
+impl BoundInequality {
+    /// Builds the inequality for versions that live at least `min_life`; `None` if it shows early that no rewrites are
     /// needed.
-    fn of(history: &History, flash: Flash, start: Start, slack: u128, long: u32) -> Option<Self> {
-        let writes = history.deaths.len() as u32;
-        let lives: Vec<Life> = (0..).zip(&history.deaths).map(|(born, &dies)| Life { born, dies }).collect();
-        let short = long / 2;
-        let fillers =
-            lives.iter().filter(|life| life.dies == NEVER || life.dies - life.born >= short).count();
-        let is_long = |life: &Life| life.dies != NEVER && life.dies - life.born >= long;
-        let long_lives: Vec<Life> = lives.into_iter().filter(is_long).collect();
+    fn of(
+        history: &WriteHistory,
+        flash: FlashGeometry,
+        start: InitialFlash,
+        slack: u128,
+        min_life: u32,
+    ) -> Option<Self> {
+        let writes = history.invalidated_at.len() as u32;
+        let lives: Vec<VersionLife> = (0..)
+            .zip(&history.invalidated_at)
+            .map(|(written_at, &invalidated_at)| VersionLife { written_at, invalidated_at })
+            .collect();
+        let short = min_life / 2;
+        let fillers = lives
+            .iter()
+            .filter(|life| life.invalidated_at == NEVER || life.invalidated_at - life.written_at >= short)
+            .count();
+        let is_long = |life: &VersionLife| {
+            life.invalidated_at != NEVER && life.invalidated_at - life.written_at >= min_life
+        };
+        let long_lives: Vec<VersionLife> = lives.into_iter().filter(is_long).collect();
         let longest =
-            ((LONGEST_WAIT * slack as f64 / f64::from(writes)) as u32).saturating_add(8).min(writes);
-        let mut question = Question {
+            ((MAX_WAIT_FACTOR * slack as f64 / f64::from(writes)) as u32).saturating_add(8).min(writes);
+        let mut inequality = BoundInequality {
             long_lived: long_lives.len() as f64,
             fillers: fillers as f64,
-            unfilled_waste: f64::from(long - short),
-            erases: if start == Start::Erased { 0.0 } else { flash.blocks as f64 },
+            unfilled_waste: f64::from(min_life - short),
+            erases: if start == InitialFlash::Erased { 0.0 } else { flash.blocks as f64 },
             pages_per_block: f64::from(flash.pages_per_block),
             slack: slack as f64,
             waits: Vec::new(),
         };
         // Longest waits first: these are the cheapest and most often decide.
-        let mut to_come = question.long_lived * (f64::from(longest) + 1.0);
-        for (wait, before) in waits_down(longest) {
-            if question.waste(0.0, 0.0) + to_come <= question.slack {
+        let mut uncounted_waste = inequality.long_lived * (f64::from(longest) + 1.0);
+        for (wait, before) in decreasing_waits(longest) {
+            if inequality.waste(0.0, 0.0) + uncounted_waste <= inequality.slack {
                 return None;
             }
             let count = f64::from(wait) - before.map_or(-1.0, f64::from);
-            question.waits.push((count, Crowding::of(&long_lives, writes, wait, MOST_ROWS)));
-            to_come -= count * question.long_lived;
+            inequality.waits.push((count, Crowding::of(&long_lives, writes, wait, MAX_GRID_ROWS)));
+            uncounted_waste -= count * inequality.long_lived;
         }
-        Some(question)
+        Some(inequality)
     }
 
     /// Computes the least waste with `rewrites` rewrites if `unfilled` slots of long-lived blocks hold nothing or
     /// short-lived versions.
     fn waste(&self, rewrites: f64, unfilled: f64) -> f64 {
         let erases = self.erases + (self.fillers + rewrites + unfilled) / self.pages_per_block;
-        let waiting =
-            |crowding: &Crowding| (self.long_lived - rewrites - crowding.most_prompt(erases)).max(0.0);
+        let waiting = |crowding: &Crowding| {
+            (self.long_lived - rewrites - crowding.max_prompt_versions(erases)).max(0.0)
+        };
         self.waits.iter().map(|(count, crowding)| count * waiting(crowding)).sum::<f64>()
             + self.unfilled_waste * unfilled
     }
@@ -179,19 +195,20 @@ impl Question {
 }
 
 /// Returns waits from `longest` down to 0, each with the next smaller one.
-fn waits_down(longest: u32) -> impl Iterator<Item = (u32, Option<u32>)> {
-    let below = |wait: u32| wait.checked_sub(1).map(|less| less.min((f64::from(wait) / WAITS) as u32));
-    let waits = std::iter::successors(Some(longest), move |&wait| below(wait));
-    waits.map(move |wait| (wait, below(wait)))
+fn decreasing_waits(longest: u32) -> impl Iterator<Item = (u32, Option<u32>)> {
+    let next_wait =
+        |wait: u32| wait.checked_sub(1).map(|less| less.min((f64::from(wait) / WAIT_RATIO) as u32));
+    let waits = std::iter::successors(Some(longest), move |&wait| next_wait(wait));
+    waits.map(move |wait| (wait, next_wait(wait)))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::history::Recorder;
+    use super::super::history::HistoryRecorder;
     use super::*;
-    use wearwell_base::seed::{Seed, below};
+    use wearwell_base::seed::{Seed, random_below};
     use wearwell_base::units::Lpn;
-    use wearwell_theory::closed_forms::foresight;
+    use wearwell_theory::closed_forms::offline_bound;
     use wearwell_theory::{Classes, Drive};
 
     const PAGES_PER_BLOCK: u32 = 64;
@@ -201,19 +218,20 @@ mod tests {
     fn uniform(spare_blocks: u32) -> f64 {
         let logical_pages = FULL_BLOCKS * PAGES_PER_BLOCK;
         let mut random = Seed(1).random();
-        let mut recorder = Recorder::new(logical_pages);
+        let mut recorder = HistoryRecorder::new(logical_pages);
         (0..logical_pages).for_each(|page| recorder.write(Lpn(page)));
         recorder.take();
         for _ in 0..8 * logical_pages {
-            recorder.write(Lpn(below(&mut random, u64::from(logical_pages)) as u32));
+            recorder.write(Lpn(random_below(&mut random, u64::from(logical_pages)) as u32));
         }
         let history = recorder.take();
-        let flash = Flash { blocks: u64::from(FULL_BLOCKS + spare_blocks), pages_per_block: PAGES_PER_BLOCK };
-        least_rewrites(&history, flash, Start::Anything) as f64 / history.writes() as f64
+        let flash =
+            FlashGeometry { blocks: u64::from(FULL_BLOCKS + spare_blocks), pages_per_block: PAGES_PER_BLOCK };
+        least_rewrites(&history, flash, InitialFlash::Arbitrary) as f64 / history.writes() as f64
     }
 
     #[test]
-    fn random_writes_need_rewrites_if_spare_space_is_scarce() {
+    fn random_writes_need_rewrites_with_scarce_spare_space() {
         let bounds = [1, 2, 16].map(uniform);
         assert!(bounds[0] > 0.15 && bounds[0] > bounds[1] && bounds[1] > 0.0, "{bounds:?}");
         assert!(bounds[2] == 0.0);
@@ -221,14 +239,14 @@ mod tests {
             let spare_factor = f64::from(spare_blocks) / f64::from(FULL_BLOCKS + spare_blocks);
             let drive = Drive::new(PAGES_PER_BLOCK, spare_factor).unwrap();
             let pages = f64::from(FULL_BLOCKS * PAGES_PER_BLOCK);
-            let limit = foresight(&drive, &Classes::uniform(), pages).unwrap().write_amplification;
+            let limit = offline_bound(&drive, &Classes::uniform(), pages).unwrap().write_amplification;
             assert!(bound <= limit - 1.0, "{spare_blocks}: {bound}, in the limit {limit}");
         }
     }
 
     #[test]
-    fn waits_decrease_to_zero() {
-        let waits: Vec<_> = waits_down(5).collect();
+    fn decreasing_waits_end_at_zero() {
+        let waits: Vec<_> = decreasing_waits(5).collect();
         assert_eq!(waits, [(5, Some(3)), (3, Some(2)), (2, Some(1)), (1, Some(0)), (0, None)]);
     }
 }

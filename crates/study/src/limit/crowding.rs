@@ -1,21 +1,21 @@
 //! Crowding: the number of versions that can share a block without long waits.
 //!
-//! A version is a point with a time of birth (its write) and a time of death (its invalidation). Consider the versions
-//! in one block between two erases that each wait at most `wait` in total. Each is born at most `wait` after the first
-//! erase, dies at most `wait` before the second, and the two delays sum to at most `wait`: the points lie in one
-//! triangle. The triangles that contain a point therefore bound the number of versions in its block.
+//! A version is a point, given by the time of its write and the time of its invalidation. Consider the versions in one
+//! block between two erases that each wait at most `wait` in total. Each is written at most `wait` after the first
+//! erase and invalidated at most `wait` before the second, and the two delays sum to at most `wait`: the points lie in
+//! one triangle. The triangles that contain a point therefore bound the number of versions in its block.
 
 use std::collections::BTreeMap;
 
 /// Version that is written and invalidated within the stretch.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Life {
-    pub born: u32,
-    pub dies: u32,
+pub(super) struct VersionLife {
+    pub written_at: u32,
+    pub invalidated_at: u32,
 }
 
 /// Cells per side of a triangle, if cells can be that small.
-const CELLS_A_SIDE: u32 = 6;
+const CELLS_PER_SIDE: u32 = 6;
 
 /// Number of versions by the number of versions that may share a block with them, the most crowded first.
 #[derive(Clone, Debug)]
@@ -27,20 +27,20 @@ impl Crowding {
     ///
     /// Versions are counted in cells of a grid with at most `most_rows` rows and columns. Every cell that a triangle
     /// touches counts as inside, so the numbers are never too small.
-    pub fn of(lives: &[Life], writes: u32, wait: u32, most_rows: u32) -> Self {
-        // All versions are born at different times, which bounds the number in a triangle.
+    pub fn of(lives: &[VersionLife], writes: u32, wait: u32, most_rows: u32) -> Self {
+        // All versions are written at different times, which bounds the number in a triangle.
         let trivial = wait.saturating_add(1);
-        let side = wait.div_ceil(CELLS_A_SIDE).max(writes.div_ceil(most_rows)).max(1);
+        let side = wait.div_ceil(CELLS_PER_SIDE).max(writes.div_ceil(most_rows)).max(1);
         // With cells of one write, the grid would barely improve on this bound.
-        if wait < CELLS_A_SIDE || lives.is_empty() {
+        if wait < CELLS_PER_SIDE || lives.is_empty() {
             return Crowding(vec![(trivial, lives.len() as u64)]);
         }
         let grid = Grid::of(lives, writes, side);
-        let most = grid.most_together(&reaches(wait, side));
+        let max_sharers = grid.max_sharers(&row_extents(wait, side));
         let mut versions = BTreeMap::<u32, u64>::new();
-        for (&count, &together) in grid.counts.iter().zip(&most) {
+        for (&count, &sharers) in grid.counts.iter().zip(&max_sharers) {
             if count > 0 {
-                *versions.entry(together.min(trivial)).or_default() += u64::from(count);
+                *versions.entry(sharers.min(trivial)).or_default() += u64::from(count);
             }
         }
         Crowding(versions.into_iter().rev().collect())
@@ -50,13 +50,13 @@ impl Crowding {
     ///
     /// Each version takes up one over the number that may share its block, and the versions of one block sum to 1 at
     /// most. Versions with the smallest fractions are taken first. Counting a version in part only raises the bound.
-    pub fn most_prompt(&self, mut erases: f64) -> f64 {
+    pub fn max_prompt_versions(&self, mut erases: f64) -> f64 {
         let mut prompt = 0.0;
-        for &(together, versions) in &self.0 {
-            let (together, versions) = (f64::from(together), versions as f64);
-            let needed = versions / together;
+        for &(sharers, versions) in &self.0 {
+            let (sharers, versions) = (f64::from(sharers), versions as f64);
+            let needed = versions / sharers;
             if needed >= erases {
-                return prompt + erases * together;
+                return prompt + erases * sharers;
             }
             erases -= needed;
             prompt += versions;
@@ -67,26 +67,26 @@ impl Crowding {
 
 /// Returns, by row distance from a triangle's corner, the number of cells beyond the corner's column that the triangle
 /// may touch.
-fn reaches(wait: u32, side: u32) -> Vec<u32> {
+fn row_extents(wait: u32, side: u32) -> Vec<u32> {
     // Least difference of times in two cells that are `cells` apart.
-    let least = |cells: u64| if cells == 0 { 0 } else { (cells - 1) * u64::from(side) + 1 };
-    let within = |row: u64, cells: u64| least(row) + least(cells) <= u64::from(wait);
+    let min_difference = |cells: u64| if cells == 0 { 0 } else { (cells - 1) * u64::from(side) + 1 };
+    let within = |row: u64, cells: u64| min_difference(row) + min_difference(cells) <= u64::from(wait);
     let rows = (0..).take_while(|&row| within(row, 0));
     rows.map(|row| (0..).take_while(|&cells| within(row, cells)).count() as u32 - 1).collect()
 }
 
-/// Points in square cells: row by birth, column by death.
+/// Points in square cells: the row is the time of the write, the column the time of the invalidation.
 struct Grid {
     rows: usize,
     counts: Vec<u32>,
 }
 
 impl Grid {
-    fn of(lives: &[Life], writes: u32, side: u32) -> Self {
+    fn of(lives: &[VersionLife], writes: u32, side: u32) -> Self {
         let rows = (writes / side + 1) as usize;
         let mut counts = vec![0; rows * rows];
         for life in lives {
-            counts[(life.born / side) as usize * rows + (life.dies / side) as usize] += 1;
+            counts[(life.written_at / side) as usize * rows + (life.invalidated_at / side) as usize] += 1;
         }
         Grid { rows, counts }
     }
@@ -94,31 +94,34 @@ impl Grid {
     /// Returns for each cell the largest number of points of any triangle that may touch it.
     ///
     /// A triangle with its corner before the first write holds no more than one with its corner at the first write.
-    fn most_together(&self, reaches: &[u32]) -> Vec<u32> {
+    fn max_sharers(&self, extents: &[u32]) -> Vec<u32> {
         let rows = self.rows;
-        // Corners may be after the last death.
-        let width = rows + reaches.len();
-        let corners = self.corner_sums(reaches, width);
-        let mut most = vec![0; rows * rows];
-        for (row, most) in most.chunks_exact_mut(rows).enumerate() {
-            for (above, &reach) in reaches.iter().enumerate().take(row + 1) {
+        // Corners may be after the last invalidation.
+        let width = rows + extents.len();
+        let corners = self.corner_sums(extents, width);
+        let mut largest = vec![0; rows * rows];
+        for (row, row_largest) in largest.chunks_exact_mut(rows).enumerate() {
+            for (above, &extent) in extents.iter().enumerate().take(row + 1) {
                 let sums = &corners[(row - above) * width..][..width];
-                for right in 0..=reach as usize {
-                    most.iter_mut().zip(&sums[right..]).for_each(|(most, &sum)| *most = sum.max(*most));
+                for offset in 0..=extent as usize {
+                    row_largest
+                        .iter_mut()
+                        .zip(&sums[offset..])
+                        .for_each(|(largest, &sum)| *largest = sum.max(*largest));
                 }
             }
         }
-        most
+        largest
     }
 
     /// Returns for each cell the number of points in all cells that a triangle with its corner in that cell may touch.
-    fn corner_sums(&self, reaches: &[u32], width: usize) -> Vec<u32> {
+    fn corner_sums(&self, extents: &[u32], width: usize) -> Vec<u32> {
         let rows = self.rows;
         let mut sums = vec![0; rows * width];
         for (row, sums) in sums.chunks_exact_mut(width).enumerate() {
-            for (counts, &reach) in self.counts[row * rows..].chunks_exact(rows).zip(reaches) {
-                for left in 0..=reach as usize {
-                    sums[left..].iter_mut().zip(counts).for_each(|(sum, &count)| *sum += count);
+            for (counts, &extent) in self.counts[row * rows..].chunks_exact(rows).zip(extents) {
+                for offset in 0..=extent as usize {
+                    sums[offset..].iter_mut().zip(counts).for_each(|(sum, &count)| *sum += count);
                 }
             }
         }
@@ -132,39 +135,45 @@ mod tests {
     use proptest::prelude::*;
 
     /// Returns the largest number of points in any triangle that contains the point, by testing all corners.
-    fn exact(lives: &[Life], one: Life, wait: u32) -> u32 {
+    fn exact_sharers(lives: &[VersionLife], version: VersionLife, wait: u32) -> u32 {
         let of_corner = |start: u32, end: u32| {
-            let inside = |life: &&Life| {
-                life.born >= start && life.dies <= end && life.born - start + (end - life.dies) <= wait
+            let inside = |life: &&VersionLife| {
+                life.written_at >= start
+                    && life.invalidated_at <= end
+                    && life.written_at - start + (end - life.invalidated_at) <= wait
             };
-            if lives.iter().filter(inside).any(|life| (life.born, life.dies) == (one.born, one.dies)) {
+            if lives.iter().filter(inside).any(|life| {
+                (life.written_at, life.invalidated_at) == (version.written_at, version.invalidated_at)
+            }) {
                 lives.iter().filter(inside).count() as u32
             } else {
                 0
             }
         };
-        let starts = one.born.saturating_sub(wait)..=one.born;
+        let starts = version.written_at.saturating_sub(wait)..=version.written_at;
         starts
-            .flat_map(|start| (one.dies..=one.dies + wait).map(move |end| of_corner(start, end)))
+            .flat_map(|start| {
+                (version.invalidated_at..=version.invalidated_at + wait).map(move |end| of_corner(start, end))
+            })
             .max()
             .unwrap()
     }
 
     proptest! {
         #[test]
-        fn no_triangle_holds_more_than_the_grid_counts(
+        fn grid_counts_bound_every_triangle(
             lengths in prop::collection::vec(1u32..30, 1..40), wait in 0u32..20, most_rows in 3u32..60,
         ) {
             let writes = 80;
-            let lives: Vec<Life> =
-                (0..).zip(&lengths).map(|(born, length)| Life { born, dies: born + length }).collect();
-            let exact: Vec<u32> = lives.iter().map(|&life| exact(&lives, life, wait)).collect();
+            let lives: Vec<VersionLife> =
+                (0..).zip(&lengths).map(|(written_at, length)| VersionLife { written_at, invalidated_at: written_at + length }).collect();
+            let exact: Vec<u32> = lives.iter().map(|&life| exact_sharers(&lives, life, wait)).collect();
             let crowding = Crowding::of(&lives, writes, wait, most_rows);
             for erases in [0.0, 0.5, 1.0, 2.0, 5.0, 11.0] {
                 let mut sorted = exact.clone();
                 sorted.sort_unstable_by(|a, b| b.cmp(a));
-                let exactly = Crowding(sorted.into_iter().map(|together| (together, 1)).collect());
-                prop_assert!(crowding.most_prompt(erases) >= exactly.most_prompt(erases) - 1e-9);
+                let exact_crowding = Crowding(sorted.into_iter().map(|sharers| (sharers, 1)).collect());
+                prop_assert!(crowding.max_prompt_versions(erases) >= exact_crowding.max_prompt_versions(erases) - 1e-9);
             }
         }
     }
@@ -173,17 +182,18 @@ mod tests {
     fn fractions_of_one_block_sum_to_one() {
         // Four versions may share a block in threes; two cannot share.
         let crowding = Crowding(vec![(3, 4), (1, 2)]);
-        let prompt = [0.0, 1.0, 4.0 / 3.0, 2.0 + 1.0 / 3.0, 9.0].map(|erases| crowding.most_prompt(erases));
+        let prompt =
+            [0.0, 1.0, 4.0 / 3.0, 2.0 + 1.0 / 3.0, 9.0].map(|erases| crowding.max_prompt_versions(erases));
         for (prompt, expected) in prompt.into_iter().zip([0.0, 3.0, 4.0, 5.0, 6.0]) {
             assert!((prompt - expected).abs() < 1e-12, "{prompt} for {expected}");
         }
     }
 
     #[test]
-    fn reaches_cover_all_cells_that_a_triangle_may_touch() {
+    fn row_extents_cover_all_cells_of_a_triangle() {
         // Cells of one write: exactly the triangle.
-        assert_eq!(reaches(3, 1), [3, 2, 1, 0]);
+        assert_eq!(row_extents(3, 1), [3, 2, 1, 0]);
         // Cells of two writes: the corner may be anywhere in its cell.
-        assert_eq!(reaches(4, 2), [2, 2, 1]);
+        assert_eq!(row_extents(4, 2), [2, 2, 1]);
     }
 }

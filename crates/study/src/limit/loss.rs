@@ -7,7 +7,7 @@
 /// policies. The attribution depends on which of the two is replaced first, so each part is the mean over both orders
 /// (Shapley, Contributions to the Theory of Games II, 1953).
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Loss {
+pub struct RewriteLoss {
     /// Rewrites attributed to placement.
     pub placement: f64,
     /// Rewrites attributed to the choice of victims.
@@ -16,14 +16,13 @@ pub struct Loss {
     pub block_size: f64,
 }
 
-impl Loss {
-    /// Computes the parts from four write amplifications. `own` is that of the policies, `placed` that with the best
-    /// placement and own victim policy. `chosen` is that with own placement and the best victim policy, and `best` that
-    /// with both replaced.
-    pub fn of(own: f64, placed: f64, chosen: f64, best: f64) -> Self {
-        Loss {
-            placement: 0.5 * ((own - placed) + (chosen - best)),
-            victim: 0.5 * ((own - chosen) + (placed - best)),
+impl RewriteLoss {
+    /// Computes the parts from four write amplifications: `amplification` with the given policies, `placed` with the
+    /// best placement, `chosen` with the best victim policy, and `best` with both replaced.
+    pub fn of(amplification: f64, placed: f64, chosen: f64, best: f64) -> Self {
+        RewriteLoss {
+            placement: 0.5 * ((amplification - placed) + (chosen - best)),
+            victim: 0.5 * ((amplification - chosen) + (placed - best)),
             block_size: best - 1.0,
         }
     }
@@ -35,10 +34,13 @@ mod tests {
 
     #[test]
     fn losses_sum_to_all_rewrites() {
-        let loss = Loss::of(4.0, 2.0, 3.0, 1.5);
-        assert_eq!(loss, Loss { placement: 1.75, victim: 0.75, block_size: 0.5 });
+        let loss = RewriteLoss::of(4.0, 2.0, 3.0, 1.5);
+        assert_eq!(loss, RewriteLoss { placement: 1.75, victim: 0.75, block_size: 0.5 });
         assert_eq!(loss.placement + loss.victim + loss.block_size, 3.0);
         // The best policies lose only by the block size.
-        assert_eq!(Loss::of(1.5, 1.5, 1.5, 1.5), Loss { placement: 0.0, victim: 0.0, block_size: 0.5 });
+        assert_eq!(
+            RewriteLoss::of(1.5, 1.5, 1.5, 1.5),
+            RewriteLoss { placement: 0.0, victim: 0.0, block_size: 0.5 }
+        );
     }
 }

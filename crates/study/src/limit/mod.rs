@@ -1,8 +1,8 @@
 //! Distance of policies from the optimum: a proven lower bound, offline policies, and an attribution of the losses.
 
-mod beside;
 mod bound;
 mod crowding;
+mod distance;
 mod flash;
 mod history;
 mod loss;
@@ -13,11 +13,11 @@ mod run;
 #[cfg(test)]
 mod tests;
 
-pub use beside::{Distance, beside_limit, distance};
-pub use bound::{Start, least_rewrites};
-pub use flash::Flash;
-pub use history::{History, Recorder};
-pub use loss::Loss;
-pub use pairs::{LimitError, Measured, Part};
-pub use policies::{LimitOptions, Policies, PolicyRow, policies};
-pub use run::{Limit, check, limit};
+pub use bound::{InitialFlash, least_rewrites};
+pub use distance::{BoundDistance, add_lower_bound, bound_distance};
+pub use flash::FlashGeometry;
+pub use history::{HistoryRecorder, WriteHistory};
+pub use loss::RewriteLoss;
+pub use pairs::{LowerBoundError, PairMeasurement, PolicySetting};
+pub use policies::{LowerBoundOptions, PolicyComparison, PolicyRow, compare_policies};
+pub use run::{LowerBoundRun, check, run_with_bound};

@@ -1,26 +1,26 @@
 //! Comparison of placements and victim policies with the lower bound of a drive.
 
-use super::loss::Loss;
-use super::pairs::{LimitError, Measured, Pairs, Part};
-use super::run::{Limit, check};
-use crate::points::MOST_POINTS;
+use super::loss::RewriteLoss;
+use super::pairs::{LowerBoundError, PairMeasurement, PairRuns, PolicySetting};
+use super::run::{LowerBoundRun, check};
+use crate::points::MAX_POINTS;
 use crate::sweep::{SweepObserver, SweepOptions};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use wearwell_engine::placement::{PLACEMENTS, PlacementConfig};
 use wearwell_engine::victim::{VICTIMS, VictimConfig};
 use wearwell_stack::steady::{ci95_half_width, mean};
-use wearwell_stack::{Draft, ForeseeingResult, RunResult};
+use wearwell_stack::{Draft, OfflineResult, RunResult};
 
 /// Offline placements, which work for any workload.
-const FORESEEING_PLACEMENTS: [&str; 2] = ["future_knowledge", "death_windows"];
+const OFFLINE_PLACEMENTS: [&str; 2] = ["future_knowledge", "death_windows"];
 
 /// Victim policies combined with offline placements: the best online policy, and the offline one.
-const FORESEEING_VICTIMS: [&str; 2] = ["greedy", "foresight"];
+const OFFLINE_VICTIMS: [&str; 2] = ["greedy", "foresight"];
 
 /// Placements and victim policies to compare; `sweep` does not affect results.
 #[derive(Clone, Debug, Default)]
-pub struct LimitOptions<'a> {
+pub struct LowerBoundOptions<'a> {
     /// Placements, each a name or a table.
     pub placements: Vec<Value>,
     /// Victim policies, each a name or a table.
@@ -33,51 +33,52 @@ pub struct LimitOptions<'a> {
     pub sweep: SweepOptions<'a>,
 }
 
-impl LimitOptions<'_> {
+impl LowerBoundOptions<'_> {
     /// Returns all placements.
-    pub fn every_placement() -> Vec<Value> {
+    pub fn all_placements() -> Vec<Value> {
         PLACEMENTS.iter().map(|entry| json!(entry.name)).collect()
     }
 
     /// Returns all victim policies.
-    pub fn every_victim() -> Vec<Value> {
+    pub fn all_victims() -> Vec<Value> {
         VICTIMS.iter().map(|entry| json!(entry.name)).collect()
     }
 
     /// Refuses unknown placements and victim policies, and more runs than a sweep may have.
-    fn check(&self) -> Result<(), LimitError> {
-        every_one_is::<PlacementConfig>("placements", &self.placements)?;
-        every_one_is::<VictimConfig>("victims", &self.victims)?;
+    fn check(&self) -> Result<(), LowerBoundError> {
+        check_names::<PlacementConfig>("placements", &self.placements)?;
+        check_names::<VictimConfig>("victims", &self.victims)?;
         let (placements, victims) = (self.placements.len() + 1, self.victims.len() + 1);
         let pairs = if self.all_pairs { placements * victims } else { placements + victims };
-        let most = MOST_POINTS / pairs;
-        if self.replicas as usize > most {
-            let problem = format!("replicas: {} of {pairs} pairs; at most {most} can be", self.replicas);
-            return Err(LimitError::Options(problem));
+        let max_replicas = MAX_POINTS / pairs;
+        if self.replicas as usize > max_replicas {
+            let problem =
+                format!("replicas: {} of {pairs} pairs; at most {max_replicas} can be", self.replicas);
+            return Err(LowerBoundError::Options(problem));
         }
         Ok(())
     }
 }
 
-fn every_one_is<C: DeserializeOwned>(option: &str, values: &[Value]) -> Result<(), LimitError> {
+fn check_names<C: DeserializeOwned>(option: &str, values: &[Value]) -> Result<(), LowerBoundError> {
     values.iter().try_for_each(|value| match serde_json::from_value::<C>(value.clone()) {
         Ok(_) => Ok(()),
-        Err(error) => Err(LimitError::Options(format!("{option}: {error}"))),
+        Err(error) => Err(LowerBoundError::Options(format!("{option}: {error}"))),
     })
 }
 
 /// Drive compared with its lower bound.
 #[derive(Clone, Debug)]
-pub struct Policies {
+pub struct PolicyComparison {
     /// Unchanged drive and the lower bound for its writes, for each seed.
-    pub limits: Vec<Limit>,
-    /// Result of the best offline policies over all seeds; `None` if the FTL has no placement and victim policy.
-    pub foreseeing: Option<ForeseeingResult>,
+    pub limits: Vec<LowerBoundRun>,
+    /// Result of the best offline policies over all seeds; `None` if the FTL lacks a placement or a victim policy.
+    pub offline: Option<OfflineResult>,
     /// Rows for the other placements and victim policies, on the same writes.
     pub rows: Vec<PolicyRow>,
 }
 
-impl Policies {
+impl PolicyComparison {
     /// Returns the mean write amplification of the unchanged drive over seeds.
     pub fn write_amplification(&self) -> Option<f64> {
         let by_seed: Option<Vec<f64>> =
@@ -87,7 +88,7 @@ impl Policies {
 
     /// Returns the mean lower bound over seeds.
     pub fn lower_bound(&self) -> f64 {
-        mean(&self.limits.iter().map(Limit::lower_bound).collect::<Vec<_>>())
+        mean(&self.limits.iter().map(LowerBoundRun::lower_bound).collect::<Vec<_>>())
     }
 
     /// Returns the host pages of the measured phases of all seeds.
@@ -100,8 +101,8 @@ impl Policies {
         self.limits.iter().map(|limit| limit.least_rewrites).sum()
     }
 
-    /// Returns the fraction of the rewrites that is not proven necessary, as [`Limit::open_share`].
-    pub fn open_share(&self) -> Option<f64> {
+    /// Returns the fraction of the rewrites that is not proven necessary, as [`LowerBoundRun::unproven_share`].
+    pub fn unproven_share(&self) -> Option<f64> {
         let rewritten = self.write_amplification()? - 1.0;
         (rewritten > 0.0).then(|| 1.0 - (self.lower_bound() - 1.0) / rewritten)
     }
@@ -126,12 +127,12 @@ pub struct PolicyRow {
     /// Name of the victim policy.
     pub victim: String,
     /// Measurement, or the reason why there is none.
-    pub outcome: Result<Measured, String>,
+    pub outcome: Result<PairMeasurement, String>,
     /// Half-width of the 95 % interval of the excess over the best offline policies, paired by seed; `None` with a
     /// single seed.
-    pub above_foreseeing_ci95: Option<f64>,
-    /// Rewrites by cause; `None` if the runs needed for it cannot be made.
-    pub loss: Option<Loss>,
+    pub above_offline_ci95: Option<f64>,
+    /// Rewrites by cause; `None` if the runs needed for it cannot be executed.
+    pub loss: Option<RewriteLoss>,
 }
 
 /// Compares placements and victim policies of the drive that `base` describes with the lower bound and with the best
@@ -141,77 +142,78 @@ pub struct PolicyRow {
 ///
 /// # Errors
 ///
-/// Returns an error for unknown placements and victim policies, for a drive that cannot be run or has no limit, for an
-/// interruption, and if the runs cannot continue. A placement or victim policy that cannot be combined is noted in its
-/// row.
-pub fn policies(
+/// Returns an error for unknown placements and victim policies, for a drive that cannot be run or has no lower bound,
+/// for an interruption, and if the runs cannot continue. A placement or victim policy that cannot be combined is noted
+/// in its row.
+pub fn compare_policies(
     base: &Draft,
-    options: &LimitOptions<'_>,
+    options: &LowerBoundOptions<'_>,
     observer: &dyn SweepObserver,
-) -> Result<Policies, LimitError> {
+) -> Result<PolicyComparison, LowerBoundError> {
     options.check()?;
     check(&base.scenario()?).map_err(|error| base.explain(&error))?;
-    let mut pairs = Pairs::new(base, options.replicas, &options.sweep, observer);
-    let own = pairs.own_runs()?;
-    let bounded = |own: Vec<RunResult>| -> Result<Vec<Limit>, LimitError> {
-        own.into_iter().map(|own| Ok(Limit::of(own, &mut || observer.keep_going())?)).collect()
+    let mut pairs = PairRuns::new(base, options.replicas, &options.sweep, observer);
+    let unchanged = pairs.run_unchanged()?;
+    let with_bounds = |results: Vec<RunResult>| -> Result<Vec<LowerBoundRun>, LowerBoundError> {
+        results
+            .into_iter()
+            .map(|result| Ok(LowerBoundRun::of(result, &mut || observer.keep_going())?))
+            .collect()
     };
-    let Some(parts) = pairs.hold_against(&own)? else {
-        return Ok(Policies { limits: bounded(own)?, foreseeing: None, rows: Vec::new() });
+    let Some(parts) = pairs.fix_writes_to(&unchanged)? else {
+        return Ok(PolicyComparison { limits: with_bounds(unchanged)?, offline: None, rows: Vec::new() });
     };
-    let best = best_foreseeing(&mut pairs)?;
-    let wanted = wanted(&parts, options);
-    let mut needed: Vec<(&Part, &Part)> =
-        wanted.iter().map(|(placement, victim)| (placement, victim)).collect();
+    let best = find_best_offline(&mut pairs)?;
+    let requested = requested_pairs(&parts, options);
+    let mut needed: Vec<(&PolicySetting, &PolicySetting)> =
+        requested.iter().map(|(placement, victim)| (placement, victim)).collect();
     if let Some((best, _)) = &best {
-        needed.extend(wanted.iter().map(|(_, victim)| (&best.0, victim)));
-        needed.extend(wanted.iter().map(|(placement, _)| (placement, &best.1)));
+        needed.extend(requested.iter().map(|(_, victim)| (&best.0, victim)));
+        needed.extend(requested.iter().map(|(placement, _)| (placement, &best.1)));
     }
-    pairs.make(&needed)?;
-    let rows = wanted.iter().map(|(placement, victim)| PolicyRow {
+    pairs.run_missing(&needed)?;
+    let rows = requested.iter().map(|(placement, victim)| PolicyRow {
         placement: placement.name.clone(),
         victim: victim.name.clone(),
-        outcome: pairs.known(placement, victim).clone(),
-        above_foreseeing_ci95: best
-            .as_ref()
-            .and_then(|(best, _)| above_ci95(&pairs, (placement, victim), best)),
-        loss: best.as_ref().and_then(|(best, _)| loss(&pairs, (placement, victim), best)),
+        outcome: pairs.outcome(placement, victim).clone(),
+        above_offline_ci95: best.as_ref().and_then(|(best, _)| above_ci95(&pairs, (placement, victim), best)),
+        loss: best.as_ref().and_then(|(best, _)| rewrite_loss(&pairs, (placement, victim), best)),
     });
     let rows = rows.collect();
-    Ok(Policies { limits: bounded(own)?, foreseeing: best.map(|(_, result)| result), rows })
+    Ok(PolicyComparison { limits: with_bounds(unchanged)?, offline: best.map(|(_, result)| result), rows })
 }
 
-/// Finds the best offline policies for a run that has been made.
-pub(super) fn foreseeing(
+/// Finds the best offline policies for a run that has been executed.
+pub(super) fn best_offline_result(
     base: &Draft,
-    own: &[RunResult],
+    unchanged: &[RunResult],
     options: &SweepOptions<'_>,
     observer: &dyn SweepObserver,
-) -> Result<Option<ForeseeingResult>, LimitError> {
-    let mut pairs = Pairs::new(base, 1, options, observer);
-    if pairs.hold_against(own)?.is_none() {
+) -> Result<Option<OfflineResult>, LowerBoundError> {
+    let mut pairs = PairRuns::new(base, 1, options, observer);
+    if pairs.fix_writes_to(unchanged)?.is_none() {
         return Ok(None);
     }
-    Ok(best_foreseeing(&mut pairs)?.map(|(_, result)| result))
+    Ok(find_best_offline(&mut pairs)?.map(|(_, result)| result))
 }
 
 /// Placement and victim policy with their result.
-type Best = ((Part, Part), ForeseeingResult);
+type BestPair = ((PolicySetting, PolicySetting), OfflineResult);
 
 /// Finds the best offline placement and victim policy with their result; `None` if none can be run.
-fn best_foreseeing(pairs: &mut Pairs<'_>) -> Result<Option<Best>, LimitError> {
+fn find_best_offline(pairs: &mut PairRuns<'_>) -> Result<Option<BestPair>, LowerBoundError> {
     let [placements, victims] =
-        [FORESEEING_PLACEMENTS, FORESEEING_VICTIMS].map(|names| names.map(|name| Part::new(json!(name))));
-    let tried: Vec<(&Part, &Part)> = placements
+        [OFFLINE_PLACEMENTS, OFFLINE_VICTIMS].map(|names| names.map(|name| PolicySetting::new(json!(name))));
+    let candidates: Vec<(&PolicySetting, &PolicySetting)> = placements
         .iter()
         .flat_map(|placement| victims.iter().map(move |victim| (placement, victim)))
         .collect();
-    pairs.make(&tried)?;
-    let measured = tried.iter().filter_map(|&pair| Some((pair, pairs.amplification(pair.0, pair.1)?)));
+    pairs.run_missing(&candidates)?;
+    let measured = candidates.iter().filter_map(|&pair| Some((pair, pairs.amplification(pair.0, pair.1)?)));
     let best = measured.min_by(|(_, one), (_, other)| one.total_cmp(other));
     Ok(best.map(|((placement, victim), write_amplification)| {
         let (placement, victim) = (placement.clone(), victim.clone());
-        let result = ForeseeingResult {
+        let result = OfflineResult {
             placement: placement.name.clone(),
             victim: victim.name.clone(),
             write_amplification,
@@ -221,15 +223,19 @@ fn best_foreseeing(pairs: &mut Pairs<'_>) -> Result<Option<Best>, LimitError> {
 }
 
 /// Returns the requested pairs, that of the scenario first.
-fn wanted((own_placement, own_victim): &(Part, Part), options: &LimitOptions<'_>) -> Vec<(Part, Part)> {
+fn requested_pairs(
+    (own_placement, own_victim): &(PolicySetting, PolicySetting),
+    options: &LowerBoundOptions<'_>,
+) -> Vec<(PolicySetting, PolicySetting)> {
     // The scenario's own policies keep their settings.
-    let listed = |own: &Part, values: &[Value]| -> Vec<Part> {
-        let others = values.iter().cloned().map(Part::new).filter(|part| part.name != own.name);
-        [own.clone()].into_iter().chain(others).collect()
+    let with_own_first = |scenario_setting: &PolicySetting, values: &[Value]| -> Vec<PolicySetting> {
+        let requested =
+            values.iter().cloned().map(PolicySetting::new).filter(|part| part.name != scenario_setting.name);
+        [scenario_setting.clone()].into_iter().chain(requested).collect()
     };
-    let placements = listed(own_placement, &options.placements);
-    let victims = listed(own_victim, &options.victims);
-    let pair = |placement: &Part, victim: &Part| (placement.clone(), victim.clone());
+    let placements = with_own_first(own_placement, &options.placements);
+    let victims = with_own_first(own_victim, &options.victims);
+    let pair = |placement: &PolicySetting, victim: &PolicySetting| (placement.clone(), victim.clone());
     if options.all_pairs {
         return placements
             .iter()
@@ -241,20 +247,28 @@ fn wanted((own_placement, own_victim): &(Part, Part), options: &LimitOptions<'_>
 }
 
 /// Returns the half-width of the interval of the difference of two pairs, whose runs share the writes of each seed.
-fn above_ci95(pairs: &Pairs<'_>, (placement, victim): (&Part, &Part), best: &(Part, Part)) -> Option<f64> {
+fn above_ci95(
+    pairs: &PairRuns<'_>,
+    (placement, victim): (&PolicySetting, &PolicySetting),
+    best: &(PolicySetting, PolicySetting),
+) -> Option<f64> {
     let by_seed =
-        |placement, victim| pairs.known(placement, victim).as_ref().ok().map(|known| &known.by_seed);
+        |placement, victim| pairs.outcome(placement, victim).as_ref().ok().map(|known| &known.by_seed);
     let (own, best) = (by_seed(placement, victim)?, by_seed(&best.0, &best.1)?);
     let above: Vec<f64> = own.iter().zip(best).map(|(own, best)| own - best).collect();
     ci95_half_width(&above)
 }
 
-fn loss(pairs: &Pairs<'_>, (placement, victim): (&Part, &Part), best: &(Part, Part)) -> Option<Loss> {
-    let of = |placement, victim| pairs.amplification(placement, victim);
-    Some(Loss::of(
-        of(placement, victim)?,
-        of(&best.0, victim)?,
-        of(placement, &best.1)?,
-        of(&best.0, &best.1)?,
+fn rewrite_loss(
+    pairs: &PairRuns<'_>,
+    (placement, victim): (&PolicySetting, &PolicySetting),
+    best: &(PolicySetting, PolicySetting),
+) -> Option<RewriteLoss> {
+    let amplification = |placement, victim| pairs.amplification(placement, victim);
+    Some(RewriteLoss::of(
+        amplification(placement, victim)?,
+        amplification(&best.0, victim)?,
+        amplification(placement, &best.1)?,
+        amplification(&best.0, &best.1)?,
     ))
 }

@@ -1,11 +1,11 @@
 //! Output of the comparison with the lower bound: JSON and rows.
 
-use super::loss::Loss;
-use super::policies::{Policies, PolicyRow};
+use super::loss::RewriteLoss;
+use super::policies::{PolicyComparison, PolicyRow};
 use crate::summary::Row;
 use serde_json::{Value, json};
 
-impl Policies {
+impl PolicyComparison {
     /// Returns all values for programs.
     pub fn to_value(&self) -> Value {
         let rows: Vec<Value> = self.policy_rows().into_iter().map(|row| row.into_iter().collect()).collect();
@@ -16,8 +16,8 @@ impl Policies {
             "lower_bound": self.lower_bound(),
             "host_pages": self.host_pages(),
             "least_rewrites": self.least_rewrites(),
-            "open_share": self.open_share(),
-            "foreseeing": self.foreseeing,
+            "open_share": self.unproven_share(),
+            "foreseeing": self.offline,
             "rows": rows,
             "scenario": self.limits[0].result.scenario,
             "warnings": self.warnings(),
@@ -44,7 +44,7 @@ impl Policies {
     }
 
     fn best(&self) -> Option<f64> {
-        self.foreseeing.as_ref().map(|best| best.write_amplification)
+        self.offline.as_ref().map(|best| best.write_amplification)
     }
 
     fn policy_rows(&self) -> Vec<Row> {
@@ -58,7 +58,7 @@ fn columns(row: &PolicyRow, bound: f64, best: Option<f64>) -> Row {
     let amplification = measured.map(|measured| measured.write_amplification);
     let above =
         |level: Option<f64>| amplification.zip(level).map(|(amplification, level)| amplification - level);
-    let lost = |part: fn(&Loss) -> f64| json!(row.loss.as_ref().map(part));
+    let lost_to = |part: fn(&RewriteLoss) -> f64| json!(row.loss.as_ref().map(part));
     [
         ("placement", json!(row.placement)),
         ("victim", json!(row.victim)),
@@ -66,10 +66,10 @@ fn columns(row: &PolicyRow, bound: f64, best: Option<f64>) -> Row {
         ("write_amplification_ci95", json!(measured.and_then(|measured| measured.ci95))),
         ("above_lower_bound", json!(above(Some(bound)))),
         ("above_foreseeing", json!(above(best))),
-        ("above_foreseeing_ci95", json!(row.above_foreseeing_ci95)),
-        ("lost_by_placement", lost(|loss| loss.placement)),
-        ("lost_by_victim", lost(|loss| loss.victim)),
-        ("lost_by_block_size", lost(|loss| loss.block_size)),
+        ("above_foreseeing_ci95", json!(row.above_offline_ci95)),
+        ("lost_by_placement", lost_to(|loss| loss.placement)),
+        ("lost_by_victim", lost_to(|loss| loss.victim)),
+        ("lost_by_block_size", lost_to(|loss| loss.block_size)),
         ("with_pool", json!(measured.map(|measured| measured.pooled))),
         ("problem", json!(row.outcome.as_ref().err())),
     ]

@@ -1,19 +1,19 @@
 //! Runs with their lower bound.
 
-use super::{Flash, Recorder, Start, least_rewrites};
+use super::{FlashGeometry, HistoryRecorder, InitialFlash, least_rewrites};
 use std::ops::ControlFlow;
 use wearwell_base::config::ConfigError;
 use wearwell_stack::{HostOp, Observer, RunError, RunResult, Scenario, host_operations, run};
 
 /// Maximum number of writes in a stretch, which bounds memory; a run is a sum over stretches.
-const MOST_WRITES: usize = 1 << 24;
+const MAX_STRETCH_WRITES: usize = 1 << 24;
 
 /// Number of operations between two checks for interruption.
-const OPS_A_LOOK: u32 = 1 << 16;
+const OPS_PER_STOP_CHECK: u32 = 1 << 16;
 
 /// Run with its lower bound.
 #[derive(Clone, Debug)]
-pub struct Limit {
+pub struct LowerBoundRun {
     /// Result of the run.
     pub result: RunResult,
     /// Host pages of the measured phase.
@@ -22,7 +22,7 @@ pub struct Limit {
     pub least_rewrites: u64,
 }
 
-impl Limit {
+impl LowerBoundRun {
     /// Returns the lower bound on write amplification.
     pub fn lower_bound(&self) -> f64 {
         1.0 + self.least_rewrites as f64 / self.host_pages.max(1) as f64
@@ -30,7 +30,7 @@ impl Limit {
 
     /// Returns the fraction of the rewrites that is not proven necessary; `None` without rewrites, or without a write
     /// amplification.
-    pub fn open_share(&self) -> Option<f64> {
+    pub fn unproven_share(&self) -> Option<f64> {
         let rewritten = self.result.write_amplification? - 1.0;
         (rewritten > 0.0).then(|| 1.0 - (self.lower_bound() - 1.0) / rewritten)
     }
@@ -42,42 +42,45 @@ impl Limit {
 ///
 /// Fails as [`run`] does, for scenarios in which the drive's requests differ from the host's writes, and for several
 /// tenants.
-pub fn limit(scenario: &Scenario, observer: &mut dyn Observer) -> Result<Limit, RunError> {
+pub fn run_with_bound(scenario: &Scenario, observer: &mut dyn Observer) -> Result<LowerBoundRun, RunError> {
     check(scenario)?;
-    Limit::of(run(scenario, observer)?, &mut || observer.keep_going())
+    LowerBoundRun::of(run(scenario, observer)?, &mut || observer.should_continue())
 }
 
-impl Limit {
+impl LowerBoundRun {
     /// Computes the lower bound of flash writes in the measured phase of `result`, unless `keep_going` stops it.
     ///
     /// # Errors
     ///
-    /// Fails as [`limit`] does, except for errors of the run itself.
+    /// Fails as [`run_with_bound`] does, except for errors of the run itself.
     pub fn of(result: RunResult, keep_going: &mut dyn FnMut() -> ControlFlow<()>) -> Result<Self, RunError> {
         check(&result.scenario)?;
         let logical_pages = f64::from(result.device.logical_pages);
-        let course = &result.course;
+        let course = &result.phases;
         let before = (course.precondition_drive_writes + course.warm_up_drive_writes) * logical_pages;
         let (begin, host_pages) = (before.round() as u64, course.measured_host_pages);
-        let flash =
-            Flash { blocks: u64::from(result.device.blocks), pages_per_block: result.device.pages_per_block };
-        let recorder = Recorder::new(result.device.logical_pages);
-        let mut sum = Sum { flash, recorder, least_rewrites: 0, begin, end: begin + host_pages, written: 0 };
+        let flash = FlashGeometry {
+            blocks: u64::from(result.device.blocks),
+            pages_per_block: result.device.pages_per_block,
+        };
+        let recorder = HistoryRecorder::new(result.device.logical_pages);
+        let mut sum =
+            BoundSum { flash, recorder, least_rewrites: 0, begin, end: begin + host_pages, written: 0 };
         let (mut ops, mut interrupted) = (0u32, false);
         if host_pages > 0 {
             host_operations(&result.scenario, &mut |op| {
                 ops = ops.wrapping_add(1);
-                if ops.is_multiple_of(OPS_A_LOOK) && keep_going().is_break() {
+                if ops.is_multiple_of(OPS_PER_STOP_CHECK) && keep_going().is_break() {
                     interrupted = true;
                     return ControlFlow::Break(());
                 }
-                sum.see(op)
+                sum.record(op)
             })?;
         }
         if interrupted {
             return Err(RunError::Interrupted);
         }
-        Ok(Limit { host_pages, least_rewrites: sum.least_rewrites, result })
+        Ok(LowerBoundRun { host_pages, least_rewrites: sum.least_rewrites, result })
     }
 }
 
@@ -110,9 +113,9 @@ pub fn check(scenario: &Scenario) -> Result<(), ConfigError> {
 }
 
 /// Sum of the bounds of stretches.
-struct Sum {
-    flash: Flash,
-    recorder: Recorder,
+struct BoundSum {
+    flash: FlashGeometry,
+    recorder: HistoryRecorder,
     least_rewrites: u64,
     /// Number of host writes at the start and the end of the measured phase.
     begin: u64,
@@ -120,8 +123,8 @@ struct Sum {
     written: u64,
 }
 
-impl Sum {
-    fn see(&mut self, op: HostOp) -> ControlFlow<()> {
+impl BoundSum {
+    fn record(&mut self, op: HostOp) -> ControlFlow<()> {
         match op {
             HostOp::Trim(page) => self.recorder.trim(page),
             HostOp::Write(page) => {
@@ -132,7 +135,7 @@ impl Sum {
                 self.written += 1;
             }
         }
-        if self.written == self.end || self.recorder.writes() == MOST_WRITES {
+        if self.written == self.end || self.recorder.writes() == MAX_STRETCH_WRITES {
             self.end_stretch(self.written > self.begin);
         }
         if self.written == self.end { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
@@ -142,7 +145,7 @@ impl Sum {
     fn end_stretch(&mut self, measured: bool) {
         let history = self.recorder.take();
         if measured {
-            self.least_rewrites += least_rewrites(&history, self.flash, Start::Anything);
+            self.least_rewrites += least_rewrites(&history, self.flash, InitialFlash::Arbitrary);
         }
     }
 }
@@ -152,12 +155,12 @@ mod tests {
     use super::*;
     use wearwell_stack::{Draft, Progress};
 
-    fn found(settings: &str) -> Result<Limit, RunError> {
+    fn bounded_run(settings: &str) -> Result<LowerBoundRun, RunError> {
         let drive = "device = { capacity = '1 MiB', raw_capacity = '1120 KiB', pages_per_block = 4 }\n\
                      measure = { warm_up = 1.0, drive_writes = 4.0 }\n";
         let scenario =
             Draft::from_toml(&format!("{drive}{settings}"), "the test").unwrap().scenario().unwrap();
-        limit(&scenario, &mut |_: &Progress| ControlFlow::Continue(()))
+        run_with_bound(&scenario, &mut |_: &Progress| ControlFlow::Continue(()))
     }
 
     #[test]
@@ -165,20 +168,21 @@ mod tests {
         for workload in ["kind = 'uniform'", "kind = 'zipf', exponent = 0.9"] {
             for victim in ["greedy", "fifo"] {
                 let found =
-                    found(&format!("workload = {{ {workload} }}\nftl = {{ victim = '{victim}' }}")).unwrap();
+                    bounded_run(&format!("workload = {{ {workload} }}\nftl = {{ victim = '{victim}' }}"))
+                        .unwrap();
                 let amplification = found.result.write_amplification.unwrap();
                 assert!(found.host_pages >= 4 * 256);
                 assert!(found.lower_bound() <= amplification, "{} > {amplification}", found.lower_bound());
-                assert!((0.0..=1.0).contains(&found.open_share().unwrap()));
+                assert!((0.0..=1.0).contains(&found.unproven_share().unwrap()));
             }
         }
         // Sequential writes need no rewrites.
-        let sequential = found("workload = { kind = 'sequential' }").unwrap();
+        let sequential = bounded_run("workload = { kind = 'sequential' }").unwrap();
         assert_eq!(sequential.least_rewrites, 0);
     }
 
     #[test]
-    fn scenario_without_a_limit_is_refused() {
+    fn scenario_without_lower_bound_is_refused() {
         for (settings, problem) in [
             (
                 "workload = { kind = 'uniform' }\n[[log]]\nspare_factor = 0.3",
@@ -193,7 +197,7 @@ mod tests {
                 "power: the limit is that of a drive",
             ),
         ] {
-            let error = found(settings).unwrap_err().to_string();
+            let error = bounded_run(settings).unwrap_err().to_string();
             assert!(error.contains(problem), "{error}");
         }
     }

@@ -1,15 +1,15 @@
 //! Small drives compared with their lower bounds.
 
 use super::*;
-use crate::executor::Threads;
+use crate::executor::ThreadExecutor;
 use crate::sweep::{SweepObserver, SweepOptions};
 use serde_json::{Value, json};
 use std::ops::ControlFlow;
 use wearwell_stack::{Draft, Progress, run as simulate};
 
-struct Silent;
+struct NullObserver;
 
-impl SweepObserver for Silent {
+impl SweepObserver for NullObserver {
     fn progress(&self, _: usize, _: &Progress) -> ControlFlow<()> {
         ControlFlow::Continue(())
     }
@@ -27,21 +27,21 @@ fn names(names: &[&str]) -> Vec<Value> {
     names.iter().map(|name| json!(name)).collect()
 }
 
-fn found(
+fn compare(
     settings: &str,
     placements: &[&str],
     victims: &[&str],
     all_pairs: bool,
-) -> Result<Policies, LimitError> {
+) -> Result<PolicyComparison, LowerBoundError> {
     let sweep = SweepOptions { threads: Some(1), ..SweepOptions::default() };
-    let options = LimitOptions {
+    let options = LowerBoundOptions {
         placements: names(placements),
         victims: names(victims),
         all_pairs,
         sweep,
         replicas: 1,
     };
-    policies(&draft(settings), &options, &Silent)
+    compare_policies(&draft(settings), &options, &NullObserver)
 }
 
 #[test]
@@ -51,8 +51,8 @@ fn all_policies_are_above_the_bound_and_losses_sum_up() {
     {
         let settings = format!("workload = {{ {workload} }}");
         let placements = ["single", "double", "age_classes", "death_windows"];
-        let found = found(&settings, &placements, &["greedy", "fifo"], true).unwrap();
-        let (bound, best) = (found.lower_bound(), found.foreseeing.as_ref().unwrap().write_amplification);
+        let found = compare(&settings, &placements, &["greedy", "fifo"], true).unwrap();
+        let (bound, best) = (found.lower_bound(), found.offline.as_ref().unwrap().write_amplification);
         assert!(1.0 <= bound && bound <= best, "{bound} > {best}");
         assert_eq!(found.rows.len(), 8);
         assert_eq!((found.rows[0].placement.as_str(), found.rows[0].victim.as_str()), ("double", "greedy"));
@@ -62,18 +62,18 @@ fn all_policies_are_above_the_bound_and_losses_sum_up() {
             let sum = loss.placement + loss.victim + loss.block_size;
             assert!((sum - (measured.write_amplification - 1.0)).abs() < 1e-9, "{row:?}");
             assert!((loss.block_size - (best - 1.0)).abs() < 1e-12 && !measured.pooled);
-            let knows = row.placement == "death_windows";
-            assert!(knows || measured.write_amplification > best, "{row:?} beats {best}");
+            let has_foresight = row.placement == "death_windows";
+            assert!(has_foresight || measured.write_amplification > best, "{row:?} beats {best}");
         }
-        let own = found.write_amplification();
-        assert_eq!(found.rows[0].outcome.as_ref().unwrap().write_amplification, own.unwrap());
+        let unchanged = found.write_amplification();
+        assert_eq!(found.rows[0].outcome.as_ref().unwrap().write_amplification, unchanged.unwrap());
     }
 }
 
 #[test]
-fn placement_without_in_place_reclaim_gets_a_pool_and_impossible_pairs_a_reason() {
+fn placement_without_in_place_reclaim_uses_pool_and_impossible_pair_states_reason() {
     let settings = "workload = { kind = 'uniform' }\nftl = { placement = 'single', reclaim = 'in_place' }";
-    let found = found(settings, &["double", "age_classes", "oracle"], &[], false).unwrap();
+    let found = compare(settings, &["double", "age_classes", "oracle"], &[], false).unwrap();
     let of = |name: &str| found.rows.iter().find(|row| row.placement == name).unwrap();
     assert!(!of("single").outcome.as_ref().unwrap().pooled && !of("double").outcome.as_ref().unwrap().pooled);
     assert!(of("age_classes").outcome.as_ref().unwrap().pooled);
@@ -83,47 +83,50 @@ fn placement_without_in_place_reclaim_gets_a_pool_and_impossible_pairs_a_reason(
 
 /// This FTL has no placement and no victim policy, but the lower bound holds.
 #[test]
-fn drive_that_merges_log_blocks_has_only_a_bound() {
+fn hybrid_ftl_has_only_a_bound() {
     let settings = "workload = { kind = 'uniform' }\nftl = { structure = { kind = 'fast' } }";
-    let found = found(settings, &["single"], &["greedy"], false).unwrap();
-    assert!(found.foreseeing.is_none() && found.rows.is_empty());
+    let found = compare(settings, &["single"], &["greedy"], false).unwrap();
+    assert!(found.offline.is_none() && found.rows.is_empty());
     assert!(found.lower_bound() <= found.write_amplification().unwrap());
 }
 
 #[test]
-fn all_runs_measure_equal_writes() {
+fn all_pairs_measure_equal_writes() {
     let settings = "workload = { kind = 'zipf', exponent = 0.9 }";
-    let whole = found(settings, &["double"], &["fifo"], false).unwrap();
-    let own = &whole.limits[0].result;
+    let comparison = compare(settings, &["double"], &["fifo"], false).unwrap();
+    let unchanged = &comparison.limits[0].result;
     // Repeats the run by hand, with a warm-up of equal length.
     let mut draft = draft(settings);
-    draft.set("measure.warm_up", json!(own.course.warm_up_drive_writes)).unwrap();
+    draft.set("measure.warm_up", json!(unchanged.phases.warm_up_drive_writes)).unwrap();
     draft.set("ftl.victim", json!("fifo")).unwrap();
     let by_hand =
         simulate(&draft.scenario().unwrap(), &mut |_: &Progress| ControlFlow::Continue(())).unwrap();
-    let row = whole.rows.iter().find(|row| row.victim == "fifo").unwrap();
+    let row = comparison.rows.iter().find(|row| row.victim == "fifo").unwrap();
     assert_eq!(row.outcome.as_ref().unwrap().write_amplification, by_hand.write_amplification.unwrap());
-    assert_eq!(by_hand.course.measured_host_pages, own.course.measured_host_pages);
+    assert_eq!(by_hand.phases.measured_host_pages, unchanged.phases.measured_host_pages);
     // A single result gets the same bound.
-    let beside = beside_limit(&draft, by_hand, &SweepOptions::default(), &Silent).unwrap().limit.unwrap();
-    assert_eq!(beside.least_rewrites, whole.limits[0].least_rewrites);
-    assert_eq!(beside.foreseeing, whole.foreseeing);
+    let compared = add_lower_bound(&draft, by_hand, &SweepOptions::default(), &NullObserver)
+        .unwrap()
+        .lower_bound
+        .unwrap();
+    assert_eq!(compared.min_rewrites, comparison.limits[0].least_rewrites);
+    assert_eq!(compared.offline, comparison.offline);
 }
 
 #[test]
 fn executor_does_not_change_the_result() {
     let settings = "workload = { kind = 'hot_cold', hot_writes = 0.9, hot_space = 0.1 }";
-    let many = Threads { count: Some(3), run: None };
+    let many = ThreadExecutor { count: Some(3), run: None };
     let sweep = SweepOptions { executor: Some(&many), ..SweepOptions::default() };
     let (placements, victims) = (names(&["single", "predicted_windows"]), names(&["random"]));
-    let options = LimitOptions { placements, victims, all_pairs: true, replicas: 1, sweep };
-    let one = found(settings, &["single", "predicted_windows"], &["random"], true).unwrap();
-    assert_eq!(policies(&draft(settings), &options, &Silent).unwrap().rows, one.rows);
+    let options = LowerBoundOptions { placements, victims, all_pairs: true, replicas: 1, sweep };
+    let one = compare(settings, &["single", "predicted_windows"], &["random"], true).unwrap();
+    assert_eq!(compare_policies(&draft(settings), &options, &NullObserver).unwrap().rows, one.rows);
 }
 
 #[test]
 fn stacked_scenario_is_refused_before_any_run() {
-    let error = found("workload = { kind = 'uniform' }\n[[log]]\nspare_factor = 0.3", &[], &[], false);
+    let error = compare("workload = { kind = 'uniform' }\n[[log]]\nspare_factor = 0.3", &[], &[], false);
     assert!(error.unwrap_err().to_string().contains("log: the limit is that of a drive"));
 }
 
@@ -133,9 +136,14 @@ fn seeds_are_shared_and_averaged() {
     let sweep = || SweepOptions { threads: Some(1), ..SweepOptions::default() };
     let of = |replicas| {
         let (placements, victims) = (names(&["single"]), names(&["fifo"]));
-        let options =
-            LimitOptions { placements, victims, replicas, sweep: sweep(), ..LimitOptions::default() };
-        policies(&draft(settings), &options, &Silent).unwrap()
+        let options = LowerBoundOptions {
+            placements,
+            victims,
+            replicas,
+            sweep: sweep(),
+            ..LowerBoundOptions::default()
+        };
+        compare_policies(&draft(settings), &options, &NullObserver).unwrap()
     };
     let (one, three) = (of(1), of(3));
     assert_eq!((one.limits.len(), three.limits.len()), (1, 3));
@@ -146,11 +154,11 @@ fn seeds_are_shared_and_averaged() {
         let mean = measured.by_seed.iter().sum::<f64>() / 3.0;
         assert!((measured.write_amplification - mean).abs() < 1e-12);
         assert!(measured.by_seed.iter().any(|&other| other != measured.by_seed[0]));
-        assert!(measured.ci95.unwrap() > 0.0 && row.above_foreseeing_ci95.unwrap() > 0.0);
+        assert!(measured.ci95.unwrap() > 0.0 && row.above_offline_ci95.unwrap() > 0.0);
         let loss = row.loss.unwrap();
         assert!((loss.placement + loss.victim + loss.block_size - (mean - 1.0)).abs() < 1e-9);
     }
-    assert!(one.rows.iter().all(|row| row.above_foreseeing_ci95.is_none()));
+    assert!(one.rows.iter().all(|row| row.above_offline_ci95.is_none()));
     // Each seed has the bound of its own writes, and the warm-up length of its own run.
     for limit in &three.limits {
         let seed = limit.result.scenario.seed;
@@ -164,7 +172,7 @@ fn seeds_are_shared_and_averaged() {
 
 #[test]
 fn unknown_policy_is_refused_before_any_run() {
-    let error = found("workload = { kind = 'uniform' }", &["doubel"], &[], false).unwrap_err().to_string();
+    let error = compare("workload = { kind = 'uniform' }", &["doubel"], &[], false).unwrap_err().to_string();
     assert!(
         error.starts_with("placements: ") && error.contains("doubel") && error.contains("double"),
         "{error}"

@@ -3,7 +3,7 @@
 //!
 //! To add a model of another policy, add a line in [`models::of`]; for another workload, in [`writes::of`].
 
-mod equal_pages;
+mod dedup;
 mod models;
 #[cfg(test)]
 mod tests;
@@ -29,28 +29,28 @@ pub enum PredictionError {
 
 /// Allowed effort of a prediction, in multiplications per evaluation of the equations for two classes.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Patience {
+pub enum PredictionEffort {
     /// A few hundredths of a second, for callers with hundreds of predictions. Blocks of more than 128 pages are
     /// extrapolated from smaller ones; with two frontiers and two classes the error is up to 0.1 %.
-    Glance,
+    Minimal,
     /// A few tenths of a second, in addition to a run; larger blocks are extrapolated from smaller ones.
-    Passing,
+    Short,
     /// A few seconds.
     Full,
 }
 
-impl Patience {
-    fn effort_limit(self) -> f64 {
+impl PredictionEffort {
+    fn max_multiplications(self) -> f64 {
         match self {
-            Patience::Glance => 2.1e6,
-            Patience::Passing => 2e7,
-            Patience::Full => 2e8,
+            PredictionEffort::Minimal => 2.1e6,
+            PredictionEffort::Short => 2e7,
+            PredictionEffort::Full => 2e8,
         }
     }
 }
 
 /// Features of a store that do not affect its write amplification, or that models cover.
-const KNOWN: &[Feature] = &[
+const SUPPORTED_FEATURES: &[Feature] = &[
     Feature::InPlace,
     Feature::FreePool,
     Feature::Watermarks,
@@ -74,8 +74,8 @@ const KNOWN: &[Feature] = &[
 ///
 /// Returns an error if the scenario cannot be built, if no model applies, with the reason, or if the model has no
 /// solution.
-pub fn predict(scenario: &Scenario, patience: Patience) -> Result<TheoryResult, PredictionError> {
-    ask(scenario, patience, true)
+pub fn predict(scenario: &Scenario, effort: PredictionEffort) -> Result<TheoryResult, PredictionError> {
+    predict_with(scenario, effort, true)
 }
 
 /// Predicts without the value for very many blocks, which doubles the cost; the value for the scenario takes its place.
@@ -85,32 +85,40 @@ pub fn predict(scenario: &Scenario, patience: Patience) -> Result<TheoryResult, 
 /// Fails as [`predict`] does.
 pub(crate) fn predict_alone(
     scenario: &Scenario,
-    patience: Patience,
+    patience: PredictionEffort,
 ) -> Result<TheoryResult, PredictionError> {
-    ask(scenario, patience, false)
+    predict_with(scenario, patience, false)
 }
 
-fn ask(scenario: &Scenario, patience: Patience, with_limit: bool) -> Result<TheoryResult, PredictionError> {
+fn predict_with(
+    scenario: &Scenario,
+    effort: PredictionEffort,
+    with_limit: bool,
+) -> Result<TheoryResult, PredictionError> {
     let resolved = ResolvedScenario::of(scenario.clone())?;
     let store = resolved.host_store().map_err(PredictionError::NoModel)?;
     let deduplicates = store.dedup.is_some_and(|dedup| !dedup.is_none());
-    let known = if deduplicates { [KNOWN, equal_pages::KNOWN].concat() } else { KNOWN.to_vec() };
-    if let Some(feature) = store.unknown_feature(&known) {
+    let supported = if deduplicates {
+        [SUPPORTED_FEATURES, dedup::SUPPORTED_FEATURES].concat()
+    } else {
+        SUPPORTED_FEATURES.to_vec()
+    };
+    if let Some(feature) = store.first_unsupported_feature(&supported) {
         return Err(PredictionError::NoModel(format!("theory knows nothing of {feature}")));
     }
     let writes = writes::of(store.workload, store.logical_pages).map_err(PredictionError::NoModel)?;
     let units = writes.units_of(store.pages_per_block, store.keys.copy_order);
     let pages_per_block = units.map_err(PredictionError::NoModel)?;
     let model = models::of(&store, &writes).map_err(PredictionError::NoModel)?;
-    let equal = equal_pages::of(&store, pages_per_block).map_err(PredictionError::NoModel)?;
+    let equal = dedup::of(&store, pages_per_block).map_err(PredictionError::NoModel)?;
     let held_back_pages = model.held_back_pages(&store);
     let limit = drive_of(&store, pages_per_block, 0.0)?;
     let drive = drive_of(&store, pages_per_block, held_back_pages)?;
     let solve = |drive: Drive| match &equal {
-        None => Ok(model.solve(drive, &writes.classes, patience.effort_limit())?),
+        None => Ok(model.solve(drive, &writes.classes, effort.max_multiplications())?),
         Some(equal) => {
-            let stored = model.solve_equal(drive, &writes.classes, equal, store.logical_pages)?;
-            Ok::<_, PredictionError>((stored.write_amplification, vec![equal_pages::note(&stored)]))
+            let stored = model.solve_dedup(drive, &writes.classes, equal, store.logical_pages)?;
+            Ok::<_, PredictionError>((stored.write_amplification, vec![dedup::describe(&stored)]))
         }
     };
     let (write_amplification, mut notes) = solve(drive)?;
@@ -128,8 +136,8 @@ fn ask(scenario: &Scenario, patience: Patience, with_limit: bool) -> Result<Theo
 }
 
 /// Adds to `result` the prediction for its scenario, if one is available within a few tenths of a second.
-pub fn beside(result: &mut RunResult) {
-    result.theory = predict(&result.scenario, Patience::Passing).ok();
+pub fn add_prediction(result: &mut RunResult) {
+    result.theory = predict(&result.scenario, PredictionEffort::Short).ok();
 }
 
 /// Returns the model's drive for the store, without the pages that are held back.

@@ -1,21 +1,21 @@
 //! Selection of the model for a store's cleaning.
 
 use super::PredictionError;
-use super::equal_pages::Equal;
-use super::writes::Writes;
+use super::dedup::DedupParameters;
+use super::writes::WritePattern;
 use wearwell_engine::log::CopyOrder;
 use wearwell_engine::placement::PlacementConfig;
 use wearwell_engine::victim::VictimConfig;
 use wearwell_stack::HostStore;
 use wearwell_stack::layers::ReclaimKind;
-use wearwell_theory::equal_pages::{Detection, EqualPages, Stored};
+use wearwell_theory::dedup::{DedupModel, DedupSteadyState, Detection};
 use wearwell_theory::mean_field::Structure;
 use wearwell_theory::selection::{DChoices, GreedyLimit, Random, RandomNotFull, RandomPlusPlus, Selection};
-use wearwell_theory::{Amplification, Classes, Drive, Merging, TheoryError, closed_forms};
+use wearwell_theory::{ClassMerging, Classes, Drive, LargeBlockAmplification, TheoryError, closed_forms};
 
 /// Model of cleaning.
 pub struct Model {
-    law: Law,
+    selection: SelectionModel,
     structure: Structure,
     /// Mean number of erased blocks in the pool.
     pool_blocks: f64,
@@ -23,8 +23,8 @@ pub struct Model {
     pub notes: Vec<String>,
 }
 
-/// Victim selection law.
-enum Law {
+/// Model of victim selection.
+enum SelectionModel {
     /// Mean field with this selection.
     MeanField(Box<dyn Selection>),
     /// First-in first-out.
@@ -40,26 +40,26 @@ enum Law {
 /// # Errors
 ///
 /// Returns the reason why no model applies.
-pub fn of(store: &HostStore<'_>, writes: &Writes) -> Result<Model, String> {
+pub fn of(store: &HostStore<'_>, writes: &WritePattern) -> Result<Model, String> {
     let is_uniform = writes.classes.count() == 1;
     let (structure, pool_blocks, mut notes) = frontiers(store)?;
-    let law = match &store.keys.victim {
-        VictimConfig::Greedy(_) if is_uniform => Law::Greedy,
+    let selection = match &store.keys.victim {
+        VictimConfig::Greedy(_) if is_uniform => SelectionModel::Greedy,
         VictimConfig::Greedy(_) => {
             let ties = "greedy is taken for d-choices without bound, whose ties fall at random: up to 5 % off either way";
             notes.push(ties.into());
-            Law::MeanField(Box::new(GreedyLimit))
+            SelectionModel::MeanField(Box::new(GreedyLimit))
         }
         VictimConfig::DChoices(config) => {
             let choices = DChoices::new(f64::from(config.choices)).map_err(|error| error.to_string())?;
-            Law::MeanField(Box::new(choices))
+            SelectionModel::MeanField(Box::new(choices))
         }
-        VictimConfig::Random(_) => Law::MeanField(Box::new(Random)),
-        VictimConfig::RandomPlusPlus(_) => Law::MeanField(Box::new(RandomPlusPlus)),
-        VictimConfig::RandomNotFull(_) => Law::MeanField(Box::new(RandomNotFull)),
-        VictimConfig::Fifo(_) => Law::Fifo,
+        VictimConfig::Random(_) => SelectionModel::MeanField(Box::new(Random)),
+        VictimConfig::RandomPlusPlus(_) => SelectionModel::MeanField(Box::new(RandomPlusPlus)),
+        VictimConfig::RandomNotFull(_) => SelectionModel::MeanField(Box::new(RandomNotFull)),
+        VictimConfig::Fifo(_) => SelectionModel::Fifo,
         VictimConfig::WindowedGreedy(config) if is_uniform => {
-            Law::Windowed((f64::from(config.window) / f64::from(store.blocks)).min(1.0))
+            SelectionModel::Windowed((f64::from(config.window) / f64::from(store.blocks)).min(1.0))
         }
         VictimConfig::WindowedGreedy(_) => {
             return Err("windowed greedy is modelled for uniform writes only".into());
@@ -72,7 +72,7 @@ pub fn of(store: &HostStore<'_>, writes: &Writes) -> Result<Model, String> {
                 .into(),
         );
     }
-    Ok(Model { law, structure, pool_blocks, notes })
+    Ok(Model { selection, structure, pool_blocks, notes })
 }
 
 fn is_deduplicated(store: &HostStore<'_>) -> bool {
@@ -85,7 +85,7 @@ fn frontiers(store: &HostStore<'_>) -> Result<(Structure, f64, Vec<String>), Str
         PlacementConfig::Single(_) => Structure::Single,
         PlacementConfig::Double(_) => Structure::Double,
         // Shared pages have their own blocks; all other pages share a frontier.
-        PlacementConfig::References(config) if is_deduplicated(store) && !config.cleaned_apart => {
+        PlacementConfig::References(config) if is_deduplicated(store) && !config.separate_cleaned => {
             Structure::Single
         }
         other => return Err(format!("of the placement `{}` there is no model", other.entry().name)),
@@ -112,11 +112,13 @@ impl Model {
             Structure::Single => "one frontier",
             Structure::Double => "two frontiers",
         };
-        match &self.law {
-            Law::MeanField(selection) => format!("mean field, {frontiers}, {}", selection.describe()),
-            Law::Fifo => "first-in first-out, closed form".into(),
-            Law::Greedy => "greedy, closed form".into(),
-            Law::Windowed(_) => "windowed greedy, closed form".into(),
+        match &self.selection {
+            SelectionModel::MeanField(selection) => {
+                format!("mean field, {frontiers}, {}", selection.describe())
+            }
+            SelectionModel::Fifo => "first-in first-out, closed form".into(),
+            SelectionModel::Greedy => "greedy, closed form".into(),
+            SelectionModel::Windowed(_) => "windowed greedy, closed form".into(),
         }
     }
 
@@ -131,22 +133,22 @@ impl Model {
         self.pool_blocks * pages + frontier
     }
 
-    /// Solves the model on a drive that deduplicates its logical pages as in `equal`.
+    /// Solves the model on a drive that deduplicates its logical pages with the parameters `equal`.
     ///
     /// # Errors
     ///
     /// Returns an error if no model applies, or without a solution.
-    pub fn solve_equal(
+    pub fn solve_dedup(
         &self,
         drive: Drive,
         classes: &Classes,
-        equal: &Equal,
+        equal: &DedupParameters,
         logical_pages: u32,
-    ) -> Result<Stored, PredictionError> {
-        let selection = match &self.law {
-            Law::MeanField(selection) => &**selection,
-            Law::Greedy => &GreedyLimit,
-            Law::Fifo | Law::Windowed(_) => {
+    ) -> Result<DedupSteadyState, PredictionError> {
+        let selection = match &self.selection {
+            SelectionModel::MeanField(selection) => &**selection,
+            SelectionModel::Greedy => &GreedyLimit,
+            SelectionModel::Fifo | SelectionModel::Windowed(_) => {
                 let problem =
                     "equal pages are modelled with the mean field's policies: greedy, d-choices, random";
                 return Err(PredictionError::NoModel(problem.into()));
@@ -157,7 +159,7 @@ impl Model {
             let problem = "merging by cleaning is modelled with one frontier, or with shared pages apart";
             return Err(PredictionError::NoModel(problem.into()));
         }
-        let model = EqualPages {
+        let model = DedupModel {
             drive,
             logical_pages: logical_pages.into(),
             classes: classes.clone(),
@@ -176,19 +178,23 @@ impl Model {
         classes: &Classes,
         effort_limit: f64,
     ) -> Result<(f64, Vec<String>), TheoryError> {
-        let selection = match &self.law {
-            Law::MeanField(selection) => &**selection,
-            Law::Fifo => return Ok((closed_forms::fifo(&drive, classes)?, Vec::new())),
-            Law::Greedy => return Ok((closed_forms::greedy(&drive)?, Vec::new())),
-            Law::Windowed(share) => return Ok((closed_forms::windowed(&drive, *share)?, Vec::new())),
+        let selection = match &self.selection {
+            SelectionModel::MeanField(selection) => &**selection,
+            SelectionModel::Fifo => return Ok((closed_forms::fifo(&drive, classes)?, Vec::new())),
+            SelectionModel::Greedy => return Ok((closed_forms::greedy(&drive)?, Vec::new())),
+            SelectionModel::Windowed(share) => {
+                return Ok((closed_forms::windowed(&drive, *share)?, Vec::new()));
+            }
         };
-        let found = Amplification::of(drive, classes, self.structure, selection, effort_limit)?;
+        let found = LargeBlockAmplification::of(drive, classes, self.structure, selection, effort_limit)?;
         let merging = match found.merging {
-            Merging::None => None,
-            Merging::Extrapolated => {
+            ClassMerging::None => None,
+            ClassMerging::Extrapolated => {
                 Some("many classes are extrapolated from few (1.2 % or less)".to_owned())
             }
-            Merging::Only => Some("many classes are merged to two (4.3 % or less)".to_owned()),
+            ClassMerging::WithoutExtrapolation => {
+                Some("many classes are merged to two (4.3 % or less)".to_owned())
+            }
         };
         let size = found.extrapolated_from.map(|pages| format!("extrapolated from blocks of {pages} pages"));
         Ok((found.write_amplification, merging.into_iter().chain(size).collect()))

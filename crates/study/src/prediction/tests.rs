@@ -1,6 +1,6 @@
 //! Predictions compared with runs and with direct calls of the theory, and scenarios without predictions.
 
-use super::{Patience, PredictionError, beside, predict};
+use super::{PredictionEffort, PredictionError, add_prediction, predict};
 use serde_json::{Value, json};
 use wearwell_stack::steady::estimate;
 use wearwell_stack::{Progress, Scenario, run};
@@ -27,9 +27,9 @@ fn scenario(changes: &[(&str, Value)]) -> Scenario {
 
 /// Compares the prediction with a run. Allows for the noise of the run and one block of spare space, as
 /// `wearwell check theory` does.
-fn assert_met(changes: &[(&str, Value)]) {
+fn assert_agreement(changes: &[(&str, Value)]) {
     let scenario = scenario(changes);
-    let found = predict(&scenario, Patience::Full).unwrap();
+    let found = predict(&scenario, PredictionEffort::Full).unwrap();
     let mut values = Vec::new();
     for seed in 1..=3 {
         let scenario = Scenario { seed, ..scenario.clone() };
@@ -50,7 +50,7 @@ fn assert_met(changes: &[(&str, Value)]) {
 }
 
 #[test]
-fn runs_agree_with_predictions() {
+fn predictions_agree_with_runs() {
     let greedy = json!("greedy");
     let uniform = json!({ "kind": "uniform" });
     let cases: &[&[(&str, Value)]] = &[
@@ -89,13 +89,13 @@ fn runs_agree_with_predictions() {
             json!([{ "segment_size": "128 KiB", "spare_factor": 0.15, "victim": "d_choices", "copy_order": "random" }]),
         )],
     ];
-    cases.iter().for_each(|case| assert_met(case));
+    cases.iter().for_each(|case| assert_agreement(case));
 }
 
 #[test]
 fn prediction_without_held_back_blocks_is_the_mean_field() {
     let scenario = scenario(&[("/ftl/placement", json!("single")), ("/ftl/reclaim", json!("in_place"))]);
-    let found = predict(&scenario, Patience::Full).unwrap();
+    let found = predict(&scenario, PredictionEffort::Full).unwrap();
     let logical = f64::from((9600.0_f64 * 0.85).round() as u32);
     let drive = Drive::new(16, 1.0 - logical / 9600.0).unwrap();
     let classes = Classes::hot_cold(0.8, (logical * 0.2).round() / logical).unwrap();
@@ -110,7 +110,7 @@ fn prediction_without_held_back_blocks_is_the_mean_field() {
 #[test]
 fn workload_without_writes_has_no_prediction() {
     let reason = |workload: Value| {
-        let error = predict(&scenario(&[("/workload", workload)]), Patience::Full).unwrap_err();
+        let error = predict(&scenario(&[("/workload", workload)]), PredictionEffort::Full).unwrap_err();
         error.to_string()
     };
     let all_read = json!({ "kind": "uniform", "read_ratio": 1.0 });
@@ -124,25 +124,25 @@ fn workload_without_writes_has_no_prediction() {
     ] {
         assert_eq!(reason(workload), "no model applies: nothing is written");
     }
-    // The remaining requests are writes by the law.
-    let all = predict(&scenario(&[]), Patience::Full).unwrap();
+    // The remaining requests are writes, hot and cold as without reads and flushes.
+    let all = predict(&scenario(&[]), PredictionEffort::Full).unwrap();
     let some = json!({ "kind": "hot_cold", "hot_writes": 0.8, "hot_space": 0.2, "read_ratio": 0.5, "flush_ratio": 0.3 });
-    let some = predict(&scenario(&[("/workload", some)]), Patience::Full).unwrap();
+    let some = predict(&scenario(&[("/workload", some)]), PredictionEffort::Full).unwrap();
     assert_eq!(some.write_amplification, all.write_amplification);
 }
 
 #[test]
-fn requests_of_several_pages_are_pages_of_a_smaller_block() {
+fn multi_page_requests_are_pages_of_a_smaller_block() {
     let uniform = json!({ "kind": "uniform", "request_pages": 4 });
     let changes =
         [("/workload", uniform), ("/ftl/victim", json!("greedy")), ("/ftl/copy_order", json!("oldest"))];
-    let found = predict(&scenario(&changes), Patience::Full).unwrap();
+    let found = predict(&scenario(&changes), PredictionEffort::Full).unwrap();
     let drive = Drive::new(4, found.spare_factor).unwrap();
     assert!((found.write_amplification - closed_forms::greedy(&drive).unwrap()).abs() < 1e-12);
     assert_eq!(found.notes.len(), 1);
 }
 
-fn equal_pages(dedup: Value, placement: Value) -> Vec<(&'static str, Value)> {
+fn dedup_changes(dedup: Value, placement: Value) -> Vec<(&'static str, Value)> {
     vec![("/ftl/dedup", dedup), ("/ftl/placement", placement), ("/content", json!("homes"))]
 }
 
@@ -165,15 +165,15 @@ fn unsupported_scenario_returns_the_reason() {
         (vec![("/ftl/evict", json!(true))], "`evict = true`"),
         (vec![("/ftl/wear", json!("scan"))], "`wear` of the FTL"),
         (vec![("/ftl", json!({ "structure": "dftl" }))], "`dftl`"),
-        (equal_pages(json!("sampled"), json!("single")), "`sampled`"),
+        (dedup_changes(json!("sampled"), json!("single")), "`sampled`"),
         (
-            equal_pages(json!({ "kind": "inline", "index": { "entries": 9 } }), json!("single")),
+            dedup_changes(json!({ "kind": "inline", "index": { "entries": 9 } }), json!("single")),
             "all fingerprints",
         ),
-        (equal_pages(json!("cagc"), json!("double")), "one frontier"),
+        (dedup_changes(json!("cagc"), json!("double")), "one frontier"),
     ];
     for (changes, reason) in cases {
-        let error = predict(&scenario(&changes), Patience::Full).unwrap_err();
+        let error = predict(&scenario(&changes), PredictionEffort::Full).unwrap_err();
         assert!(matches!(error, PredictionError::NoModel(_)), "{changes:?}: {error}");
         assert!(error.to_string().contains(reason), "{changes:?}: {error}");
     }
@@ -182,7 +182,7 @@ fn unsupported_scenario_returns_the_reason() {
 /// Drives that deduplicate on writing or on cleaning, with and without regions: compares the predicted with the
 /// measured write amplification and sharing.
 #[test]
-fn equal_pages_are_predicted() {
+fn dedup_is_predicted() {
     let greedy = ("/ftl/victim", json!("greedy"));
     let content = json!({ "dedup_ratio": 0.45, "same_content_ratio": 0.1, "pair_ratio": 0.05 });
     for (dedup, placement) in
@@ -200,7 +200,7 @@ fn equal_pages_are_predicted() {
                 ("/content", content.clone()),
             ];
             let scenario = scenario(&changes);
-            let found = predict(&scenario, Patience::Passing).unwrap();
+            let found = predict(&scenario, PredictionEffort::Short).unwrap();
             let result = run(&scenario, &mut |_: &Progress| std::ops::ControlFlow::Continue(())).unwrap();
             let simulated = result.layers[0].write_amplification.unwrap();
             let error = found.write_amplification / simulated - 1.0;
@@ -212,11 +212,11 @@ fn equal_pages_are_predicted() {
 }
 
 #[test]
-fn result_gets_a_prediction_on_request() {
+fn result_gets_prediction_on_request() {
     let scenario = scenario(&[("/measure", json!({ "warm_up": 1.0, "drive_writes": 1.0 }))]);
     let mut result = run(&scenario, &mut |_: &Progress| std::ops::ControlFlow::Continue(())).unwrap();
     assert_eq!(result.theory, None);
-    beside(&mut result);
-    let asked = predict(&scenario, Patience::Passing).unwrap();
-    assert_eq!(result.theory, Some(asked));
+    add_prediction(&mut result);
+    let predicted = predict(&scenario, PredictionEffort::Short).unwrap();
+    assert_eq!(result.theory, Some(predicted));
 }

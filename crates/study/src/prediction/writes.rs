@@ -5,7 +5,7 @@ use wearwell_theory::{Class, Classes};
 use wearwell_workload::{Part, RequestConfig, RequestPages, WorkloadConfig};
 
 /// Pattern of writes of a workload, for a model.
-pub struct Writes {
+pub struct WritePattern {
     /// Classes of pages.
     pub classes: Classes,
     /// Pages that are always written together and count as one page of the model.
@@ -14,7 +14,7 @@ pub struct Writes {
     pub notes: Vec<String>,
 }
 
-impl Writes {
+impl WritePattern {
     /// Returns the units per block of `pages_per_block` pages.
     ///
     /// # Errors
@@ -35,7 +35,7 @@ impl Writes {
 }
 
 /// Classes before validation of their sums, and the number of pages that are written together.
-struct Parts {
+struct RawClasses {
     classes: Vec<Class>,
     unit_pages: u32,
 }
@@ -45,8 +45,8 @@ struct Parts {
 /// # Errors
 ///
 /// Returns the reason why no model applies.
-pub fn of(workload: &WorkloadConfig, logical_pages: u32) -> Result<Writes, String> {
-    let Parts { classes, unit_pages } = parts(workload, logical_pages)?;
+pub fn of(workload: &WorkloadConfig, logical_pages: u32) -> Result<WritePattern, String> {
+    let RawClasses { classes, unit_pages } = raw_classes(workload, logical_pages)?;
     let classes = Classes::new(&classes).map_err(|error| format!("of the workload, {error}"))?;
     let notes = match unit_pages {
         1 => Vec::new(),
@@ -54,14 +54,14 @@ pub fn of(workload: &WorkloadConfig, logical_pages: u32) -> Result<Writes, Strin
             "requests of {unit} pages live and die together: a page of the model is {unit} pages"
         )],
     };
-    Ok(Writes { classes, unit_pages, notes })
+    Ok(WritePattern { classes, unit_pages, notes })
 }
 
-fn parts(workload: &WorkloadConfig, logical_pages: u32) -> Result<Parts, String> {
+fn raw_classes(workload: &WorkloadConfig, logical_pages: u32) -> Result<RawClasses, String> {
     match workload {
         WorkloadConfig::Uniform(uniform) => {
             let unit_pages = unit_pages(&uniform.requests, logical_pages)?;
-            Ok(Parts { classes: vec![Class { write_share: 1.0, space_share: 1.0 }], unit_pages })
+            Ok(RawClasses { classes: vec![Class { write_share: 1.0, space_share: 1.0 }], unit_pages })
         }
         WorkloadConfig::HotCold(load) => {
             let unit_pages = unit_pages(&load.requests, logical_pages)?;
@@ -71,7 +71,7 @@ fn parts(workload: &WorkloadConfig, logical_pages: u32) -> Result<Parts, String>
             let cold = Class { write_share: 1.0 - load.hot_writes, space_share: 1.0 - hot_space };
             let all = Class { write_share: 1.0, space_share: 1.0 };
             let is_uniform = load.hot_writes == 1.0 && load.hot_space == 1.0;
-            Ok(Parts { classes: if is_uniform { vec![all] } else { vec![hot, cold] }, unit_pages })
+            Ok(RawClasses { classes: if is_uniform { vec![all] } else { vec![hot, cold] }, unit_pages })
         }
         WorkloadConfig::Zipf(zipf) => {
             let unit_pages = unit_pages(&zipf.requests, logical_pages)?;
@@ -80,7 +80,7 @@ fn parts(workload: &WorkloadConfig, logical_pages: u32) -> Result<Parts, String>
             }
             let classes = Classes::zipf(zipf.exponent, u64::from(logical_pages));
             let classes = classes.map_err(|error| format!("of the workload, {error}"))?;
-            Ok(Parts { classes: classes.as_slice().to_vec(), unit_pages })
+            Ok(RawClasses { classes: classes.as_slice().to_vec(), unit_pages })
         }
         WorkloadConfig::Mixed(mixed) => mixture(&mixed.parts, logical_pages),
         other => Err(format!("of the workload `{}` there is no model", other.name())),
@@ -88,17 +88,18 @@ fn parts(workload: &WorkloadConfig, logical_pages: u32) -> Result<Parts, String>
 }
 
 /// Combines the classes of all parts, which must cover the address space.
-fn mixture(all: &[Part], logical_pages: u32) -> Result<Parts, String> {
-    let space: f64 = all.iter().map(|part| part.space).sum();
+fn mixture(components: &[Part], logical_pages: u32) -> Result<RawClasses, String> {
+    let space: f64 = components.iter().map(|part| part.space).sum();
     if (space - 1.0).abs() > 1e-9 {
         return Err("some pages are never written".into());
     }
-    let rates: Vec<f64> = all.iter().map(|part| part.weight * part.workload.written_per_request()).collect();
+    let rates: Vec<f64> =
+        components.iter().map(|part| part.weight * part.workload.written_per_request()).collect();
     let rate: f64 = rates.iter().sum();
-    let mut found = Parts { classes: Vec::new(), unit_pages: 0 };
-    for (part, part_rate) in all.iter().zip(rates) {
+    let mut found = RawClasses { classes: Vec::new(), unit_pages: 0 };
+    for (part, part_rate) in components.iter().zip(rates) {
         let pages = (f64::from(logical_pages) * part.space).round() as u32;
-        let Parts { classes, unit_pages } = parts(&part.workload, pages.max(1))?;
+        let RawClasses { classes, unit_pages } = raw_classes(&part.workload, pages.max(1))?;
         if found.unit_pages != 0 && found.unit_pages != unit_pages {
             return Err("requests differ in length".into());
         }

@@ -17,19 +17,19 @@ warm_up = 5.0
 drive_writes = 5.0
 "#;
 
-struct Watcher {
-    /// Number of runs after which the watcher interrupts.
-    patience: usize,
+struct InterruptingObserver {
+    /// Number of runs after which the observer interrupts the sweep.
+    max_runs: usize,
     finished: AtomicUsize,
 }
 
-impl SweepObserver for Watcher {
+impl SweepObserver for InterruptingObserver {
     fn progress(&self, _: usize, _: &Progress) -> ControlFlow<()> {
         ControlFlow::Continue(())
     }
 
     fn begin(&self, _: usize) -> ControlFlow<()> {
-        if self.finished.load(Ordering::SeqCst) < self.patience {
+        if self.finished.load(Ordering::SeqCst) < self.max_runs {
             ControlFlow::Continue(())
         } else {
             ControlFlow::Break(())
@@ -41,8 +41,8 @@ impl SweepObserver for Watcher {
     }
 }
 
-fn watcher(patience: usize) -> Watcher {
-    Watcher { patience, finished: AtomicUsize::new(0) }
+fn interrupt_after(max_runs: usize) -> InterruptingObserver {
+    InterruptingObserver { max_runs, finished: AtomicUsize::new(0) }
 }
 
 fn plan() -> Sweep {
@@ -55,7 +55,7 @@ fn plan() -> Sweep {
 }
 
 fn results(options: &SweepOptions<'_>) -> Vec<PointResult> {
-    let outcomes = plan().run(options, &watcher(usize::MAX)).unwrap();
+    let outcomes = plan().run(options, &interrupt_after(usize::MAX)).unwrap();
     let mut results: Vec<_> = outcomes.into_iter().map(Result::unwrap).collect();
     results.iter_mut().for_each(|point| point.result.performance = Default::default());
     results
@@ -78,36 +78,36 @@ fn grid_is_complete_and_replicas_have_distinct_seeds() {
 }
 
 #[test]
-fn number_of_threads_does_not_change_results() {
+fn thread_count_does_not_change_results() {
     assert_eq!(results(&with_threads(1)), results(&with_threads(2)));
 }
 
 /// Store in memory with limited capacity.
 #[derive(Debug)]
-struct Shelf {
-    room: usize,
+struct MemoryStore {
+    capacity: usize,
     runs: Mutex<Vec<RunResult>>,
 }
 
-fn shelf(room: usize) -> Shelf {
-    Shelf { room, runs: Mutex::default() }
+fn memory_store(capacity: usize) -> MemoryStore {
+    MemoryStore { capacity, runs: Mutex::default() }
 }
 
-impl Store for Shelf {
-    fn expect(&self, settings: &mut dyn Iterator<Item = &BTreeMap<String, Value>>) {
+impl Store for MemoryStore {
+    fn declare_settings(&self, settings: &mut dyn Iterator<Item = &BTreeMap<String, Value>>) {
         for settings in settings {
             assert_eq!(settings.len(), 2);
         }
     }
 
-    fn find(&self, wanted: &str) -> Option<RunResult> {
+    fn find(&self, wanted_identity: &str) -> Option<RunResult> {
         let runs = self.runs.lock().unwrap();
-        runs.iter().find(|result| identity(&result.scenario) == wanted).cloned()
+        runs.iter().find(|result| identity(&result.scenario) == wanted_identity).cloned()
     }
 
-    fn keep(&self, point: &PointResult) -> Result<(), StoreError> {
+    fn put(&self, point: &PointResult) -> Result<(), StoreError> {
         let mut runs = self.runs.lock().unwrap();
-        if runs.len() == self.room {
+        if runs.len() == self.capacity {
             return Err(StoreError { place: "the shelf".into(), problem: "is full".into() });
         }
         runs.push(point.result.clone());
@@ -121,42 +121,42 @@ impl Store for Shelf {
 
 #[test]
 fn interrupted_sweep_resumes() {
-    let shelf = shelf(12);
-    let options = SweepOptions { store: Some(&shelf), threads: Some(1), ..Default::default() };
-    let stopped = plan().run(&options, &watcher(5)).unwrap_err();
+    let store = memory_store(12);
+    let options = SweepOptions { store: Some(&store), threads: Some(1), ..Default::default() };
+    let stopped = plan().run(&options, &interrupt_after(5)).unwrap_err();
     assert!(matches!(stopped, SweepError::Interrupted { finished: 5, points: 12 }), "{stopped}");
     assert_eq!(results(&options), results(&with_threads(2)));
-    assert_eq!(shelf.runs.lock().unwrap().len(), 12);
+    assert_eq!(store.runs.lock().unwrap().len(), 12);
     // All runs are in the store: none is started.
-    plan().run(&options, &watcher(0)).unwrap();
+    plan().run(&options, &interrupt_after(0)).unwrap();
 }
 
 #[test]
-fn full_store_ends_the_sweep_and_keeps_finished_runs() {
-    let shelf = shelf(3);
-    let options = SweepOptions { store: Some(&shelf), threads: Some(2), ..Default::default() };
-    let full = plan().run(&options, &watcher(99)).unwrap_err();
+fn full_store_ends_sweep_and_keeps_finished_runs() {
+    let store = memory_store(3);
+    let options = SweepOptions { store: Some(&store), threads: Some(2), ..Default::default() };
+    let full = plan().run(&options, &interrupt_after(99)).unwrap_err();
     assert_eq!(full.to_string(), "the shelf: is full; 3 of 12 runs were finished");
-    assert_eq!(shelf.runs.lock().unwrap().len(), 3);
+    assert_eq!(store.runs.lock().unwrap().len(), 3);
 }
 
 /// Executor that runs from last to first, and gives up after some runs.
 #[derive(Debug)]
-struct Backwards {
-    strength: usize,
+struct ReverseExecutor {
+    max_runs: usize,
     /// True if it returns an error when it gives up.
-    says_so: bool,
+    returns_error: bool,
 }
 
-impl Executor for Backwards {
-    fn execute(&self, jobs: &[Job<'_>], foreman: &dyn Foreman) -> Result<(), ExecutorError> {
-        for job in jobs.iter().rev().take(self.strength) {
+impl Executor for ReverseExecutor {
+    fn execute(&self, jobs: &[Job<'_>], listener: &dyn RunListener) -> Result<(), ExecutorError> {
+        for job in jobs.iter().rev().take(self.max_runs) {
             let result = wearwell_stack::run(job.scenario, &mut |_: &Progress| ControlFlow::Continue(()));
-            if foreman.done(job.number, result.map_err(|error| error.to_string())).is_break() {
+            if listener.done(job.number, result.map_err(|error| error.to_string())).is_break() {
                 return Ok(());
             }
         }
-        match self.says_so && self.strength < jobs.len() {
+        match self.returns_error && self.max_runs < jobs.len() {
             true => Err(ExecutorError("its strength is gone".into())),
             false => Ok(()),
         }
@@ -165,29 +165,32 @@ impl Executor for Backwards {
 
 #[test]
 fn executor_does_not_change_results() {
-    let strong = Backwards { strength: 12, says_so: true };
-    let options = SweepOptions { executor: Some(&strong), ..Default::default() };
+    let executor = ReverseExecutor { max_runs: 12, returns_error: true };
+    let options = SweepOptions { executor: Some(&executor), ..Default::default() };
     assert_eq!(results(&options), results(&with_threads(2)));
 }
 
 #[test]
 fn failed_executor_leaves_finished_runs_in_the_store() {
-    let shelf = shelf(12);
-    for (says_so, left) in [(true, 12), (false, 7)] {
-        let weak = Backwards { strength: 5, says_so };
-        let options = SweepOptions { executor: Some(&weak), store: Some(&shelf), ..Default::default() };
-        let lost = plan().run(&options, &watcher(99)).unwrap_err().to_string();
-        let reason = if says_so { "its strength is gone" } else { "ended before they were all made" };
-        let finished = 12 - left + 5;
-        assert!(lost.contains(reason) && lost.contains(&format!("; {finished} of 12 runs")), "{lost}");
+    let store = memory_store(12);
+    for (returns_error, remaining) in [(true, 12), (false, 7)] {
+        let executor = ReverseExecutor { max_runs: 5, returns_error };
+        let options = SweepOptions { executor: Some(&executor), store: Some(&store), ..Default::default() };
+        let problem = plan().run(&options, &interrupt_after(99)).unwrap_err().to_string();
+        let reason = if returns_error { "its strength is gone" } else { "ended before they were all made" };
+        let finished = 12 - remaining + 5;
+        assert!(
+            problem.contains(reason) && problem.contains(&format!("; {finished} of 12 runs")),
+            "{problem}"
+        );
     }
     // Two runs remain.
-    let options = SweepOptions { store: Some(&shelf), threads: Some(1), ..Default::default() };
+    let options = SweepOptions { store: Some(&store), threads: Some(1), ..Default::default() };
     assert_eq!(results(&options), results(&with_threads(2)));
 }
 
 #[test]
-fn impossible_grids_are_refused_before_anything_runs() {
+fn impossible_grid_is_refused_before_any_run() {
     let base = Draft::from_toml(TOML, "base.toml").unwrap();
     let plan = |axes: &[&str], replicas| {
         let axes: Vec<_> = axes.iter().map(|axis| Axis::parse(axis).unwrap()).collect();

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use wearwell_engine::dedup::{DEDUPS, DedupConfig};
-use wearwell_engine::nand::{FRONTS, PRESETS};
+use wearwell_engine::nand::{FRONT_ENDS, PRESETS};
 use wearwell_engine::placement::PLACEMENTS;
 use wearwell_engine::victim::VICTIMS;
 use wearwell_engine::wear::{WEAR_LEVELLINGS, WearConfig};
@@ -58,7 +58,7 @@ const TABLES: &[(&str, &[&str])] = &[
 ];
 
 /// Returns all alternative forms of a table.
-fn forms(table: &Value) -> impl Iterator<Item = &Value> {
+fn alternatives(table: &Value) -> impl Iterator<Item = &Value> {
     let several = table["anyOf"].as_array().into_iter().flatten();
     several.chain(std::iter::once(table)).filter(|form| form["properties"].is_object())
 }
@@ -70,7 +70,7 @@ fn properties(schema: &Value, definitions: &[&str]) -> Map<String, Value> {
         names => names.iter().map(|name| &schema["$defs"][name]).collect(),
     };
     let properties =
-        tables.into_iter().flat_map(forms).flat_map(|form| form["properties"].as_object().unwrap());
+        tables.into_iter().flat_map(alternatives).flat_map(|form| form["properties"].as_object().unwrap());
     properties.map(|(key, value)| (key.clone(), value.clone())).collect()
 }
 
@@ -97,7 +97,7 @@ fn scenario_page_lists_exactly_the_keys() {
 }
 
 /// Returns the values of enumerations in the schema that have a name but no settings.
-fn choices(schema: &Value) -> Vec<String> {
+fn choice_values(schema: &Value) -> Vec<String> {
     let forms =
         schema["$defs"].as_object().unwrap().values().filter_map(|definition| {
             definition["oneOf"].as_array().or_else(|| definition["enum"].as_array())
@@ -111,7 +111,7 @@ fn every_choice_of_a_setting_is_documented() {
     let pages = ["scenario", "workloads", "placements", "dedup", "ftl"]
         .map(|page| read(&format!("docs/{page}.md")))
         .concat();
-    let choices = choices(&schema());
+    let choices = choice_values(&schema());
     assert!(choices.contains(&"side_by_side".to_owned()), "{choices:?}");
     for choice in choices {
         assert!(pages.contains(&format!("`{choice}`")), "no page names the choice `{choice}`");
@@ -233,7 +233,7 @@ fn every_drive_is_within_thirty_percent_of_its_data_sheet() {
         let [preset, product, case, sheet, measured, ratio, verdict, source] = row[..] else {
             panic!("not eight cells: {row:?}");
         };
-        let front = FRONTS.iter().find(|front| front.preset == unquoted(preset));
+        let front = FRONT_ENDS.iter().find(|front| front.preset == unquoted(preset));
         assert_eq!(front.map(|front| front.product), Some(product), "{preset}");
         let [sheet, measured] = [sheet, measured].map(figure);
         assert_eq!(sheet.1, measured.1, "{row:?}");
@@ -245,7 +245,7 @@ fn every_drive_is_within_thirty_percent_of_its_data_sheet() {
         assert!(!source.is_empty());
         presets.insert(unquoted(preset));
     }
-    for front in FRONTS {
+    for front in FRONT_ENDS {
         assert!(presets.contains(front.preset), "no row of {}", front.preset);
     }
 }
@@ -285,8 +285,8 @@ fn every_structure_and_its_settings_are_documented() {
         assert!(section.contains(&format!("| `{}` |", entry.name)), "docs/scenario.md: {}", entry.name);
     }
     for (definition, kinds) in [("FtlConfig", FTLS), ("LayerConfig", LAYERS)] {
-        for (form, entry) in forms(&schema["$defs"][definition]).zip(kinds) {
-            let settings = forms(&form["properties"]["structure"]).next().unwrap();
+        for (form, entry) in alternatives(&schema["$defs"][definition]).zip(kinds) {
+            let settings = alternatives(&form["properties"]["structure"]).next().unwrap();
             for key in settings["properties"].as_object().unwrap().keys().filter(|key| *key != "kind") {
                 let listed =
                     section.contains(&format!("| {key} |")) || ftl_page.contains(&format!("`{key}`"));

@@ -3,7 +3,7 @@
 //! CONTRIBUTING.md gives the reasons, under *Style*. Text in backquotes is code and is not checked.
 
 use crate::common::root;
-use crate::tidy::{files, refuse, sources};
+use crate::tidy::{assert_no_complaints, files, sources};
 use std::fs;
 
 /// First words that a paragraph of a docstring must not have.
@@ -15,10 +15,10 @@ const PERSONS: &[&str] = &["who", "whom", "whoever", "whatever", "somebody", "no
 /// First words that the name of a function must not have.
 const QUESTIONS: &[&str] = &["what_", "who_", "it_", "how_"];
 
-/// Longest sentence of a comment, words; a stretch of code is one word.
+/// Maximum number of words in a sentence of a comment; text in backquotes counts as one word.
 const SENTENCE_WORDS: usize = 35;
 
-/// Longest cell of a table, characters.
+/// Maximum number of characters in a cell of a table.
 const CELL_CHARS: usize = 200;
 
 /// Folder of generated tables, which is not checked.
@@ -62,16 +62,16 @@ const EXCEPTIONS: &[Exception] = &[
 ];
 
 /// A text that breaks a rule.
-struct Case {
+struct Violation {
     path: String,
     line: usize,
     text: String,
 }
 
 /// Returns a complaint for each case without exception, and for each exception without case.
-fn complaints(exceptions: &[Exception], rule: Rule, cases: &[Case], allowed: &str) -> Vec<String> {
+fn complaints(exceptions: &[Exception], rule: Rule, cases: &[Violation], allowed: &str) -> Vec<String> {
     let of_rule: Vec<&Exception> = exceptions.iter().filter(|exception| exception.rule == rule).collect();
-    let excepts = |exception: &Exception, case: &Case| {
+    let excepts = |exception: &Exception, case: &Violation| {
         case.path.starts_with(exception.path) && case.text.contains(exception.words)
     };
     let forbidden = cases.iter().filter(|case| !of_rule.iter().any(|exception| excepts(exception, case)));
@@ -80,14 +80,14 @@ fn complaints(exceptions: &[Exception], rule: Rule, cases: &[Case], allowed: &st
         format!("{path}: remove the exception for \"{words}\" ({reason}) from language.rs: no such case")
     });
     forbidden
-        .map(|Case { path, line, text }| format!("{path}:{line}: \"{text}\": {allowed}"))
+        .map(|Violation { path, line, text }| format!("{path}:{line}: \"{text}\": {allowed}"))
         .chain(unused)
         .collect()
 }
 
 /// Fails if there are cases without exception, or exceptions without case.
-fn require_none(rule: Rule, cases: &[Case], allowed: &str) {
-    refuse(&complaints(EXCEPTIONS, rule, cases, allowed));
+fn require_none(rule: Rule, cases: &[Violation], allowed: &str) {
+    assert_no_complaints(&complaints(EXCEPTIONS, rule, cases, allowed));
 }
 
 /// A paragraph or list item of a comment.
@@ -108,7 +108,7 @@ struct Passages {
 }
 
 impl Passages {
-    /// Adds a line of a comment, without the comment's mark.
+    /// Adds a line of a comment, without the comment marker.
     fn add(&mut self, line: usize, is_docstring: bool, body: &str) {
         let body = body.trim();
         if body.starts_with("```") {
@@ -211,7 +211,7 @@ fn all() -> Vec<(String, Passage)> {
     rust().into_iter().chain(texts("py").into_iter().chain(texts("pyi")).flat_map(of_file)).collect()
 }
 
-/// Replaces each stretch between two `marks` by one word.
+/// Replaces each text between two characters `mark` by one word.
 fn without_quoted(text: &str, mark: char) -> String {
     let pieces: Vec<&str> = text.split(mark).collect();
     let last = pieces.len() - 1;
@@ -275,11 +275,11 @@ fn cells(row: &str) -> Vec<String> {
 
 #[test]
 fn docstrings_begin_with_noun_or_verb() {
-    let cases: Vec<Case> = all()
+    let cases: Vec<Violation> = all()
         .into_iter()
         .filter_map(|(path, passage)| {
             let text = forbidden_opening(&passage)?.to_owned();
-            Some(Case { path, line: passage.line, text })
+            Some(Violation { path, line: passage.line, text })
         })
         .collect();
     let allowed =
@@ -292,7 +292,7 @@ fn comments_do_not_treat_code_as_persons() {
     let mut cases = Vec::new();
     for (path, passage) in all() {
         let found = persons(&passage.text).into_iter();
-        cases.extend(found.map(|text| Case { path: path.clone(), line: passage.line, text }));
+        cases.extend(found.map(|text| Violation { path: path.clone(), line: passage.line, text }));
     }
     let allowed = format!("name the thing (the caller, other pages) instead of {}", PERSONS.join(", "));
     require_none(Rule::Persons, &cases, &allowed);
@@ -305,7 +305,7 @@ fn sentences_of_comments_are_short() {
         let long = sentences(&passage.text).into_iter().filter(|(words, _)| *words > SENTENCE_WORDS);
         cases.extend(long.map(|(words, start)| {
             let text = format!("{start} ... ({words} words)");
-            Case { path: path.clone(), line: passage.line, text }
+            Violation { path: path.clone(), line: passage.line, text }
         }));
     }
     let allowed = format!("at most {SENTENCE_WORDS} words a sentence, make two of it");
@@ -313,7 +313,7 @@ fn sentences_of_comments_are_short() {
 }
 
 #[test]
-fn names_of_functions_are_no_questions() {
+fn function_names_are_not_questions() {
     let mut cases = Vec::new();
     for (path, text) in sources() {
         for (number, line) in text.lines().enumerate() {
@@ -322,7 +322,7 @@ fn names_of_functions_are_no_questions() {
             });
             let name = name.split(|letter: char| !letter.is_alphanumeric() && letter != '_').next().unwrap();
             if QUESTIONS.iter().any(|words| name.starts_with(words)) {
-                cases.push(Case { path: path.clone(), line: number + 1, text: name.to_owned() });
+                cases.push(Violation { path: path.clone(), line: number + 1, text: name.to_owned() });
             }
         }
     }
@@ -341,7 +341,7 @@ fn cells_of_tables_are_phrases() {
             cases.extend(long.map(|cell| {
                 let start: String = cell.chars().take(60).collect();
                 let text = format!("{start} ... ({} characters)", cell.chars().count());
-                Case { path: path.clone(), line: number + 1, text }
+                Violation { path: path.clone(), line: number + 1, text }
             }));
         }
     }
@@ -366,7 +366,7 @@ fn passages_are_found() {
 }
 
 #[test]
-fn rules_find_their_cases() {
+fn rules_find_violations() {
     assert_eq!(forbidden_opening(&passage(1, true, "How it is")), Some("How"));
     assert_eq!(forbidden_opening(&passage(1, true, "However")), None);
     assert_eq!(forbidden_opening(&passage(1, false, "How it is")), None);
@@ -378,10 +378,10 @@ fn rules_find_their_cases() {
 }
 
 #[test]
-fn exceptions_without_case_are_refused() {
+fn unused_exceptions_are_reported() {
     let exception = Exception { rule: Rule::Function, path: "a/", words: "what_if", reason: "a name" };
-    let case = |path: &str, text: &str| Case { path: path.to_owned(), line: 7, text: text.to_owned() };
-    let found = |cases: &[Case]| complaints(&[exception], Rule::Function, cases, "rename it");
+    let case = |path: &str, text: &str| Violation { path: path.to_owned(), line: 7, text: text.to_owned() };
+    let found = |cases: &[Violation]| complaints(&[exception], Rule::Function, cases, "rename it");
     assert_eq!(found(&[case("a/b.rs", "what_if_free")]), [""; 0]);
     let expected = [
         "b.rs:7: \"what_if\": rename it",

@@ -1,6 +1,6 @@
 //! House rules that can be checked automatically.
 
-use crate::common::{assert_holds, root};
+use crate::common::{assert_file_equals, root};
 use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -33,14 +33,14 @@ const ORDER_OF_BASE: &[&[&str]] = &[
 /// Modules of the engine in the same order. The first row lists modules of the lowest crate that the engine re-exports.
 const ORDER: &[&[&str]] = &[
     &["config", "foresight", "request", "seed", "table", "temperature", "units"],
-    &["counters", "rings"],
+    &["counters", "queues"],
     &["layer"],
     &["nand", "victim", "placement", "wear", "validity", "mapping"],
     &["timing", "pool", "checked", "flash_format"],
     &["log"],
     &["ftl"],
     &["dedup"],
-    &["forms"],
+    &["instances"],
 ];
 
 /// Modules of the stack: each may import modules in rows above its own.
@@ -49,10 +49,10 @@ const ORDER_OF_STACK: &[&[&str]] = &[
     &["device"],
     &["layers"],
     &["scenario"],
-    &["build", "kept"],
+    &["build", "stored_flash"],
     &["run"],
     &["report"],
-    &["simulation", "watching", "live"],
+    &["simulation", "observed", "live_stack"],
 ];
 
 /// Modules of the file system in the same order.
@@ -74,7 +74,7 @@ const ORDERED: &[(&str, &[&[&str]])] = &[
     ("crates/nvmfs/src/", ORDER_OF_NVMFS),
 ];
 
-/// Longest file and function, lines.
+/// Maximum numbers of lines of a file and of a function.
 const FILE_LINES: usize = 500;
 const FUNCTION_LINES: usize = 70;
 
@@ -121,7 +121,7 @@ pub(crate) fn sources() -> Vec<(String, String)> {
 }
 
 /// Fails with a list of all complaints.
-pub(crate) fn refuse(complaints: &[String]) {
+pub(crate) fn assert_no_complaints(complaints: &[String]) {
     assert!(complaints.is_empty(), "\n{}\n", complaints.join("\n"));
 }
 
@@ -134,12 +134,12 @@ fn row_of(order: &[&[&str]], module: &str) -> Option<usize> {
 /// Besides `crate::x`, a `super::x` at the top of a file names one if it reaches the root.
 fn imports(line: &str, depth: usize) -> Vec<&str> {
     let code = line.split("//").next().unwrap_or_default();
-    let mut rests: Vec<&str> = code.split("crate::").skip(1).collect();
+    let mut after_crate: Vec<&str> = code.split("crate::").skip(1).collect();
     let climb = "super::".repeat(depth);
     if let Some(rest) = code.strip_prefix("use ").and_then(|path| path.strip_prefix(climb.as_str())) {
-        rests.push(rest);
+        after_crate.push(rest);
     }
-    rests
+    after_crate
         .into_iter()
         .map(|rest| {
             let end = rest.find(|letter: char| !letter.is_ascii_lowercase() && letter != '_');
@@ -177,13 +177,14 @@ fn dependencies_run_one_way() {
             for module in imports(line, parts.len()) {
                 let allowed = module == parts[0] || row_of(order, module).is_some_and(|row| row < own_row);
                 if !allowed {
-                    let place = format!("{path}:{}", number + 1);
-                    complaints.push(format!("{place}: {} may not import \"{module}\", see ORDER", parts[0]));
+                    let location = format!("{path}:{}", number + 1);
+                    complaints
+                        .push(format!("{location}: {} may not import \"{module}\", see ORDER", parts[0]));
                 }
             }
         }
     }
-    refuse(&complaints);
+    assert_no_complaints(&complaints);
 }
 
 /// Returns the project's crates that a manifest depends on, without dev-dependencies.
@@ -215,7 +216,7 @@ fn crates_depend_one_way() {
             }
         }
     }
-    refuse(&complaints);
+    assert_no_complaints(&complaints);
 }
 
 /// Returns the names of all `ENTRY` constants in a folder of the engine.
@@ -255,14 +256,14 @@ fn every_policy_is_in_table_docs_and_golden_file() {
     for entry in WORKLOADS.iter().filter(|entry| golden["workload"].get(entry.name).is_none()) {
         complaints.push(format!("the workload {} is not in the golden file", entry.name));
     }
-    refuse(&complaints);
+    assert_no_complaints(&complaints);
 }
 
 /// Formats a table of the documentation.
 fn listing(title: &str, key: &str, lines: &[(&str, &str, &str)], aliases: &[(&str, &str)]) -> String {
     let mut text = format!("\n## {title}\n\n| `{key}` | | source |\n|---|---|---|\n");
     for (name, help, source) in lines {
-        let second = aliases.iter().find(|(_, meant)| meant == name);
+        let second = aliases.iter().find(|(_, canonical)| canonical == name);
         let second = second.map_or_else(String::new, |(alias, _)| format!(" (also `{alias}`)"));
         let _ = writeln!(text, "| `{name}` | {help}{second} | {source} |");
     }
@@ -282,7 +283,7 @@ fn docs_list_exactly_the_policies() {
     text += &listing("Victim policies", "victim", &victims, VICTIM_ALIASES);
     text += &listing("Placements", "placement", &placements, PLACEMENT_ALIASES);
     text += &listing("Workloads", "kind", &workloads, &[]);
-    assert_holds("docs/policies.md", &text);
+    assert_file_equals("docs/policies.md", &text);
 }
 
 /// Returns the start and length of each function in lines: rustfmt closes it with a brace in the column where it
@@ -329,11 +330,11 @@ fn files_and_functions_stay_within_length_limits() {
                 .push(format!("{path}:{start}: a function of {lines} lines, more than {FUNCTION_LINES}"));
         }
     }
-    refuse(&complaints);
+    assert_no_complaints(&complaints);
 }
 
 #[test]
-fn sources_have_no_open_marks() {
+fn sources_have_no_todo_marks() {
     // Split, so that this file does not match itself.
     let marks = [concat!("TO", "DO"), concat!("FIX", "ME"), concat!("XX", "X"), concat!("db", "g!")];
     let macros = [concat!("to", "do!("), concat!("unimple", "mented!(")];
@@ -345,20 +346,20 @@ fn sources_have_no_open_marks() {
             complaints.extend(found.map(|mark| format!("{path}:{}: {mark}", number + 1)));
         }
     }
-    refuse(&complaints);
+    assert_no_complaints(&complaints);
 }
 
 #[test]
 fn files_have_no_local_paths() {
-    let place = concat!("/wo", "rk/");
+    let local_path = concat!("/wo", "rk/");
     let mut complaints = Vec::new();
     for path in files() {
         let content = fs::read(root().join(&path)).unwrap();
-        if content.windows(place.len()).any(|window| window == place.as_bytes()) {
-            complaints.push(format!("{}: names a place on one machine, {place}", path.display()));
+        if content.windows(local_path.len()).any(|window| window == local_path.as_bytes()) {
+            complaints.push(format!("{}: names a place on one machine, {local_path}", path.display()));
         }
     }
-    refuse(&complaints);
+    assert_no_complaints(&complaints);
 }
 
 /// Returns the start lines of examples in the doc comments of a file: code fences without a language.
@@ -393,12 +394,12 @@ fn every_example_is_tested() {
             _ => {}
         }
     }
-    refuse(&complaints);
+    assert_no_complaints(&complaints);
 }
 
 /// The default build omits the fuzz targets, which include modules of tests that may move.
 #[test]
-fn modules_from_other_folders_exist() {
+fn included_modules_exist() {
     let mut complaints = Vec::new();
     let mut found = 0;
     for (file, text) in sources() {
@@ -413,5 +414,5 @@ fn modules_from_other_folders_exist() {
         }
     }
     assert!(found > 3, "{found}");
-    refuse(&complaints);
+    assert_no_complaints(&complaints);
 }

@@ -1,19 +1,20 @@
 //! The tutorials for developers, `docs/adding-*.md`, followed literally.
 //!
-//! The sentence before a block names the file that the block belongs to, in backquotes and with a colon at the end of the
-//! line, as in "Write `crates/engine/src/victim/new.rs`:".
+//! The sentence before a block names the file that the block belongs to, in backquotes and with a colon at the end of
+//! the line, as in "Write `crates/engine/src/victim/new.rs`:".
 //!
-//! - A block of `diff` changes the file; `@@` separates places. The unchanged and removed lines of a place occur there once.
+//! - A block of `diff` changes the file; `@@` separates hunks. The unchanged and removed lines of a hunk occur once in
+//!   the file.
 //! - A block after the word *Append* is added at the end of the file.
 //! - Any other block is a new file.
-//! - Blocks without a file explain and are not followed.
+//! - Blocks without a file are explanations and are not applied.
 //!
-//! Blocks of `sh` are commands. Those with the mark [`FOLLOWED`] are run by `make tutorials`, in a copy of the repository
-//! with the files of all tutorials, so that one build serves all. `make test` only checks that all blocks apply and that
-//! all names exist.
+//! Blocks of `sh` are commands. Those with the mark [`FOLLOWED`] are run by `make tutorials`, in a copy of the
+//! repository with the files of all tutorials, so that one build serves all. `make test` only checks that all blocks
+//! apply and that all names exist.
 
 use crate::common::root;
-use crate::tidy::{files, refuse, sources};
+use crate::tidy::{assert_no_complaints, files, sources};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
@@ -25,7 +26,7 @@ const FOLLOWED: &str = "<!-- not run: by `make tutorials`, in a copy of the repo
 /// Folder of the copy and of its build, from the root of the repository.
 const FOLDER: &str = "target/tutorials";
 
-/// Settings of the build of the copy: the commands run for moments only, so nothing of ours is optimised.
+/// Settings of the build of the copy: the commands run only briefly, so no crate of the project is optimised.
 const UNOPTIMISED: &str = "[profile.dev.package]\n\
     wearwell-base = { opt-level = 0 }\nwearwell-trace = { opt-level = 0 }\nwearwell-theory = { opt-level = 0 }\n\
     wearwell-workload = { opt-level = 0 }\nwearwell-engine = { opt-level = 0 }\nwearwell-study = { opt-level = 0 }\n";
@@ -91,7 +92,7 @@ fn blocks(page: &str) -> Vec<Block> {
     found
 }
 
-/// Returns the unchanged and removed lines of a place in a diff, and the lines that replace them.
+/// Returns the unchanged and removed lines of a hunk in a diff, and the lines that replace them.
 fn sides(place: &str) -> [String; 2] {
     ['+', '-'].map(|other| {
         let lines = place.lines().filter(|line| !line.starts_with(other));
@@ -185,7 +186,7 @@ fn pages() -> Vec<Page> {
 /// Applies all pages to the repository; returns the changed files.
 fn all_applied() -> BTreeMap<String, String> {
     let mut changes = BTreeMap::new();
-    refuse(&pages().iter().flat_map(|page| page.apply(&mut changes)).collect::<Vec<_>>());
+    assert_no_complaints(&pages().iter().flat_map(|page| page.apply(&mut changes)).collect::<Vec<_>>());
     changes
 }
 
@@ -222,12 +223,12 @@ fn tutorials_apply_alone_and_together() {
     }
     for page in &pages {
         assert!(page.new_files().count() > 0 && page.commands().count() > 0, "{}", page.name);
-        refuse(&page.apply(&mut BTreeMap::new()));
+        assert_no_complaints(&page.apply(&mut BTreeMap::new()));
     }
     assert!(all_applied().len() > pages.len());
 }
 
-/// Returns the stretches of code in the prose of a page.
+/// Returns the pieces of code in the prose of a page.
 fn code_in_prose(page: &str) -> Vec<&str> {
     let mut in_block = false;
     let prose = page.lines().filter(|line| {
@@ -298,7 +299,7 @@ fn names_in_tutorials_exist() {
         }
         complaints.extend(page.commands().flat_map(|command| missing_in_command(command, &known)));
     }
-    refuse(&complaints);
+    assert_no_complaints(&complaints);
 }
 
 /// Writes a file of the copy unless it is equal, so that nothing unchanged is compiled again.
@@ -362,5 +363,5 @@ fn tutorials_can_be_followed() {
     let failed: Vec<&str> = commands.filter(|command| run(&copy, command).is_err()).collect();
     let problems: Vec<String> = failed.iter().filter_map(|command| run(&copy, command).err()).collect();
     assert!(seen.len() >= 5);
-    refuse(&problems);
+    assert_no_complaints(&problems);
 }

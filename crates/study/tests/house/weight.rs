@@ -1,7 +1,7 @@
 //! Size of the repository: the limits of single files and of all files, and files that a command makes.
 
 use crate::common::root;
-use crate::tidy::{files, ignored, refuse};
+use crate::tidy::{assert_no_complaints, files, ignored};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
@@ -26,7 +26,7 @@ const LARGE_FILES: &[(&str, u64, &str)] = &[
     ),
     ("experiments/recordings/f2fs.columns.xz", 1_500_000, "recordings that need root and F2FS to make again"),
     ("experiments/results/limit/table/data.csv", 450_000, "recorded data of which pages and tests are made"),
-    ("experiments/results/assumptions.csv", 350_000, "recorded data of which pages and tests are made"),
+    ("experiments/results/assumptions.csv", 400_000, "recorded data of which pages and tests are made"),
     (
         "experiments/results/beyond/transient/data.csv",
         170_000,
@@ -76,7 +76,7 @@ fn files_and_their_sum_stay_within_size_limits() {
         .iter()
         .map(|path| (path.display().to_string(), root().join(path).metadata().unwrap().len()))
         .collect();
-    refuse(&complaints(&sizes));
+    assert_no_complaints(&complaints(&sizes));
 
     let with = |path: &str, bytes| {
         let mut sizes = sizes.clone();
@@ -93,7 +93,9 @@ fn files_and_their_sum_stay_within_size_limits() {
 fn contributing_lists_large_files() {
     let guide = read("CONTRIBUTING.md");
     let missing = LARGE_FILES.iter().filter(|(path, _, _)| !guide.contains(&format!("`{path}`")));
-    refuse(&missing.map(|(path, _, _)| format!("CONTRIBUTING.md does not list {path}")).collect::<Vec<_>>());
+    assert_no_complaints(
+        &missing.map(|(path, _, _)| format!("CONTRIBUTING.md does not list {path}")).collect::<Vec<_>>(),
+    );
 }
 
 /// Returns the schemas that scenarios and samples name in their first line, relative to the root.

@@ -86,14 +86,14 @@ impl Case {
     }
 
     fn assert_near(&self, expected: f64, half_width: f64, runs: u64) {
-        let (mean, ours) = self.estimate(runs);
-        let allowed = half_width.hypot(ours) + expected * self.allowance();
-        println!("{mean:.5} ± {ours:.5}, expected {expected:.5} ± {half_width:.5}, allowed {allowed:.5}");
+        let (mean, interval) = self.estimate(runs);
+        let allowed = half_width.hypot(interval) + expected * self.allowance();
+        println!("{mean:.5} ± {interval:.5}, expected {expected:.5} ± {half_width:.5}, allowed {allowed:.5}");
         assert!(
             (mean - expected).abs() <= allowed,
             "{mean} instead of {expected}, more than {allowed} apart"
         );
-        assert!(ours < 0.005 * expected, "an interval of {ours} proves nothing");
+        assert!(interval < 0.005 * expected, "an interval of {interval} proves nothing");
     }
 }
 

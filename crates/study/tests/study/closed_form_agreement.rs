@@ -7,7 +7,7 @@ use crate::common::run_text;
 use rand::Rng;
 use wearwell_base::seed::Seed;
 use wearwell_theory::closed_forms::{
-    OneClass, fifo, fifo_copied_shares, greedy, greedy_large_blocks, greedy_smooth, random, separated,
+    ClassCleaning, fifo, fifo_copied_shares, greedy, greedy_large_blocks, greedy_smooth, random, separated,
     windowed,
 };
 use wearwell_theory::{Classes, Drive};
@@ -85,10 +85,10 @@ impl Case<'_> {
 
     /// Checks that the simulator agrees with `expected` within its interval and the fraction `allowance`.
     fn assert_near(&self, expected: f64, allowance: f64) {
-        self.assert_fits(self.estimate(), expected, allowance);
+        self.assert_within(self.estimate(), expected, allowance);
     }
 
-    fn assert_fits(&self, (mean, interval): (f64, f64), expected: f64, allowance: f64) {
+    fn assert_within(&self, (mean, interval): (f64, f64), expected: f64, allowance: f64) {
         let Case { pages_per_block, spare_factor, victim, hot, .. } = self;
         println!(
             "{victim} b={pages_per_block} S_f={spare_factor} {hot:?}: {mean:.5} ± {interval:.5}, \
@@ -135,37 +135,37 @@ fn fifo_cleaning_agrees_with_its_closed_form() {
     }
 }
 
-/// Simulates FIFO on a ring of single pages: the hand copies a valid page, or the host writes there.
+/// Simulates FIFO on a ring of single pages: at each position, either a valid page is copied or the host writes a page.
 #[test]
-fn fifo_copies_the_shares_of_its_closed_form() {
+fn fifo_copies_closed_form_shares() {
     let (spare_factor, r, f) = (0.1, 0.9, 0.2);
     let physical = 100_000usize;
     let logical = (physical as f64 * (1.0 - spare_factor)).round() as usize;
     let hot = (logical as f64 * f).round() as usize;
     let mut random = Seed(5).random();
     let mut owner: Vec<usize> = (0..physical).collect();
-    let mut place: Vec<usize> = (0..logical).collect();
-    let (mut hand, mut copied, mut written) = (0, [0u32; 2], 0u32);
-    let turns = 40 * physical;
-    for turn in 0..turns {
-        let counts = u32::from(turn >= turns / 2);
-        let page = owner[hand];
-        if page < logical && place[page] == hand {
+    let mut slots: Vec<usize> = (0..logical).collect();
+    let (mut position, mut copied, mut written) = (0, [0u32; 2], 0u32);
+    let steps = 40 * physical;
+    for step in 0..steps {
+        let counts = u32::from(step >= steps / 2);
+        let page = owner[position];
+        if page < logical && slots[page] == position {
             copied[usize::from(page >= hot)] += counts;
         } else {
             let is_hot = random.random_bool(r);
             let page = if is_hot { random.random_range(0..hot) } else { random.random_range(hot..logical) };
-            (owner[hand], place[page]) = (page, hand);
+            (owner[position], slots[page]) = (page, position);
             written += counts;
         }
-        hand = (hand + 1) % physical;
+        position = (position + 1) % physical;
     }
     let all = f64::from(copied[0] + copied[1]);
     let drive = Drive::new(1, spare_factor).unwrap();
     let (a, shares) = fifo_copied_shares(&drive, &Classes::hot_cold(r, f).unwrap()).unwrap();
     let simulated = (1.0 + all / f64::from(written), f64::from(copied[0]) / all);
     println!("simulated {simulated:?}, expected {:?}", (a, shares[0]));
-    // 2 million copies and a few hundred thousand writes scatter by 0.2 %.
+    // The results of two million copies and a few hundred thousand writes scatter by 0.2 %.
     assert!((simulated.0 / a - 1.0).abs() < 0.005);
     assert!((simulated.1 / shares[0] - 1.0).abs() < 0.01);
 }
@@ -185,8 +185,8 @@ fn greedy_cleaning_agrees_with_its_closed_form() {
 fn greedy_cleaning_of_large_blocks_agrees_with_its_limits() {
     let case = Case { blocks: 400, ..case(512, 0.1, "\"greedy\"", None) };
     let found = case.estimate();
-    case.assert_fits(found, greedy_smooth(&case.drive()).unwrap(), case.allowance() + 1e-3);
-    case.assert_fits(found, greedy_large_blocks(&case.drive()).unwrap(), case.allowance() + 1.0 / 51.2);
+    case.assert_within(found, greedy_smooth(&case.drive()).unwrap(), case.allowance() + 1e-3);
+    case.assert_within(found, greedy_large_blocks(&case.drive()).unwrap(), case.allowance() + 1.0 / 51.2);
 }
 
 #[test]
@@ -207,16 +207,16 @@ fn windowed_greedy_cleaning_agrees_with_its_closed_form() {
 /// much as uniform writes, more than the best division of the spare space. Cost-benefit comes close to that division,
 /// from above.
 #[test]
-fn separated_is_a_lower_bound_for_the_oracle() {
+fn separated_bounds_the_oracle_from_below() {
     for (r, f) in [(0.8, 0.2), (0.9, 0.1)] {
         let greedily = Case { oracle: true, ..case(32, 0.15, "\"greedy\"", Some((r, f))) };
         let found = greedily.estimate();
         // Two frontiers and the pool of erased blocks hold back at most four blocks, instead of half a block.
         let allowance = 4.0 * greedily.allowance();
-        greedily.assert_fits(found, greedy(&greedily.drive()).unwrap(), allowance);
+        greedily.assert_within(found, greedy(&greedily.drive()).unwrap(), allowance);
 
-        let law = OneClass::Greedy;
-        let bound = separated(&greedily.drive(), &greedily.classes(), law).unwrap().write_amplification;
+        let cleaning = ClassCleaning::Greedy;
+        let bound = separated(&greedily.drive(), &greedily.classes(), cleaning).unwrap().write_amplification;
         let (mean, interval) = Case { victim: "\"cost_benefit\"", ..greedily }.estimate();
         println!("oracle, r = {r}: cost-benefit {mean:.4} ± {interval:.4}, bound {bound:.4}");
         assert!(found.0 - found.1 > bound, "greedy, {found:?}, is below {bound}");

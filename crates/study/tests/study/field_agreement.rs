@@ -3,7 +3,7 @@
 use serde_json::json;
 use std::ops::ControlFlow;
 use wearwell_stack::{ByteSize, Progress, RunResult, Scenario, run};
-use wearwell_study::drive::{DataSheet, Effective, Law, SmartReport, field};
+use wearwell_study::drive::{DataSheet, DriveModel, EffectiveSpace, SmartReport, evaluate_reports};
 
 const BLOCKS: u32 = 1000;
 const PAGES_PER_BLOCK: u32 = 16;
@@ -35,11 +35,11 @@ fn reports(result: &RunResult) -> [SmartReport; 2] {
         let flash = json!({ "Physical media units written": { "hi": 0, "lo": (programs as f64 * PAGE_BYTES) as u64 } });
         SmartReport::read(file, &format!("{health}\n{flash}")).unwrap()
     };
-    let (host, programs) = (result.course.measured_host_pages, result.nand.programs);
+    let (host, programs) = (result.phases.measured_host_pages, result.nand.programs);
     [report("before.json", host, 3 * host, 1000), report("after.json", 2 * host, 3 * host + programs, 2000)]
 }
 
-fn explained(result: &RunResult, law: Law) -> Effective {
+fn effective_space(result: &RunResult, model: DriveModel) -> EffectiveSpace {
     let pages = f64::from(BLOCKS * PAGES_PER_BLOCK);
     let sheet = DataSheet {
         capacity: Some(ByteSize((pages * (1.0 - SPARE_FACTOR) * PAGE_BYTES) as u64)),
@@ -50,10 +50,10 @@ fn explained(result: &RunResult, law: Law) -> Effective {
         ..DataSheet::default()
     };
     let [before, after] = reports(result);
-    let found = field(&sheet, Some(&before), &after, None).unwrap();
-    let seen = found.last().write_amplification.unwrap();
-    assert!(seen.holds(result.write_amplification.unwrap()), "{seen:?}");
-    found.effective.into_iter().find(|one| one.law == law).unwrap()
+    let found = evaluate_reports(&sheet, Some(&before), &after, None).unwrap();
+    let amplification = found.latest_period().write_amplification.unwrap();
+    assert!(amplification.contains(result.write_amplification.unwrap()), "{amplification:?}");
+    found.effective.into_iter().find(|one| one.model == model).unwrap()
 }
 
 /// The bounds from rounding are narrow. The uncertainty of the run is added: its interval, and a block of spare space
@@ -66,20 +66,20 @@ fn simulated_drive_is_calibrated_to_its_spare_space() {
     let two =
         json!({ "victim": choices, "placement": "double", "reclaim": "in_place", "copy_order": "random" });
     let hot_cold = json!({ "kind": "hot_cold", "hot_writes": 0.8, "hot_space": 0.2 });
-    for (law, ftl, workload) in
-        [(Law::DChoices, one, json!({ "kind": "uniform" })), (Law::HotCold, two, hot_cold)]
+    for (model, ftl, workload) in
+        [(DriveModel::DChoices, one, json!({ "kind": "uniform" })), (DriveModel::HotCold, two, hot_cold)]
     {
         let result = drive(ftl, workload);
-        let effective = explained(&result, law);
+        let effective = effective_space(&result, model);
         let spare = effective.spare_factor.unwrap();
         let estimate = result.write_amplification_estimate.unwrap();
         let chance = estimate.ci95_half_width.unwrap() / result.write_amplification.unwrap();
         let share = 2.0 * chance + 1.0 / (f64::from(BLOCKS) * SPARE_FACTOR);
         let bounds = spare.low * (1.0 - share)..=spare.high * (1.0 + share);
-        assert!(bounds.contains(&SPARE_FACTOR), "{law:?}: {spare:?}, {share}");
-        assert!(share < 0.03 && (spare.high - spare.low) < 0.001, "{law:?}: {spare:?}, {share}");
-        // Another law would give another spare factor.
-        let other = explained(&result, Law::Random).spare_factor.unwrap();
+        assert!(bounds.contains(&SPARE_FACTOR), "{model:?}: {spare:?}, {share}");
+        assert!(share < 0.03 && (spare.high - spare.low) < 0.001, "{model:?}: {spare:?}, {share}");
+        // Another model would give another spare factor.
+        let other = effective_space(&result, DriveModel::Random).spare_factor.unwrap();
         assert!(other.value > 1.3 * SPARE_FACTOR, "{other:?}");
     }
 }

@@ -2,7 +2,7 @@
 //! that are read can be evaluated.
 
 use serde_json::{Value, json};
-use wearwell_study::drive::{DataSheet, Interval, SmartReport, field};
+use wearwell_study::drive::{DataSheet, Interval, SmartReport, evaluate_reports};
 
 const SAMPLES: [&str; 3] = [
     include_str!("../../../../docs/samples/nvme-june.json"),
@@ -11,16 +11,16 @@ const SAMPLES: [&str; 3] = [
 ];
 
 /// Interval of readable reports that are also evaluated.
-const WORKED_WITH: usize = 60;
+const EVALUATION_INTERVAL: usize = 60;
 
 #[derive(Default)]
-struct Tried {
+struct ReadCounts {
     read: usize,
     refused: usize,
 }
 
-impl Tried {
-    fn one(&mut self, text: &str) {
+impl ReadCounts {
+    fn read_report(&mut self, text: &str) {
         let report = match SmartReport::read("report.json", text) {
             Err(error) => {
                 assert!(error.to_string().starts_with("report.json: "), "{error}");
@@ -31,26 +31,32 @@ impl Tried {
             Ok(report) => report,
         };
         self.read += 1;
-        if self.read.is_multiple_of(WORKED_WITH) {
-            worked_with(&report);
+        if self.read.is_multiple_of(EVALUATION_INTERVAL) {
+            evaluate(&report);
         }
     }
 }
 
 /// Evaluates a report alone, and as the earlier and the later of two.
-fn worked_with(report: &SmartReport) {
+fn evaluate(report: &SmartReport) {
     let sheet = DataSheet { pages_per_block: Some(2), endurance_cycles: Some(3000), ..DataSheet::default() };
-    let sound = SmartReport::read("sound.json", SAMPLES[0]).unwrap();
-    let pairs = [(None, report), (Some(report), &sound), (Some(&sound), report)];
+    let valid = SmartReport::read("sound.json", SAMPLES[0]).unwrap();
+    let pairs = [(None, report), (Some(report), &valid), (Some(&valid), report)];
     for (earlier, later) in pairs {
-        let Ok(found) = field(&sheet, earlier, later, None) else { continue };
-        let seen = [Some(&found.since_new), found.between.as_ref()].into_iter().flatten();
-        let figures = seen.flat_map(|seen| {
-            [Some(seen.host_bytes), seen.media_bytes, seen.write_amplification, seen.gb_per_day, seen.days]
+        let Ok(found) = evaluate_reports(&sheet, earlier, later, None) else { continue };
+        let periods = [Some(&found.since_new), found.between.as_ref()].into_iter().flatten();
+        let figures = periods.flat_map(|period| {
+            [
+                Some(period.host_bytes),
+                period.media_bytes,
+                period.write_amplification,
+                period.gb_per_day,
+                period.days,
+            ]
         });
-        let left = found.life.iter().flat_map(|life| [Some(life.host_bytes), life.years]);
+        let remaining = found.life.iter().flat_map(|life| [Some(life.host_bytes), life.years]);
         let explained = found.effective.iter().flat_map(|one| [one.spare_factor, one.reserve_bytes]);
-        for figure in figures.chain(left).chain(explained).flatten() {
+        for figure in figures.chain(remaining).chain(explained).flatten() {
             let Interval { value, low, high } = figure;
             assert!(low <= value && value <= high, "{figure:?}\n{later:?}");
         }
@@ -59,7 +65,7 @@ fn worked_with(report: &SmartReport) {
 }
 
 /// Collects every location in a document, as a JSON pointer.
-fn places(value: &Value, at: &str, found: &mut Vec<String>) {
+fn pointers(value: &Value, at: &str, found: &mut Vec<String>) {
     let inner: Vec<(String, &Value)> = match value {
         Value::Object(fields) => fields.iter().map(|(key, value)| (key.replace('/', "~1"), value)).collect(),
         Value::Array(items) => items.iter().enumerate().map(|(at, value)| (at.to_string(), value)).collect(),
@@ -67,13 +73,13 @@ fn places(value: &Value, at: &str, found: &mut Vec<String>) {
     };
     for (key, value) in inner {
         let path = format!("{at}/{key}");
-        places(value, &path, found);
+        pointers(value, &path, found);
         found.push(path);
     }
 }
 
 #[test]
-fn arbitrary_values_are_read_or_refused() {
+fn reports_with_arbitrary_values_are_read_or_refused() {
     let hostile = [
         json!(null),
         json!(true),
@@ -96,40 +102,40 @@ fn arbitrary_values_are_read_or_refused() {
         json!({ "value": {}, "bytes": [], "hours": "a" }),
         json!("\u{0}\u{7f}\n"),
     ];
-    let mut tried = Tried::default();
+    let mut counts = ReadCounts::default();
     for sample in SAMPLES {
         let documents: Vec<Value> =
             serde_json::Deserializer::from_str(sample).into_iter().collect::<Result<_, _>>().unwrap();
         for (at, document) in documents.iter().enumerate() {
             let mut all = vec![String::new()];
-            places(document, "", &mut all);
-            for place in &all {
+            pointers(document, "", &mut all);
+            for pointer in &all {
                 for value in &hostile {
                     let mut changed = documents.clone();
-                    *changed[at].pointer_mut(place).unwrap() = value.clone();
+                    *changed[at].pointer_mut(pointer).unwrap() = value.clone();
                     let texts: Vec<String> = changed.iter().map(Value::to_string).collect();
-                    tried.one(&texts.join("\n"));
+                    counts.read_report(&texts.join("\n"));
                 }
             }
         }
     }
-    assert!(tried.read > 2000 && tried.refused > 500, "{} {}", tried.read, tried.refused);
+    assert!(counts.read > 2000 && counts.refused > 500, "{} {}", counts.read, counts.refused);
 }
 
 #[test]
 fn truncated_and_corrupt_reports_are_read_or_refused() {
-    let mut tried = Tried::default();
+    let mut counts = ReadCounts::default();
     for sample in SAMPLES {
         for end in (0..sample.len()).step_by(7) {
-            tried.one(&sample[..end]);
+            counts.read_report(&sample[..end]);
         }
         for at in (0..sample.len()).step_by(11) {
             for byte in *b"\"{}[],:-9e \n" {
                 let mut changed = sample.as_bytes().to_vec();
                 changed[at] = byte;
-                tried.one(std::str::from_utf8(&changed).unwrap());
+                counts.read_report(std::str::from_utf8(&changed).unwrap());
             }
         }
     }
-    assert!(tried.read > 500 && tried.refused > 2000, "{} {}", tried.read, tried.refused);
+    assert!(counts.read > 500 && counts.refused > 2000, "{} {}", counts.read, counts.refused);
 }

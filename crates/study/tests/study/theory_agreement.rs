@@ -5,11 +5,11 @@ use std::time::Instant;
 use wearwell_stack::Progress;
 use wearwell_study::SweepObserver;
 use wearwell_study::SweepOptions;
-use wearwell_study::theory_check::{CheckOptions, Comparison, check, grid};
+use wearwell_study::theory_check::{CheckOptions, PointComparison, check, grid};
 
-struct Nobody;
+struct NullObserver;
 
-impl SweepObserver for Nobody {
+impl SweepObserver for NullObserver {
     fn progress(&self, _: usize, _: &Progress) -> ControlFlow<()> {
         ControlFlow::Continue(())
     }
@@ -18,11 +18,11 @@ impl SweepObserver for Nobody {
 }
 
 #[test]
-fn random_points_agree() {
+fn theory_agrees_with_simulation_at_random_points() {
     let start = Instant::now();
     let points = grid(24, 1, &[4, 8, 16, 32]);
     let options = CheckOptions { blocks: 2000, runs: 10, sweep: SweepOptions::default() };
-    let compared = check(&points, &options, &Nobody).unwrap();
+    let compared = check(&points, &options, &NullObserver).unwrap();
     for of in &compared {
         println!(
             "{:?}: {:.5} (finite {:.5}), simulated {:.5} ± {:.5}, allowed {:.5}, {:+.2} blocks of spare",
@@ -46,7 +46,8 @@ fn random_points_agree() {
     let alone = compared.iter().filter(|of| !of.agrees_alone()).count();
     assert!(alone <= 4, "{alone} of {} outside the interval of a single point", compared.len());
     // A theory with an error of 3 % would not pass.
-    let wrong = compared.iter().map(|of| Comparison { theory_finite: 1.03 * of.theory_finite, ..of.clone() });
+    let wrong =
+        compared.iter().map(|of| PointComparison { theory_finite: 1.03 * of.theory_finite, ..of.clone() });
     let found = wrong.filter(|of| !of.agrees()).count();
     assert!(found >= compared.len() - 2, "only {found} of {} wrong points are found", compared.len());
 }

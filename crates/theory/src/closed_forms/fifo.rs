@@ -1,11 +1,11 @@
 //! FIFO cleaning: blocks are cleaned in the order in which they were written.
 
 use super::super::{Classes, Drive, TheoryError};
-use super::excess::exp_excess;
+use super::excess::exp_remainder;
 use super::lambert::one_plus_w0;
 
 /// Maximum number of Newton steps; fewer than 10 are needed.
-const STEPS: usize = 60;
+const MAX_NEWTON_STEPS: usize = 60;
 
 /// Computes the write amplification of FIFO (cyclic, LRW) cleaning, for blocks of any size.
 ///
@@ -21,7 +21,11 @@ const STEPS: usize = 60;
 ///
 /// Fails only if the root is not found; no drive is known for which that happens.
 pub fn fifo(drive: &Drive, classes: &Classes) -> Result<f64, TheoryError> {
-    if classes.count() == 1 { Ok(uniform(drive)) } else { Ok(1.0 / (drive.load() * round(drive, classes)?)) }
+    if classes.count() == 1 {
+        Ok(uniform(drive))
+    } else {
+        Ok(1.0 / (drive.load() * writes_per_round(drive, classes)?))
+    }
 }
 
 /// Computes the write amplification as [`fifo`] does, and the fraction of each class among the pages that cleaning
@@ -36,12 +40,12 @@ pub fn fifo_copied_shares(drive: &Drive, classes: &Classes) -> Result<(f64, Vec<
     if classes.count() == 1 {
         return Ok((uniform(drive), vec![1.0]));
     }
-    let written = round(drive, classes)?;
-    let coldest = classes.as_slice().iter().map(|class| class.heat()).fold(f64::INFINITY, f64::min);
-    // All weights are scaled by exp(v heat) of the coldest class, so that none overflows or vanishes.
+    let written = writes_per_round(drive, classes)?;
+    let coldest = classes.as_slice().iter().map(|class| class.relative_rate()).fold(f64::INFINITY, f64::min);
+    // All weights are scaled by exp(v r / f) of the coldest class, so that none overflows or vanishes.
     let copied = |class: &super::super::Class| {
-        let survives = libm::exp(-written * (class.heat() - coldest));
-        class.write_share * survives / -libm::expm1(-written * class.heat())
+        let survives = libm::exp(-written * (class.relative_rate() - coldest));
+        class.write_share * survives / -libm::expm1(-written * class.relative_rate())
     };
     let weights: Vec<f64> = classes.as_slice().iter().map(copied).collect();
     let sum: f64 = weights.iter().sum();
@@ -60,14 +64,14 @@ pub(super) fn uniform(drive: &Drive) -> f64 {
 /// With `phi(u) = u / (1 - exp(-u))` the equation for A reads `sum f phi(v r / f) = 1 / rho`. `phi` lies between
 /// `1 + u / 2` and `1 + u`, so the root lies between `S_f / rho` and twice that. `phi` is convex, so Newton's method
 /// falls from the upper end to the root and never below it.
-fn round(drive: &Drive, classes: &Classes) -> Result<f64, TheoryError> {
+fn writes_per_round(drive: &Drive, classes: &Classes) -> Result<f64, TheoryError> {
     let spare = drive.spare_factor() / drive.load();
     // Slightly more than twice, because the fractions may not sum to exactly 1.
     let mut written = 2.000_001 * spare;
-    for _ in 0..STEPS {
+    for _ in 0..MAX_NEWTON_STEPS {
         let (mut excess, mut slope) = (-spare, 0.0);
         for class in classes.as_slice() {
-            let (value, derivative) = phi_less_one(written * class.heat());
+            let (value, derivative) = phi_minus_one(written * class.relative_rate());
             excess += class.space_share * value;
             slope += class.write_share * derivative;
         }
@@ -79,21 +83,21 @@ fn round(drive: &Drive, classes: &Classes) -> Result<f64, TheoryError> {
         written = next;
     }
     Err(TheoryError::NotConverged {
-        evaluations: STEPS,
+        evaluations: MAX_NEWTON_STEPS,
         residual: written,
         parameters: format!("FIFO of {drive:?} and {classes:?}"),
     })
 }
 
 /// Returns `phi(u) - 1` and its derivative, for `phi(u) = u / (1 - exp(-u))`.
-fn phi_less_one(u: f64) -> (f64, f64) {
+fn phi_minus_one(u: f64) -> (f64, f64) {
     if u < 1e-9 {
         return (0.5 * u, 0.5);
     }
     if u > 40.0 {
         return (u - 1.0, 1.0);
     }
-    let value = exp_excess(u) / -libm::expm1(-u);
+    let value = exp_remainder(u) / -libm::expm1(-u);
     // phi' = phi (1 + u - phi) / u, because phi exp(-u) = phi - u.
     (value, (1.0 + value) * (u - value) / u)
 }
@@ -115,15 +119,15 @@ mod tests {
 
     #[test]
     fn uniform_writes_give_published_numbers() {
-        let near =
+        let assert_near =
             |value: f64, printed: f64, digits: f64| assert!((value - printed).abs() < digits, "{value}");
-        near(fifo(&drive(0.1), &Classes::uniform()).unwrap(), 5.1787, 5e-5);
+        assert_near(fifo(&drive(0.1), &Classes::uniform()).unwrap(), 5.1787, 5e-5);
         // Xiang and Kurkoski (ICNC 2012), abstract: 2.36 where spare space is 0.3 of the logical space.
-        near(fifo(&drive(0.3 / 1.3), &Classes::uniform()).unwrap(), 2.36, 5e-3);
+        assert_near(fifo(&drive(0.3 / 1.3), &Classes::uniform()).unwrap(), 2.36, 5e-3);
     }
 
     #[test]
-    fn equal_classes_give_the_result_of_one_class() {
+    fn equal_classes_match_one_class() {
         let three = Classes::new(&[class(0.2, 0.2), class(0.5, 0.5), class(0.3, 0.3)]).unwrap();
         for spare_factor in SPARE_FACTORS {
             let drive = drive(spare_factor);
@@ -141,8 +145,8 @@ mod tests {
     #[test]
     fn extreme_spare_factors_approach_their_limits() {
         // From 1 - x = exp(-x / rho): x = 2 S_f - (2/3) S_f^2 ..
-        let nothing_spare = fifo(&drive(1e-6), &Classes::uniform()).unwrap();
-        assert!((nothing_spare * 2e-6 * (1.0 - 1e-6 / 3.0) - 1.0).abs() < 1e-11, "{nothing_spare}");
+        let minimal_spare = fifo(&drive(1e-6), &Classes::uniform()).unwrap();
+        assert!((minimal_spare * 2e-6 * (1.0 - 1e-6 / 3.0) - 1.0).abs() < 1e-11, "{minimal_spare}");
         let all_spare = fifo(&drive(1.0 - 1e-6), &Classes::uniform()).unwrap();
         assert_eq!(all_spare, 1.0);
     }
@@ -161,8 +165,9 @@ mod tests {
                 let drive = drive(spare_factor);
                 let (a, shares) = fifo_copied_shares(&drive, classes).unwrap();
                 assert_eq!(fifo(&drive, classes), Ok(a));
-                let writes =
-                    |class: &Class| class.write_share / -libm::expm1(-class.heat() / (a * drive.load()));
+                let writes = |class: &Class| {
+                    class.write_share / -libm::expm1(-class.relative_rate() / (a * drive.load()))
+                };
                 let written: f64 = classes.as_slice().iter().map(writes).sum();
                 assert!((written / a - 1.0).abs() < 1e-9, "{spare_factor}, {classes:?}: {written}, not {a}");
                 assert!((shares.iter().sum::<f64>() - 1.0).abs() < 1e-12);

@@ -3,14 +3,14 @@
 use super::super::{Classes, Drive, TheoryError};
 
 /// Steps of each bisection; enough for full double precision.
-const STEPS: usize = 200;
+const BISECTION_STEPS: usize = 200;
 
 /// Lower bound of an offline (clairvoyant) policy.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Foresight {
+pub struct OfflineBound {
     /// Lower bound on write amplification for any algorithm.
     pub write_amplification: f64,
-    /// Spare pages from which on a drive that knows all future writes needs no cleaning copies.
+    /// Smallest number of spare pages with which a drive that knows all future writes needs no cleaning copies.
     pub needed_pages: f64,
 }
 
@@ -24,7 +24,11 @@ pub struct Foresight {
 /// second bound, `b / (s + 1)`, is exact for any drive with less than a block of spare pages `s`.
 ///
 /// Fails if `logical_pages` is not a finite number above 0.
-pub fn foresight(drive: &Drive, classes: &Classes, logical_pages: f64) -> Result<Foresight, TheoryError> {
+pub fn offline_bound(
+    drive: &Drive,
+    classes: &Classes,
+    logical_pages: f64,
+) -> Result<OfflineBound, TheoryError> {
     if !(logical_pages.is_finite() && logical_pages > 0.0) {
         let problem = format!("{logical_pages} is not a finite number above 0");
         return Err(TheoryError::parameter("logical_pages", problem));
@@ -32,8 +36,11 @@ pub fn foresight(drive: &Drive, classes: &Classes, logical_pages: f64) -> Result
     let block = f64::from(drive.pages_per_block());
     let spare_pages = logical_pages * drive.spare_factor() / drive.load();
     // Fraction of the writes, and the rate at which a page of the class is overwritten.
-    let classes: Vec<(f64, f64)> =
-        classes.as_slice().iter().map(|class| (class.write_share, class.heat() / logical_pages)).collect();
+    let classes: Vec<(f64, f64)> = classes
+        .as_slice()
+        .iter()
+        .map(|class| (class.write_share, class.relative_rate() / logical_pages))
+        .collect();
     let waste = |rewrites: f64| {
         let longest = longest_wait(&classes, block, rewrites);
         let scale = |rate: f64| (rate * (1.0 + rewrites) / (2.0 * block)).sqrt();
@@ -52,7 +59,7 @@ pub fn foresight(drive: &Drive, classes: &Classes, logical_pages: f64) -> Result
         bisect(0.0, 1.0, |rewrites| waste(rewrites) > spare_pages)
     };
     let by_order = block / (spare_pages + 1.0);
-    Ok(Foresight { write_amplification: (1.0 + rewrites).max(by_order), needed_pages })
+    Ok(OfflineBound { write_amplification: (1.0 + rewrites).max(by_order), needed_pages })
 }
 
 /// Returns the longest wait of a version: fewer than `rewrites` of the versions live longer.
@@ -69,7 +76,7 @@ fn longest_wait(classes: &[(f64, f64)], block: f64, rewrites: f64) -> f64 {
 
 /// Finds the point where `is_below`, true at `low`, becomes false.
 fn bisect(mut low: f64, mut high: f64, is_below: impl Fn(f64) -> bool) -> f64 {
-    for _ in 0..STEPS {
+    for _ in 0..BISECTION_STEPS {
         let middle = f64::midpoint(low, high);
         if is_below(middle) {
             low = middle;
@@ -90,12 +97,15 @@ mod tests {
 
     #[test]
     fn needed_pages_of_uniform_writes_grow_with_the_root_of_the_drive() {
-        let needed =
-            |pages: f64| foresight(&drive(64, pages, 1.0), &Classes::uniform(), pages).unwrap().needed_pages;
+        let needed = |pages: f64| {
+            offline_bound(&drive(64, pages, 1.0), &Classes::uniform(), pages).unwrap().needed_pages
+        };
         assert!((needed(16384.0) - (std::f64::consts::PI * 64.0 * 16384.0 / 2.0).sqrt()).abs() < 1e-6);
         assert!((needed(4.0 * 16384.0) / needed(16384.0) - 2.0).abs() < 1e-9);
         let amplification = |spare| {
-            foresight(&drive(64, 16384.0, spare), &Classes::uniform(), 16384.0).unwrap().write_amplification
+            offline_bound(&drive(64, 16384.0, spare), &Classes::uniform(), 16384.0)
+                .unwrap()
+                .write_amplification
         };
         assert!((amplification(1300.0) - 1.0).abs() < 1e-12);
         assert!(amplification(1200.0) > 1.0 && amplification(1200.0) < 1.05);
@@ -110,11 +120,12 @@ mod tests {
     fn rewrites_use_exactly_the_spare_space() {
         let (pages, spare, block) = (16384.0, 300.0, 64.0);
         let classes = Classes::hot_cold(0.8, 0.2).unwrap();
-        let found = foresight(&drive(64, pages, spare), &classes, pages).unwrap().write_amplification;
+        let found = offline_bound(&drive(64, pages, spare), &classes, pages).unwrap().write_amplification;
         let rewrites = found - 1.0;
         assert!(rewrites > 0.05);
         let survive = |life: f64| {
-            let of = |class: &crate::Class| class.write_share * libm::exp(-life * class.heat() / pages);
+            let of =
+                |class: &crate::Class| class.write_share * libm::exp(-life * class.relative_rate() / pages);
             classes.as_slice().iter().map(of).sum::<f64>()
         };
         let step = 0.05;
@@ -128,10 +139,11 @@ mod tests {
 
     #[test]
     fn needed_pages_of_skewed_writes_are_below_uniform() {
-        let needed = |classes: &Classes| foresight(&drive(64, 1e6, 1e4), classes, 1e6).unwrap().needed_pages;
+        let needed =
+            |classes: &Classes| offline_bound(&drive(64, 1e6, 1e4), classes, 1e6).unwrap().needed_pages;
         let hot_cold = needed(&Classes::hot_cold(0.9, 0.1).unwrap());
         // The sum of sqrt(r f) over both classes: 2 * 0.3.
         assert!((hot_cold / needed(&Classes::uniform()) - 0.6).abs() < 1e-12);
-        assert!(foresight(&drive(64, 1e6, 1e4), &Classes::uniform(), f64::NAN).is_err());
+        assert!(offline_bound(&drive(64, 1e6, 1e4), &Classes::uniform(), f64::NAN).is_err());
     }
 }

@@ -22,10 +22,10 @@ pub fn greedy(drive: &Drive) -> Result<f64, TheoryError> {
     // With d = b - k pages lost on level k, the sum of (b S_f - d) / (b - d) over the levels passed is 0, counting the
     // last level in part. The terms decrease from S_f, so the sum first rises and then falls.
     let mut balance = 0.0;
-    for lost in (0..drive.pages_per_block()).map(f64::from) {
-        let term = (invalid - lost) / (b - lost);
+    for invalidated in (0..drive.pages_per_block()).map(f64::from) {
+        let term = (invalid - invalidated) / (b - invalidated);
         if balance + term < 0.0 {
-            return Ok(b / (lost - balance / term));
+            return Ok(b / (invalidated - balance / term));
         }
         balance += term;
     }
@@ -36,7 +36,7 @@ pub fn greedy(drive: &Drive) -> Result<f64, TheoryError> {
 mod tests {
     use super::*;
 
-    fn at(pages: u32, spare_factor: f64) -> f64 {
+    fn amplification_at(pages: u32, spare_factor: f64) -> f64 {
         greedy(&Drive::new(pages, spare_factor).unwrap()).unwrap()
     }
 
@@ -45,7 +45,7 @@ mod tests {
     fn greedy_satisfies_the_balance_equation() {
         for pages in [2, 3, 16, 33, 256, 4096] {
             for spare_factor in [1e-6, 1e-3, 0.02, 0.07, 0.1, 0.25, 0.4] {
-                let (b, a) = (f64::from(pages), at(pages, spare_factor));
+                let (b, a) = (f64::from(pages), amplification_at(pages, spare_factor));
                 let x = b - b / a;
                 if x <= 1e-9 {
                     continue;
@@ -60,33 +60,34 @@ mod tests {
 
     /// Two pages per block: `x = 2 - 2 / A` lies between 0 and 1, and `2 - x = 2 rho (1/2 + 1 - x)`.
     #[test]
-    fn two_pages_have_a_formula() {
+    fn two_page_blocks_match_their_formula() {
         for spare_factor in [1e-9, 0.01, 0.1, 0.3] {
             let load: f64 = 1.0 - spare_factor;
             let x = (3.0 * load - 2.0) / (2.0 * load - 1.0);
-            assert!((at(2, spare_factor) - 2.0 / (2.0 - x)).abs() < 1e-12);
+            assert!((amplification_at(2, spare_factor) - 2.0 / (2.0 - x)).abs() < 1e-12);
         }
         // rho (1 + 1/2) = 1 at S_f = 1/3.
-        assert!((at(2, 1.0 / 3.0) - 1.0).abs() < 1e-12);
-        assert_eq!(at(2, 0.34), 1.0);
+        assert!((amplification_at(2, 1.0 / 3.0) - 1.0).abs() < 1e-12);
+        assert_eq!(amplification_at(2, 0.34), 1.0);
     }
 
     #[test]
     fn extreme_spare_factors_approach_their_limits() {
         for spare_factor in [1e-6, 0.1, 0.5, 1.0 - 1e-6] {
-            assert_eq!(at(1, spare_factor), 1.0);
+            assert_eq!(amplification_at(1, spare_factor), 1.0);
         }
         for pages in [2, 16, 8192] {
-            assert!((at(pages, 1e-12) / f64::from(pages) - 1.0).abs() < 1e-7);
-            assert_eq!(at(pages, 1.0 - 1e-6), 1.0);
+            assert!((amplification_at(pages, 1e-12) / f64::from(pages) - 1.0).abs() < 1e-7);
+            assert_eq!(amplification_at(pages, 1.0 - 1e-6), 1.0);
         }
     }
 
     #[test]
     fn greedy_falls_with_spare_space_without_jumps() {
         for pages in [1, 2, 7, 64] {
-            let values: Vec<f64> = (1..1000).map(|i| at(pages, f64::from(i) / 1000.0)).collect();
-            // The first stretch, b (1 - b S_f) / rho, ends before S_f = 1/3 and is the steepest.
+            let values: Vec<f64> =
+                (1..1000).map(|i| amplification_at(pages, f64::from(i) / 1000.0)).collect();
+            // The first piece, b (1 - b S_f) / rho, ends before S_f = 1/3 and is the steepest.
             let steepest = 2.25 * f64::from(pages * (pages - 1)) / 1000.0;
             let fine = |a: &f64, b: &f64| a - b >= -1e-12 && a - b <= steepest + 1e-12;
             assert!(values.is_sorted_by(fine), "b = {pages}");

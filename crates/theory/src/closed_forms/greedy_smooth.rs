@@ -20,9 +20,9 @@ use super::lambert::one_plus_w0;
 pub fn greedy_smooth(drive: &Drive) -> Result<f64, TheoryError> {
     let half = 0.5 / f64::from(drive.pages_per_block());
     // c / rho - 1, the distance from the branch point, without cancellation.
-    let beyond = (drive.spare_factor() + half) / drive.load();
+    let branch_distance = (drive.spare_factor() + half) / drive.load();
     // (b + 1 - X) / b = c + rho W0, where c = rho + S_f + half.
-    Ok(1.0 / (drive.spare_factor() + half + drive.load() * one_plus_w0(beyond)))
+    Ok(1.0 / (drive.spare_factor() + half + drive.load() * one_plus_w0(branch_distance)))
 }
 
 /// Computes the write amplification of greedy cleaning under uniform writes for infinitely large blocks, equal to FIFO.
@@ -65,12 +65,12 @@ mod tests {
     #[test]
     fn error_stays_within_the_documented_bounds() {
         for pages in [16, 32, 64, 128, 1024] {
-            for (from, most) in [(0.0, 0.112), (0.8, 0.05), (3.0, 0.01), (6.0, 0.004)] {
+            for (from, max_error) in [(0.0, 0.112), (0.8, 0.05), (3.0, 0.01), (6.0, 0.004)] {
                 // Spare factors up to 1/2; beyond, the formula is not valid for small blocks.
                 let steps =
                     (1..=1000).map(|i| from + (0.5 * f64::from(pages) - from) * f64::from(i) / 1000.0);
                 let worst = steps.map(|invalid| error(pages, invalid).abs()).fold(0.0, f64::max);
-                assert!(worst < most, "b = {pages}, from {from}: {worst}");
+                assert!(worst < max_error, "b = {pages}, from {from}: {worst}");
             }
             assert!((error(pages, 0.26) + 0.111).abs() < 0.003);
         }

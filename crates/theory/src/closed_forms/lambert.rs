@@ -1,9 +1,9 @@
 //! Principal branch of Lambert's W near its branch point, where cleaning formulas need it.
 
-use super::excess::{exp_excess, log_excess};
+use super::excess::{exp_remainder, log_remainder};
 
 /// Maximum number of Newton steps; 3 to 7 are needed.
-const STEPS: usize = 60;
+const MAX_NEWTON_STEPS: usize = 60;
 
 /// Computes `1 + W0(-a exp(-a))` for `a = 1 + excess`, `excess >= 0`: from 0 (`a = 1`) to 1 (`a` to infinity).
 ///
@@ -14,13 +14,13 @@ const STEPS: usize = 60;
 /// left side is convex and rises. Its root lies below `L + sqrt(2 L)` for the right side `L`, because
 /// `ln(1 - y) <= -y - y^2 / 2`. From there Newton's steps fall towards the root and never below it.
 pub(super) fn one_plus_w0(excess: f64) -> f64 {
-    let level = log_excess(excess);
+    let level = log_remainder(excess);
     if level == 0.0 {
         return 0.0;
     }
     let mut t = level + (2.0 * level).sqrt();
-    for _ in 0..STEPS {
-        let next = t - (exp_excess(t) - level) / -libm::expm1(-t);
+    for _ in 0..MAX_NEWTON_STEPS {
+        let next = t - (exp_remainder(t) - level) / -libm::expm1(-t);
         // The decrease stops at rounding error.
         if next >= t {
             break;
@@ -54,7 +54,7 @@ mod tests {
     /// Corless et al., Adv. Comput. Math. 5 (1996), section 4: both branches expand in `p = sqrt(2 (e z + 1))` with
     /// opposite signs, so 1 + W0 = d - 2/3 d^2 + 4/9 d^3 - 44/135 d^4 + .. for `a = 1 + d`.
     #[test]
-    fn branch_point_keeps_all_digits() {
+    fn branch_point_keeps_full_precision() {
         for d in [1e-3, 1e-4, 1e-6, 1e-9, 1e-15, 1e-100] {
             let series = d * (1.0 - d * (2.0 / 3.0 - d * (4.0 / 9.0 - d * (44.0 / 135.0))));
             assert!((one_plus_w0(d) / series - 1.0).abs() < d * d * d * d + 4e-16, "{d}");

@@ -13,7 +13,7 @@
 //! | [`greedy_large_blocks`] | fewest valid pages, at `b` to infinity | uniform | infinite |
 //! | [`windowed`] | fewest valid pages among the oldest | uniform | any size |
 //! | [`separated`] | any of these, applied to each class separately | classes | any size |
-//! | [`foresight`] | any policy, even with knowledge of the future: a lower bound | classes | large |
+//! | [`offline_bound`] | any policy, even with knowledge of the future: a lower bound | classes | large |
 
 mod excess;
 mod fifo;
@@ -26,9 +26,9 @@ mod separated;
 mod windowed;
 
 pub use fifo::{fifo, fifo_copied_shares};
-pub use foresight::{Foresight, foresight};
+pub use foresight::{OfflineBound, offline_bound};
 pub use greedy::greedy;
 pub use greedy_smooth::{greedy_large_blocks, greedy_smooth};
 pub use random::random;
-pub use separated::{ClassShare, OneClass, Separated, separated};
+pub use separated::{ClassCleaning, ClassShare, SeparatedResult, separated};
 pub use windowed::windowed;

@@ -4,21 +4,21 @@ use super::super::{Classes, Drive, TheoryError};
 use super::{fifo, greedy, random};
 
 /// Maximum number of sweeps over all pairs of classes; two classes need one, ten about twenty.
-const SWEEPS: usize = 2000;
+const MAX_SWEEPS: usize = 2000;
 
 /// Smallest relative gain of a sweep that justifies another sweep.
-const WORTH_A_SWEEP: f64 = 1e-13;
+const MIN_SWEEP_GAIN: f64 = 1e-13;
 
 /// Limit of `t`: two classes divide their spare space as `exp(t)` to 1, to within `SPLIT_ERROR`.
 ///
 /// The error applies to a division at a kink. A smooth minimum cannot be located better from its values than to the
 /// square root of their rounding, about 1e-8; further steps neither help nor harm.
-const SPLIT_LIMIT: f64 = 30.0;
+const MAX_SPLIT_EXPONENT: f64 = 30.0;
 const SPLIT_ERROR: f64 = 1e-13;
 
 /// Cleaning of the blocks of one class.
 #[derive(Clone, Copy)]
-pub enum OneClass<'a> {
+pub enum ClassCleaning<'a> {
     /// [`super::fifo`].
     Fifo,
     /// [`super::greedy`].
@@ -29,12 +29,12 @@ pub enum OneClass<'a> {
     /// size.
     ///
     /// It must not rise with the spare factor, and must be convex in physical over logical pages, `1 / (1 - S_f)`.
-    Other(&'a dyn Fn(f64) -> Result<f64, TheoryError>),
+    Custom(&'a dyn Fn(f64) -> Result<f64, TheoryError>),
 }
 
 /// Result for a drive that separates classes.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Separated {
+pub struct SeparatedResult {
     /// Mean over all classes, weighted by their fractions of the writes.
     pub write_amplification: f64,
     /// Results of the classes, in the given order.
@@ -55,18 +55,18 @@ pub struct ClassShare {
 /// Computes the least write amplification of a drive that keeps each class in its own blocks.
 ///
 /// A class with a fraction `f` of the logical pages and `p` of the physical ones is a separate drive under uniform
-/// writes, with `S = 1 - rho f / p`. The `p` minimise `sum r A(S)`, where `A` is `law`; Desnoyers (ACM TOS 10(2), 2014)
-/// shifts spare space between two pools. At the minimum, no pair of classes gains from a new division of its spare
-/// space; for convex costs the converse holds too. The spare space of pairs is therefore divided by golden-section
-/// search, until a sweep over all pairs gains nothing. The search needs no derivative (greedy has none where levels
-/// change).
+/// writes, with `S = 1 - rho f / p`. The `p` minimise `sum r A(S)`, where `A` is the write amplification by `law`;
+/// Desnoyers (ACM TOS 10(2), 2014) shifts spare space between two pools. At the minimum, no pair of classes gains from
+/// a new division of its spare space; for convex costs the converse holds too. The spare space of pairs is therefore
+/// divided by golden-section search, until a sweep over all pairs gains nothing. The search needs no derivative (greedy
+/// has none where levels change).
 ///
 /// # Scope of the bound
 ///
 /// The result is a lower bound for every division of the spare space, if classes never share a block and each is
-/// cleaned by `law`. The costs are convex, so divisions that vary in time are no better. With [`OneClass::Greedy`] it
-/// bounds any cleaning policy, as far as greedy is optimal under uniform writes, as Hu et al. (SYSTOR 2009) argue. It
-/// does not bound drives that mix classes in a block, nor drives that know more than the classes.
+/// cleaned by `law`. The costs are convex, so divisions that vary in time are no better. With [`ClassCleaning::Greedy`]
+/// it bounds any cleaning policy, as far as greedy is optimal under uniform writes, as Hu et al. (SYSTOR 2009) argue.
+/// It does not bound drives that mix classes in a block, nor drives that know more than the classes.
 ///
 /// A drive that separates classes but always cleans the block with the fewest valid pages does not reach this division.
 /// It brings all classes to about the same load, and costs about as much as uniform writes.
@@ -74,13 +74,17 @@ pub struct ClassShare {
 /// # Accuracy and cost
 ///
 /// The spare factors are accurate to about 8 digits and the write amplification, which is flat at the minimum, to 12.
-/// Two classes take about 150 evaluations of the law; each sweep over `k` classes takes `75 k (k - 1)`.
+/// Two classes take about 150 evaluations of `law`; each sweep over `k` classes takes `75 k (k - 1)`.
 ///
-/// Fails as `law` does, if a law gives NaN or less than 0, and if the sweeps do not converge.
-pub fn separated(drive: &Drive, classes: &Classes, law: OneClass<'_>) -> Result<Separated, TheoryError> {
-    let pools = Pools::new(drive, classes, law);
-    let mut spare = pools.first_guess();
-    pools.settle(&mut spare)?;
+/// Fails as `law` does, if `law` gives NaN or less than 0, and if the sweeps do not converge.
+pub fn separated(
+    drive: &Drive,
+    classes: &Classes,
+    law: ClassCleaning<'_>,
+) -> Result<SeparatedResult, TheoryError> {
+    let pools = ClassPools::new(drive, classes, law);
+    let mut spare = pools.initial_division();
+    pools.optimize(&mut spare)?;
     let mut shares = Vec::with_capacity(spare.len());
     let mut write_amplification = 0.0;
     for (class, &spare) in spare.iter().enumerate() {
@@ -90,27 +94,27 @@ pub fn separated(drive: &Drive, classes: &Classes, law: OneClass<'_>) -> Result<
         let spare_factor = pools.spare_factor(class, spare);
         shares.push(ClassShare { spare_factor, write_amplification: of_class, physical_share });
     }
-    Ok(Separated { write_amplification, shares })
+    Ok(SeparatedResult { write_amplification, shares })
 }
 
 /// Writes and logical pages of each class; pages are fractions of all physical pages.
-struct Pools<'a> {
+struct ClassPools<'a> {
     drive: &'a Drive,
-    law: OneClass<'a>,
+    law: ClassCleaning<'a>,
     writes: Vec<f64>,
     logical: Vec<f64>,
 }
 
-impl<'a> Pools<'a> {
-    fn new(drive: &'a Drive, classes: &Classes, law: OneClass<'a>) -> Self {
+impl<'a> ClassPools<'a> {
+    fn new(drive: &'a Drive, classes: &Classes, law: ClassCleaning<'a>) -> Self {
         let classes = classes.as_slice();
         let writes = classes.iter().map(|class| class.write_share).collect();
         let logical = classes.iter().map(|class| drive.load() * class.space_share).collect();
-        Pools { drive, law, writes, logical }
+        ClassPools { drive, law, writes, logical }
     }
 
     /// Returns spare pages per class that are optimal if `A - 1` is logical over spare pages, as for random cleaning.
-    fn first_guess(&self) -> Vec<f64> {
+    fn initial_division(&self) -> Vec<f64> {
         let weights: Vec<f64> = self.writes.iter().zip(&self.logical).map(|(r, c)| (r * c).sqrt()).collect();
         let sum: f64 = weights.iter().sum();
         weights.iter().map(|weight| self.drive.spare_factor() * (weight / sum)).collect()
@@ -123,12 +127,12 @@ impl<'a> Pools<'a> {
 
     fn write_amplification(&self, class: usize, spare: f64) -> Result<f64, TheoryError> {
         let spare_factor = self.spare_factor(class, spare);
-        let own = Drive::new(self.drive.pages_per_block(), spare_factor)?;
+        let class_drive = Drive::new(self.drive.pages_per_block(), spare_factor)?;
         let found = match self.law {
-            OneClass::Fifo => fifo(&own, &Classes::uniform()),
-            OneClass::Greedy => greedy(&own),
-            OneClass::Random => random(&own),
-            OneClass::Other(law) => law(spare_factor),
+            ClassCleaning::Fifo => fifo(&class_drive, &Classes::uniform()),
+            ClassCleaning::Greedy => greedy(&class_drive),
+            ClassCleaning::Random => random(&class_drive),
+            ClassCleaning::Custom(law) => law(spare_factor),
         }?;
         if found >= 0.0 {
             return Ok(found);
@@ -142,25 +146,25 @@ impl<'a> Pools<'a> {
     }
 
     /// Divides the spare space until no pair of classes gains from a new division.
-    fn settle(&self, spare: &mut [f64]) -> Result<(), TheoryError> {
+    fn optimize(&self, spare: &mut [f64]) -> Result<(), TheoryError> {
         let mut costs =
             spare.iter().enumerate().map(|(class, &e)| self.cost(class, e)).collect::<Result<Vec<_>, _>>()?;
-        for _ in 0..SWEEPS {
+        for _ in 0..MAX_SWEEPS {
             let before: f64 = costs.iter().sum();
             for one in 0..spare.len() {
                 for other in one + 1..spare.len() {
-                    self.divide(one, other, spare, &mut costs)?;
+                    self.divide_pair(one, other, spare, &mut costs)?;
                 }
             }
             let gain = before - costs.iter().sum::<f64>();
             // A single pair converges with its first division.
-            if spare.len() <= 2 || gain <= WORTH_A_SWEEP * before {
+            if spare.len() <= 2 || gain <= MIN_SWEEP_GAIN * before {
                 return Ok(());
             }
         }
         Err(TheoryError::NotConverged {
-            evaluations: SWEEPS,
-            residual: WORTH_A_SWEEP,
+            evaluations: MAX_SWEEPS,
+            residual: MIN_SWEEP_GAIN,
             parameters: format!(
                 "separation of {:?}, writes {:?}, pages {:?}",
                 self.drive, self.writes, self.logical
@@ -169,7 +173,7 @@ impl<'a> Pools<'a> {
     }
 
     /// Divides the spare space of two classes again, if that lowers the cost.
-    fn divide(
+    fn divide_pair(
         &self,
         one: usize,
         other: usize,
@@ -182,7 +186,7 @@ impl<'a> Pools<'a> {
             let (first, second) = parts(t);
             Ok(self.cost(one, first)? + self.cost(other, second)?)
         };
-        let (first, second) = parts(lowest(-SPLIT_LIMIT, SPLIT_LIMIT, cost)?);
+        let (first, second) = parts(golden_section_minimum(-MAX_SPLIT_EXPONENT, MAX_SPLIT_EXPONENT, cost)?);
         let (first_cost, second_cost) = (self.cost(one, first)?, self.cost(other, second)?);
         if first_cost + second_cost < costs[one] + costs[other] {
             (spare[one], spare[other]) = (first, second);
@@ -193,7 +197,7 @@ impl<'a> Pools<'a> {
 }
 
 /// Returns the minimum between `low` and `high` of `cost`, which first falls and then rises, by golden-section search.
-fn lowest(
+fn golden_section_minimum(
     mut low: f64,
     mut high: f64,
     cost: impl Fn(f64) -> Result<f64, TheoryError>,

@@ -1,7 +1,7 @@
 //! Windowed greedy cleaning: the victim is the block with the fewest valid pages among the oldest blocks.
 
 use super::super::{Drive, TheoryError};
-use super::excess::exp_excess;
+use super::excess::exp_remainder;
 
 /// Computes the write amplification of windowed greedy cleaning under uniform writes, exact for blocks of finite size.
 ///
@@ -28,7 +28,7 @@ pub fn windowed(drive: &Drive, window_share: f64) -> Result<f64, TheoryError> {
     if !(0.0..=1.0).contains(&window_share) {
         return Err(TheoryError::parameter("window_share", format!("{window_share} is not between 0 and 1")));
     }
-    let wanted = f64::from(drive.pages_per_block()) * drive.spare_factor();
+    let target = f64::from(drive.pages_per_block()) * drive.spare_factor();
     // At the upper end the host writes every page of a block: victims are empty.
     let (mut low, mut high) = (0.0, 1.0 / drive.load());
     loop {
@@ -36,7 +36,7 @@ pub fn windowed(drive: &Drive, window_share: f64) -> Result<f64, TheoryError> {
         if rate <= low || rate >= high {
             return Ok((1.0 / (high * drive.load())).max(1.0));
         }
-        if invalid_pages(drive.pages_per_block(), window_share, rate) < wanted {
+        if invalid_pages(drive.pages_per_block(), window_share, rate) < target {
             low = rate
         } else {
             high = rate
@@ -49,20 +49,20 @@ fn invalid_pages(pages: u32, window_share: f64, rate: f64) -> f64 {
     let b = f64::from(pages);
     let age = rate * (1.0 - window_share);
     // Before the window: the integral of b (1 - exp(-rate t)) over t from 0 to 1 - w.
-    let mut invalid = b * exp_excess(age) / rate;
+    let mut invalid = b * exp_remainder(age) / rate;
     let entering = binomial(pages, libm::exp(-age), -libm::expm1(-age));
-    let (mut room, mut inflow) = (window_share, 0.0);
+    let (mut remaining, mut inflow) = (window_share, 0.0);
     for (valid, entering) in (1..=pages).rev().map(f64::from).zip(entering.iter().rev()) {
         inflow += entering;
-        let here = f64::min(inflow / (rate * valid), room);
-        invalid += (b - valid) * here;
-        room -= here;
-        if room <= 0.0 {
+        let share = f64::min(inflow / (rate * valid), remaining);
+        invalid += (b - valid) * share;
+        remaining -= share;
+        if remaining <= 0.0 {
             return invalid;
         }
     }
     // The rest have no valid pages left and wait to be cleaned.
-    invalid + b * room
+    invalid + b * remaining
 }
 
 /// Returns the probabilities of 0 to `count` successes of probability `p` each, with `q = 1 - p`.
@@ -71,16 +71,16 @@ fn invalid_pages(pages: u32, window_share: f64, rate: f64) -> f64 {
 /// and values that underflow are negligible.
 fn binomial(count: u32, p: f64, q: f64) -> Vec<f64> {
     let n = f64::from(count);
-    let likeliest = ((n + 1.0) * p).min(n) as usize;
+    let mode = ((n + 1.0) * p).min(n) as usize;
     let mut weights = vec![0.0; count as usize + 1];
-    weights[likeliest] = 1.0;
-    for k in (0..likeliest).rev() {
+    weights[mode] = 1.0;
+    for k in (0..mode).rev() {
         let above = (k + 1) as f64;
         weights[k] = weights[k + 1] * (above * q) / ((n - above + 1.0) * p);
     }
-    for k in likeliest + 1..weights.len() {
-        let here = k as f64;
-        weights[k] = weights[k - 1] * ((n - here + 1.0) * p) / (here * q);
+    for k in mode + 1..weights.len() {
+        let successes = k as f64;
+        weights[k] = weights[k - 1] * ((n - successes + 1.0) * p) / (successes * q);
     }
     let sum: f64 = weights.iter().sum();
     weights.iter_mut().for_each(|weight| *weight /= sum);
@@ -136,7 +136,7 @@ mod tests {
     /// One page per block: while the window is full of valid pages, pages that enter it invalid or are invalidated in
     /// it are cleaned at once; `E = 1 - exp(-l (1 - w)) + l w` with `l = E / rho`.
     #[test]
-    fn one_page_a_block_has_an_equation() {
+    fn one_page_blocks_satisfy_their_equation() {
         for (spare_factor, window_share) in [(0.5, 0.05), (0.1, 0.01), (0.1, 0.3)] {
             let drive = drive(1, spare_factor);
             let host = 1.0 / windowed(&drive, window_share).unwrap();
@@ -153,7 +153,7 @@ mod tests {
         for window_share in [0.0, 0.03, 0.4, 0.9, 1.0] {
             let values: Vec<f64> =
                 (1..400).map(|i| invalid_pages(16, window_share, f64::from(i) * 0.01)).collect();
-            // At w = 1, victims can be full, and a stretch has no invalid pages.
+            // At w = 1, victims can be full, so a piece of the curve has no invalid pages.
             assert!(values.is_sorted_by(|a, b| a < b || *b == 0.0), "{window_share}");
         }
     }

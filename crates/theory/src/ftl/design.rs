@@ -2,7 +2,7 @@
 
 /// Location of the table from logical to physical pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Table {
+pub enum TableLocation {
     /// Whole table in RAM.
     Ram,
     /// Table in flash; a directory in RAM locates each translation page (as in DFTL).
@@ -13,7 +13,7 @@ pub enum Table {
 
 /// Data structure that records valid pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Validity {
+pub enum ValidityStore {
     /// A bit for every page, in RAM (PVB).
     RamBitmap,
     /// A bit for every page, in flash.
@@ -26,7 +26,7 @@ pub enum Validity {
 
 /// Handling of dirty mapping entries at a power failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Dirty {
+pub enum DirtyEntryPolicy {
     /// A battery supplies power until they are in flash.
     Battery,
     /// The number of dirty entries is bounded; recovery finds and writes them before the drive accepts requests.
@@ -40,7 +40,7 @@ pub enum Dirty {
 /// Blocks whose number of valid pages is in RAM, where no bitmap in RAM gives it (section 5.3: "only storing a
 /// sample").
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub enum Counters {
+pub enum CounterCoverage {
     /// All blocks.
     #[default]
     Full,
@@ -59,27 +59,27 @@ pub enum Counters {
     },
 }
 
-impl Counters {
-    /// Returns the maximum number of validity queries per victim. One is for the victim itself, unless counts are not
-    /// kept: the victim is then among the drawn blocks.
+impl CounterCoverage {
+    /// Returns the maximum number of validity queries per victim. With counters, one of them is for the victim itself;
+    /// without counters, the victim is one of the drawn blocks, which are all queried.
     pub fn queries(&self) -> u32 {
         match *self {
-            Counters::Full => 1,
-            Counters::Sampled { choices, .. } => choices + 1,
-            Counters::None { choices } => choices,
+            CounterCoverage::Full => 1,
+            CounterCoverage::Sampled { choices, .. } => choices + 1,
+            CounterCoverage::None { choices } => choices,
         }
     }
 }
 
 /// Decisions that make up an FTL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Design {
+pub struct FtlDesign {
     /// Location of the mapping table.
-    pub table: Table,
+    pub table: TableLocation,
     /// Data structure that records valid pages.
-    pub validity: Validity,
+    pub validity: ValidityStore,
     /// Handling of dirty mapping entries.
-    pub dirty: Dirty,
+    pub dirty: DirtyEntryPolicy,
 }
 
 /// FTLs of the paper, and one with the whole table in RAM.
@@ -103,19 +103,39 @@ impl Ftl {
     /// All FTLs.
     pub const ALL: [Ftl; 6] = [Ftl::Page, Ftl::Dftl, Ftl::LazyFtl, Ftl::MuFtl, Ftl::IbFtl, Ftl::GeckoFtl];
 
-    fn entry(self) -> (&'static str, &'static str, Design) {
-        let design = |table, validity, dirty| Design { table, validity, dirty };
+    fn entry(self) -> (&'static str, &'static str, FtlDesign) {
+        let design = |table, validity, dirty| FtlDesign { table, validity, dirty };
         match self {
-            Ftl::Page => ("page", "page map", design(Table::Ram, Validity::RamBitmap, Dirty::Scan)),
-            Ftl::Dftl => ("dftl", "DFTL", design(Table::Directory, Validity::RamBitmap, Dirty::Battery)),
-            Ftl::LazyFtl => {
-                ("lazyftl", "LazyFTL", design(Table::Directory, Validity::RamBitmap, Dirty::Bounded))
-            }
-            Ftl::MuFtl => ("mu_ftl", "mu-FTL", design(Table::BTree, Validity::FlashBitmap, Dirty::Battery)),
-            Ftl::IbFtl => ("ib_ftl", "IB-FTL", design(Table::BTree, Validity::Log, Dirty::Bounded)),
-            Ftl::GeckoFtl => {
-                ("geckoftl", "GeckoFTL", design(Table::Directory, Validity::Gecko, Dirty::Deferred))
-            }
+            Ftl::Page => (
+                "page",
+                "page map",
+                design(TableLocation::Ram, ValidityStore::RamBitmap, DirtyEntryPolicy::Scan),
+            ),
+            Ftl::Dftl => (
+                "dftl",
+                "DFTL",
+                design(TableLocation::Directory, ValidityStore::RamBitmap, DirtyEntryPolicy::Battery),
+            ),
+            Ftl::LazyFtl => (
+                "lazyftl",
+                "LazyFTL",
+                design(TableLocation::Directory, ValidityStore::RamBitmap, DirtyEntryPolicy::Bounded),
+            ),
+            Ftl::MuFtl => (
+                "mu_ftl",
+                "mu-FTL",
+                design(TableLocation::BTree, ValidityStore::FlashBitmap, DirtyEntryPolicy::Battery),
+            ),
+            Ftl::IbFtl => (
+                "ib_ftl",
+                "IB-FTL",
+                design(TableLocation::BTree, ValidityStore::Log, DirtyEntryPolicy::Bounded),
+            ),
+            Ftl::GeckoFtl => (
+                "geckoftl",
+                "GeckoFTL",
+                design(TableLocation::Directory, ValidityStore::Gecko, DirtyEntryPolicy::Deferred),
+            ),
         }
     }
 
@@ -132,13 +152,13 @@ impl Ftl {
     /// Returns the published design, or a variant with or without a battery. Without a battery, an FTL that was
     /// published with one must read the spare areas of all pages, because it keeps no record of where dirty entries are
     /// (section 2).
-    pub fn design(self, battery: Option<bool>) -> Design {
+    pub fn design(self, battery: Option<bool>) -> FtlDesign {
         let published = self.entry().2;
         let dirty = match (battery, published.dirty) {
-            (Some(true), _) => Dirty::Battery,
-            (Some(false), Dirty::Battery) => Dirty::Scan,
+            (Some(true), _) => DirtyEntryPolicy::Battery,
+            (Some(false), DirtyEntryPolicy::Battery) => DirtyEntryPolicy::Scan,
             (_, dirty) => dirty,
         };
-        Design { dirty, ..published }
+        FtlDesign { dirty, ..published }
     }
 }

@@ -1,7 +1,7 @@
 //! Drive parameters for the model of an FTL.
 
 use super::super::error::{TheoryError, between};
-use super::{Counters, gecko};
+use super::{CounterCoverage, gecko};
 
 /// Bytes of a physical address, of a block number and of a Gecko entry's key (section 2, footnote 3; appendix B).
 pub(super) const ADDRESS_BYTES: u64 = 4;
@@ -26,7 +26,7 @@ pub struct FtlSizes {
     /// Number of parts of a Gecko entry (S), 1 to B.
     pub partitions: u32,
     /// Blocks whose number of valid pages is in RAM, for FTLs without a bitmap in RAM.
-    pub counters: Counters,
+    pub counters: CounterCoverage,
     /// Maximum fraction of dirty cache entries, for FTLs that bound it (section 5.3).
     pub dirty_share: f64,
     /// Time to read a page, microseconds.
@@ -49,7 +49,7 @@ impl Default for FtlSizes {
             cache_entries: 1 << 19,
             size_ratio: 2,
             partitions: FtlSizes::balanced_partitions(128),
-            counters: Counters::Full,
+            counters: CounterCoverage::Full,
             dirty_share: 0.1,
             read_us: 100.0,
             program_us: 1000.0,
@@ -74,41 +74,41 @@ pub struct FtlDrive {
 }
 
 /// Maximum number of pages of a drive: products of sizes then fit into 64 bits.
-const MOST_PAGES: u64 = 1 << 48;
+const MAX_PAGES: u64 = 1 << 48;
 
 impl FtlDrive {
     /// Validates the sizes; an error names the field of [`FtlSizes`].
     pub fn new(sizes: FtlSizes) -> Result<Self, TheoryError> {
-        let whole = |name: &'static str, value: u64, low: u64, high: u64| {
+        let check_range = |name: &'static str, value: u64, low: u64, high: u64| {
             if (low..=high).contains(&value) {
                 return Ok(());
             }
             Err(TheoryError::parameter(name, format!("{value} is not between {low} and {high}")))
         };
         let pages_per_block = u64::from(sizes.pages_per_block);
-        whole("pages_per_block", pages_per_block, 1, 1 << 20)?;
-        whole("blocks", sizes.blocks, 1, MOST_PAGES / pages_per_block)?;
+        check_range("pages_per_block", pages_per_block, 1, 1 << 20)?;
+        check_range("blocks", sizes.blocks, 1, MAX_PAGES / pages_per_block)?;
         // A page holds at least one unpartitioned Gecko entry, and at least one entry of the log.
         let least = (32 + pages_per_block).div_ceil(8).max(16);
-        whole("page_bytes", u64::from(sizes.page_bytes), least, 1 << 24)?;
-        whole("cache_entries", sizes.cache_entries, 1, MOST_PAGES)?;
-        whole("size_ratio", u64::from(sizes.size_ratio), 2, 1 << 20)?;
-        whole("partitions", u64::from(sizes.partitions), 1, pages_per_block)?;
+        check_range("page_bytes", u64::from(sizes.page_bytes), least, 1 << 24)?;
+        check_range("cache_entries", sizes.cache_entries, 1, MAX_PAGES)?;
+        check_range("size_ratio", u64::from(sizes.size_ratio), 2, 1 << 20)?;
+        check_range("partitions", u64::from(sizes.partitions), 1, pages_per_block)?;
         between("load", sizes.load, 0.0, 1.0)?;
         if !(sizes.dirty_share > 0.0 && sizes.dirty_share <= 1.0) {
             let problem = format!("{} is not above 0 and at most 1", sizes.dirty_share);
             return Err(TheoryError::parameter("dirty_share", problem));
         }
-        if let Counters::Sampled { share, .. } = sizes.counters
+        if let CounterCoverage::Sampled { share, .. } = sizes.counters
             && !(share > 0.0 && share <= 1.0)
         {
             let problem = format!("{share} is not above 0 and at most 1");
             return Err(TheoryError::parameter("counter_share", problem));
         }
         let (choices, least) = match sizes.counters {
-            Counters::Full => (1, 1),
-            Counters::Sampled { choices, .. } => (choices, 2),
-            Counters::None { choices } => (choices, 1),
+            CounterCoverage::Full => (1, 1),
+            CounterCoverage::Sampled { choices, .. } => (choices, 2),
+            CounterCoverage::None { choices } => (choices, 1),
         };
         if choices < least {
             return Err(TheoryError::parameter("counter_choices", format!("{choices} is less than {least}")));
@@ -211,25 +211,31 @@ mod tests {
 
     #[test]
     fn invalid_sizes_are_refused_by_name() {
-        let sound = FtlSizes::default();
-        assert!(FtlDrive::new(sound).is_ok());
-        let wrong = [
-            ("blocks", FtlSizes { blocks: 0, ..sound }),
-            ("blocks", FtlSizes { blocks: u64::MAX, ..sound }),
-            ("pages_per_block", FtlSizes { pages_per_block: 0, ..sound }),
-            ("page_bytes", FtlSizes { page_bytes: 19, ..sound }),
-            ("cache_entries", FtlSizes { cache_entries: 0, ..sound }),
-            ("size_ratio", FtlSizes { size_ratio: 1, ..sound }),
-            ("partitions", FtlSizes { partitions: 129, ..sound }),
-            ("load", FtlSizes { load: 1.0, ..sound }),
-            ("load", FtlSizes { load: f64::NAN, ..sound }),
-            ("dirty_share", FtlSizes { dirty_share: 0.0, ..sound }),
-            ("counter_share", FtlSizes { counters: Counters::Sampled { share: 0.0, choices: 2 }, ..sound }),
-            ("counter_choices", FtlSizes { counters: Counters::Sampled { share: 0.1, choices: 1 }, ..sound }),
-            ("counter_choices", FtlSizes { counters: Counters::None { choices: 0 }, ..sound }),
-            ("program_us", FtlSizes { program_us: f64::INFINITY, ..sound }),
+        let valid = FtlSizes::default();
+        assert!(FtlDrive::new(valid).is_ok());
+        let invalid = [
+            ("blocks", FtlSizes { blocks: 0, ..valid }),
+            ("blocks", FtlSizes { blocks: u64::MAX, ..valid }),
+            ("pages_per_block", FtlSizes { pages_per_block: 0, ..valid }),
+            ("page_bytes", FtlSizes { page_bytes: 19, ..valid }),
+            ("cache_entries", FtlSizes { cache_entries: 0, ..valid }),
+            ("size_ratio", FtlSizes { size_ratio: 1, ..valid }),
+            ("partitions", FtlSizes { partitions: 129, ..valid }),
+            ("load", FtlSizes { load: 1.0, ..valid }),
+            ("load", FtlSizes { load: f64::NAN, ..valid }),
+            ("dirty_share", FtlSizes { dirty_share: 0.0, ..valid }),
+            (
+                "counter_share",
+                FtlSizes { counters: CounterCoverage::Sampled { share: 0.0, choices: 2 }, ..valid },
+            ),
+            (
+                "counter_choices",
+                FtlSizes { counters: CounterCoverage::Sampled { share: 0.1, choices: 1 }, ..valid },
+            ),
+            ("counter_choices", FtlSizes { counters: CounterCoverage::None { choices: 0 }, ..valid }),
+            ("program_us", FtlSizes { program_us: f64::INFINITY, ..valid }),
         ];
-        for (name, sizes) in wrong {
+        for (name, sizes) in invalid {
             match FtlDrive::new(sizes) {
                 Err(TheoryError::Parameter { parameter, .. }) => assert_eq!(parameter, name),
                 other => panic!("{name}: {other:?}"),

@@ -17,9 +17,9 @@ pub fn entries_per_page(page_bytes: u32, pages_per_block: u32, partitions: u32) 
 pub fn levels(size_ratio: u32, entries: u64, blocks: u64, partitions: u32) -> u32 {
     let all = u128::from(blocks) * u128::from(partitions);
     let mut levels = 0;
-    let mut reach = u128::from(entries);
-    while reach < all {
-        reach *= u128::from(size_ratio);
+    let mut covered = u128::from(entries);
+    while covered < all {
+        covered *= u128::from(size_ratio);
         levels += 1;
     }
     levels.max(1)
@@ -27,7 +27,7 @@ pub fn levels(size_ratio: u32, entries: u64, blocks: u64, partitions: u32) -> u3
 
 /// Returns the maximum number of runs while no merge is in progress: one per level, because two runs of a level are
 /// merged (section 3).
-pub fn most_runs(size_ratio: u32, entries: u64, blocks: u64, partitions: u32) -> u32 {
+pub fn max_runs(size_ratio: u32, entries: u64, blocks: u64, partitions: u32) -> u32 {
     levels(size_ratio, entries, blocks, partitions)
 }
 
@@ -43,7 +43,7 @@ mod tests {
 
     #[test]
     fn levels_are_the_logarithm_rounded_up() {
-        for (ratio, entries, blocks, wanted) in [
+        for (ratio, entries, blocks, expected) in [
             (2, 16, 16, 1),
             (2, 16, 17, 1),
             (2, 16, 32, 1),
@@ -51,7 +51,7 @@ mod tests {
             (4, 16, 1024, 3),
             (4, 16, 1025, 4),
         ] {
-            assert_eq!(levels(ratio, entries, blocks, 1), wanted, "T {ratio}, K {blocks}");
+            assert_eq!(levels(ratio, entries, blocks, 1), expected, "T {ratio}, K {blocks}");
             assert_eq!(levels(ratio, entries, blocks / 2, 2), levels(ratio, entries, blocks / 2 * 2, 1));
         }
         assert_eq!(levels(2, 1, u64::MAX, u32::MAX), 96);

@@ -7,7 +7,7 @@ fn drive(sizes: FtlSizes) -> FtlDrive {
 }
 
 /// Returns the default configuration (section 5) without partitions, as in appendix B.
-fn whole_entries() -> FtlDrive {
+fn drive_without_partitions() -> FtlDrive {
     drive(FtlSizes { partitions: 1, ..FtlSizes::default() })
 }
 
@@ -20,11 +20,11 @@ fn part_of(ftl: Ftl, drive: &FtlDrive, name: &str) -> u64 {
     parts.iter().find(|part| part.name == name).unwrap_or_else(|| panic!("no {name}")).bytes
 }
 
-fn steps_of(ftl: Ftl, drive: &FtlDrive) -> Vec<Step> {
+fn steps_of(ftl: Ftl, drive: &FtlDrive) -> Vec<RecoveryStepCost> {
     recovery(&ftl.design(drive.sizes().battery), drive)
 }
 
-fn step_of(ftl: Ftl, drive: &FtlDrive, name: &str) -> Step {
+fn step_of(ftl: Ftl, drive: &FtlDrive, name: &str) -> RecoveryStepCost {
     let steps = steps_of(ftl, drive);
     *steps.iter().find(|step| step.name == name).unwrap_or_else(|| panic!("no {name}"))
 }
@@ -37,18 +37,18 @@ fn mib(bytes: u64) -> f64 {
     bytes as f64 / f64::from(1 << 20)
 }
 
-fn close(found: f64, wanted: f64, tolerance: f64) {
-    assert!((found / wanted - 1.0).abs() <= tolerance, "{found} instead of {wanted}");
+fn assert_close(actual: f64, expected: f64, tolerance: f64) {
+    assert!((actual / expected - 1.0).abs() <= tolerance, "{actual} instead of {expected}");
 }
 
 /// Section 2: a table of 1.4 GB, a directory of 1.4 MB, and a bitmap of 64 MB, 45 times the directory.
 #[test]
 fn sizes_of_section_2() {
-    let drive = whole_entries();
-    close(mib(drive.table_bytes()), 1.4 * 1024.0, 1e-6);
-    close(mib(part_of(Ftl::GeckoFtl, &drive, "global mapping directory")), 1.4, 1e-5);
+    let drive = drive_without_partitions();
+    assert_close(mib(drive.table_bytes()), 1.4 * 1024.0, 1e-6);
+    assert_close(mib(part_of(Ftl::GeckoFtl, &drive, "global mapping directory")), 1.4, 1e-5);
     assert_eq!(part_of(Ftl::Dftl, &drive, "validity bitmap"), 64 << 20);
-    close(64.0 / 1.4, 45.0, 0.02);
+    assert_close(64.0 / 1.4, 45.0, 0.02);
 }
 
 /// Section 2: 26 minutes to read all spare areas, 7 minutes to write all translation pages, 36 s to read them.
@@ -58,23 +58,27 @@ fn sizes_of_section_2() {
 #[test]
 fn times_of_section_2() {
     let rounded = drive(FtlSizes { spare_read_us: 3.0, ..FtlSizes::default() });
-    close(seconds_of(Ftl::Page, &rounded) / 60.0, 26.0, 0.04);
-    close(seconds_of(Ftl::Page, &whole_entries()) / 60.0, 27.96, 1e-3);
+    assert_close(seconds_of(Ftl::Page, &rounded) / 60.0, 26.0, 0.04);
+    assert_close(seconds_of(Ftl::Page, &drive_without_partitions()) / 60.0, 27.96, 1e-3);
     let all_dirty = drive(FtlSizes { dirty_share: 1.0, ..FtlSizes::default() });
     let step = step_of(Ftl::LazyFtl, &all_dirty, "dirty entries");
     assert_eq!(step.page_writes, all_dirty.translation_pages(), "C is above TT / P");
-    let synchronising = Step { spare_reads: 0, ..step };
-    close(synchronising.seconds(&all_dirty) / 60.0, 7.0, 0.04);
-    close(step_of(Ftl::LazyFtl, &all_dirty, "validity bitmap").seconds(&all_dirty), 36.0, 0.02);
+    let synchronising = RecoveryStepCost { spare_reads: 0, ..step };
+    assert_close(synchronising.seconds(&all_dirty) / 60.0, 7.0, 0.04);
+    assert_close(step_of(Ftl::LazyFtl, &all_dirty, "validity bitmap").seconds(&all_dirty), 36.0, 0.02);
 }
 
 /// Appendix B.
 #[test]
 fn structures_of_appendix_b() {
-    let drive = whole_entries();
+    let drive = drive_without_partitions();
     assert_eq!(part_of(Ftl::GeckoFtl, &drive, "block validity counters"), 8 << 20);
     // 2 * 4 * (2 K) / (P / (4 + B / 8)); the paper divides by 204.8, but only 204 entries fit into a page.
-    close(part_of(Ftl::GeckoFtl, &drive, "run directories") as f64, 16.0 * f64::from(1 << 22) / 204.8, 0.004);
+    assert_close(
+        part_of(Ftl::GeckoFtl, &drive, "run directories") as f64,
+        16.0 * f64::from(1 << 22) / 204.8,
+        0.004,
+    );
     assert_eq!(drive.gecko_levels(), 15);
     assert_eq!(part_of(Ftl::GeckoFtl, &drive, "gecko buffers"), 4096 * 17);
 }
@@ -86,13 +90,13 @@ fn structures_of_appendix_b() {
 /// 99 % smaller than the bitmap.
 #[test]
 fn ram_of_figure_13() {
-    let drive = whole_entries();
+    let drive = drive_without_partitions();
     let bitmap = mib(part_of(Ftl::LazyFtl, &drive, "validity bitmap"));
     let (lazy, gecko) = (mib(ram_of(Ftl::LazyFtl, &drive)), mib(ram_of(Ftl::GeckoFtl, &drive)));
-    close(bitmap / lazy, 0.922, 1e-3);
-    close(bitmap / (lazy - 4.0), 0.979, 1e-3);
-    close(1.0 - gecko / lazy, 0.801, 1e-3);
-    close(1.0 - (gecko - 4.0) / (lazy - 4.0), 0.850, 1e-3);
+    assert_close(bitmap / lazy, 0.922, 1e-3);
+    assert_close(bitmap / (lazy - 4.0), 0.979, 1e-3);
+    assert_close(1.0 - gecko / lazy, 0.801, 1e-3);
+    assert_close(1.0 - (gecko - 4.0) / (lazy - 4.0), 0.850, 1e-3);
     let names = ["run directories", "gecko buffers"];
     let own: u64 = names.iter().map(|name| part_of(Ftl::GeckoFtl, &drive, name)).sum();
     assert!(mib(own) < 0.01 * bitmap);
@@ -102,7 +106,7 @@ fn ram_of_figure_13() {
     let [mu, ib] = [Ftl::MuFtl, Ftl::IbFtl].map(|ftl| mib(ram_of(ftl, &drive)));
     assert!(0.8 * gecko < mu && mu < gecko && gecko < ib && ib < lazy, "{mu} {gecko} {ib} {lazy}");
     // Section 5.4: "2 MB for the remaining" of DFTL's 70.
-    close(lazy, 70.0, 0.01);
+    assert_close(lazy, 70.0, 0.01);
 }
 
 /// "At least a 51 % reduction": 78 % against LazyFTL's whole recovery, and 52 % against its recovery without dirty
@@ -112,9 +116,9 @@ fn recovery_of_figure_13() {
     for (partitions, of_all, without_dirty) in [(4, 0.776, 0.521), (1, 0.800, 0.572)] {
         let drive = drive(FtlSizes { partitions, ..FtlSizes::default() });
         let (lazy, gecko) = (seconds_of(Ftl::LazyFtl, &drive), seconds_of(Ftl::GeckoFtl, &drive));
-        close(1.0 - gecko / lazy, of_all, 1e-3);
+        assert_close(1.0 - gecko / lazy, of_all, 1e-3);
         let dirty = step_of(Ftl::LazyFtl, &drive, "dirty entries").seconds(&drive);
-        close(1.0 - gecko / (lazy - dirty), without_dirty, 1e-3);
+        assert_close(1.0 - gecko / (lazy - dirty), without_dirty, 1e-3);
         // FTLs with a battery recover fast; IB-FTL's log makes it the slowest, except for the scan of all pages.
         let [page, dftl, mu, ib] =
             [Ftl::Page, Ftl::Dftl, Ftl::MuFtl, Ftl::IbFtl].map(|ftl| seconds_of(ftl, &drive));
@@ -131,8 +135,9 @@ fn recovery_of_figure_13() {
 
 #[test]
 fn battery_replaces_the_search_for_dirty_entries() {
-    let (with, without) = (Some(true), Some(false));
-    let [with, without] = [with, without].map(|battery| drive(FtlSizes { battery, ..FtlSizes::default() }));
+    let (with_battery, without_battery) = (Some(true), Some(false));
+    let [with, without] =
+        [with_battery, without_battery].map(|battery| drive(FtlSizes { battery, ..FtlSizes::default() }));
     for ftl in Ftl::ALL.into_iter().filter(|ftl| *ftl != Ftl::Page) {
         assert!(
             steps_of(ftl, &with).iter().all(|step| step.name != "dirty entries" && step.page_writes == 0)
@@ -153,7 +158,7 @@ fn battery_replaces_the_search_for_dirty_entries() {
 #[test]
 fn growth_of_figure_1() {
     let of = |log2: u32| drive(FtlSizes { blocks: 1 << (log2 - 19), ..FtlSizes::default() });
-    close(mib(ram_of(Ftl::LazyFtl, &of(37)) - (4 << 20)), 4.0, 0.03);
+    assert_close(mib(ram_of(Ftl::LazyFtl, &of(37)) - (4 << 20)), 4.0, 0.03);
     assert!((20.0..200.0).contains(&seconds_of(Ftl::LazyFtl, &of(41))));
     let [mut ram_before, mut seconds_before] = [0.0, 0.0];
     for log2 in 30..=44 {
@@ -176,16 +181,16 @@ fn write_amplification_of_figures_9_and_11() {
         let drive = drive(FtlSizes { partitions, ..FtlSizes::default() });
         let bitmap = flash_bitmap_write_amplification(&drive).unwrap();
         let gecko = gecko_write_amplification(&drive).unwrap();
-        close(bitmap, 1.1, 0.002);
-        close(1.0 - gecko / bitmap, saved, 0.001);
-        close(crossing_log2_blocks(&drive).unwrap(), crossing, 0.001);
+        assert_close(bitmap, 1.1, 0.002);
+        assert_close(1.0 - gecko / bitmap, saved, 0.001);
+        assert_close(crossing_log2_blocks(&drive).unwrap(), crossing, 0.001);
     }
     // In figure 9 a size ratio of 2 is the best. T / log T is lowest near T = 3. By the orders of table 1, ratios of 2
     // to 4 are therefore within 15 % of each other, and the cost of queries decides. Beyond 4 the cost grows, as in the
     // figure.
     let of = |size_ratio| drive(FtlSizes { size_ratio, ..FtlSizes::default() });
     let cost = |size_ratio| gecko_write_amplification(&of(size_ratio)).unwrap();
-    close(cost(4), cost(2), 0.15);
+    assert_close(cost(4), cost(2), 0.15);
     assert!(cost(2) < cost(8) && cost(8) < cost(16) && cost(16) < cost(32));
     // Figure 12: more cleaning barely increases the cost.
     let full = drive(FtlSizes { load: 0.9, ..FtlSizes::default() });

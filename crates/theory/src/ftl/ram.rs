@@ -1,7 +1,7 @@
 //! RAM by data structure (section 2, section 5.3, appendix B).
 
 use super::drive::ADDRESS_BYTES;
-use super::{Counters, Design, FtlDrive, Table, Validity};
+use super::{CounterCoverage, FtlDesign, FtlDrive, TableLocation, ValidityStore};
 
 /// Bytes of a cached mapping entry (section 5, "Default Configuration").
 const CACHE_ENTRY_BYTES: u64 = 8;
@@ -19,7 +19,7 @@ pub struct RamPart {
 }
 
 /// Returns all structures that the FTL keeps in RAM.
-pub fn ram(design: &Design, drive: &FtlDrive) -> Vec<RamPart> {
+pub fn ram(design: &FtlDesign, drive: &FtlDrive) -> Vec<RamPart> {
     let mut parts = table(design.table, drive);
     parts.extend(validity(design.validity, drive));
     parts
@@ -28,25 +28,27 @@ pub fn ram(design: &Design, drive: &FtlDrive) -> Vec<RamPart> {
 /// Returns the bytes of the counters of valid pages (appendix B: 2 bytes per block).
 ///
 /// If only some blocks have counters, each counter also needs its block number. The blocks drawn for a victim and the
-/// most recently invalidated blocks need theirs too, with their bits. Blocks of metadata always have counters, because
-/// they are erased when all their pages are invalid; half of their pages are assumed valid.
-fn counters(validity: Validity, drive: &FtlDrive) -> u64 {
+/// most recently invalidated blocks also need their block numbers, with their bits. Blocks of metadata always have
+/// counters, because they are erased when all their pages are invalid; half of their pages are assumed valid.
+fn counters(validity: ValidityStore, drive: &FtlDrive) -> u64 {
     let sizes = drive.sizes();
-    let (kept, choices) = match sizes.counters {
-        Counters::Full => return COUNTER_BYTES * drive.blocks(),
-        Counters::Sampled { share, choices } => ((drive.blocks() as f64 * share).ceil() as u64, choices),
-        Counters::None { choices } => (0, choices),
+    let (counted, choices) = match sizes.counters {
+        CounterCoverage::Full => return COUNTER_BYTES * drive.blocks(),
+        CounterCoverage::Sampled { share, choices } => {
+            ((drive.blocks() as f64 * share).ceil() as u64, choices)
+        }
+        CounterCoverage::None { choices } => (0, choices),
     };
     let in_flash = match validity {
-        Validity::RamBitmap => 0,
-        Validity::FlashBitmap => drive.bitmap_pages(),
-        Validity::Log => drive.log_pages(),
-        Validity::Gecko => drive.gecko_pages(),
+        ValidityStore::RamBitmap => 0,
+        ValidityStore::FlashBitmap => drive.bitmap_pages(),
+        ValidityStore::Log => drive.log_pages(),
+        ValidityStore::Gecko => drive.gecko_pages(),
     };
     let (pages, choices) = (u64::from(sizes.pages_per_block), u64::from(choices));
     let metadata = (2 * (drive.translation_pages() + in_flash)).div_ceil(pages);
     let drawn = pages.div_ceil(8) + ADDRESS_BYTES;
-    (COUNTER_BYTES + ADDRESS_BYTES) * (kept + choices + metadata) + drawn * choices
+    (COUNTER_BYTES + ADDRESS_BYTES) * (counted + choices + metadata) + drawn * choices
 }
 
 fn part(name: &'static str, bytes: u64) -> RamPart {
@@ -57,14 +59,14 @@ fn part(name: &'static str, bytes: u64) -> RamPart {
 ///
 /// The global mapping directory has 4 bytes for each translation page: (4 TT) / P (section 2). Of a B-tree, only one
 /// page, the root, must be in RAM (section 5.3).
-fn table(table: Table, drive: &FtlDrive) -> Vec<RamPart> {
+fn table(table: TableLocation, drive: &FtlDrive) -> Vec<RamPart> {
     let cache = part("mapping cache", CACHE_ENTRY_BYTES * drive.sizes().cache_entries);
     match table {
-        Table::Ram => vec![part("mapping table", drive.table_bytes())],
-        Table::Directory => {
+        TableLocation::Ram => vec![part("mapping table", drive.table_bytes())],
+        TableLocation::Directory => {
             vec![cache, part("global mapping directory", ADDRESS_BYTES * drive.translation_pages())]
         }
-        Table::BTree => vec![cache, part("b-tree root", drive.page_bytes())],
+        TableLocation::BTree => vec![cache, part("b-tree root", drive.page_bytes())],
     }
 }
 
@@ -78,20 +80,20 @@ fn table(table: Table, drive: &FtlDrive) -> Vec<RamPart> {
 /// Run directories take 2 * 4 bytes for each Gecko page. Buffers take P (2 + L): one for input, one for output and one
 /// for each level (appendix B). The appendix assumes whole entries, S = 1; S parts make K S entries of 4 + B / (8 S)
 /// bytes.
-fn validity(validity: Validity, drive: &FtlDrive) -> Vec<RamPart> {
+fn validity(validity: ValidityStore, drive: &FtlDrive) -> Vec<RamPart> {
     let counters = part("block validity counters", counters(validity, drive));
     match validity {
-        Validity::RamBitmap => vec![part("validity bitmap", drive.bitmap_bytes())],
-        Validity::FlashBitmap => {
+        ValidityStore::RamBitmap => vec![part("validity bitmap", drive.bitmap_bytes())],
+        ValidityStore::FlashBitmap => {
             vec![counters, part("validity directory", ADDRESS_BYTES * drive.bitmap_pages())]
         }
-        Validity::Log => vec![
+        ValidityStore::Log => vec![
             counters,
             part("log chains", ADDRESS_BYTES * drive.blocks()),
             part("erase timestamps", ADDRESS_BYTES * drive.blocks()),
             part("log buffer", drive.page_bytes()),
         ],
-        Validity::Gecko => vec![
+        ValidityStore::Gecko => vec![
             counters,
             part("run directories", 2 * ADDRESS_BYTES * drive.gecko_pages()),
             part("gecko buffers", drive.page_bytes() * (2 + u64::from(drive.gecko_levels()))),

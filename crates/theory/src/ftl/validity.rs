@@ -6,7 +6,7 @@
 use super::super::mean_field::{MeanField, Structure};
 use super::super::selection::DChoices;
 use super::super::{Classes, Drive, TheoryError, closed_forms};
-use super::{Counters, FtlDrive};
+use super::{CounterCoverage, FtlDrive};
 
 /// Number of page operations.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -56,7 +56,7 @@ pub fn query_cost(size_ratio: u32, entries: u64, blocks: u64, partitions: u32) -
 pub fn cleaning_write_amplification(drive: &FtlDrive) -> Result<f64, TheoryError> {
     let sizes = drive.sizes();
     let model = Drive::new(sizes.pages_per_block, 1.0 - sizes.load)?;
-    let Counters::None { choices } = sizes.counters else { return closed_forms::greedy(&model) };
+    let CounterCoverage::None { choices } = sizes.counters else { return closed_forms::greedy(&model) };
     let selection = DChoices::new(f64::from(choices))?;
     let field = MeanField::new(model, Classes::uniform(), Structure::Single, &selection)?;
     Ok(field.steady_state()?.write_amplification)
@@ -120,7 +120,7 @@ mod tests {
 
     /// At the crossing both cost the same, as computed by the two cost functions.
     #[test]
-    fn crossing_is_where_both_cost_the_same() {
+    fn both_structures_cost_the_same_at_the_crossing() {
         for (partitions, page_bytes) in [(1, 512), (1, 1024), (2, 512), (4, 512)] {
             let sizes = FtlSizes { partitions, page_bytes, program_us: 300.0, ..FtlSizes::default() };
             let log2 = crossing_log2_blocks(&FtlDrive::new(sizes).unwrap()).unwrap();

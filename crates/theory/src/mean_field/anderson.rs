@@ -10,7 +10,7 @@ pub(super) struct Anderson {
 }
 
 /// A residual difference whose independent part is below this fraction of its length adds only noise.
-const INDEPENDENCE: f64 = 1e-9;
+const MIN_INDEPENDENCE: f64 = 1e-9;
 
 impl Anderson {
     pub fn new(depth: usize) -> Self {
@@ -59,24 +59,24 @@ impl Anderson {
                 *part = dot(&vector, unit);
                 add(&mut vector, -*part, unit);
             }
-            let rest = dot(&vector, &vector).sqrt();
-            if rest <= INDEPENDENCE * length || rest == 0.0 {
+            let remainder = dot(&vector, &vector).sqrt();
+            if remainder <= MIN_INDEPENDENCE * length || remainder == 0.0 {
                 continue;
             }
             let at = basis.len();
             for (row, part) in parts.into_iter().enumerate() {
                 triangle[row][at] = part;
             }
-            triangle[at][at] = rest;
-            vector.iter_mut().for_each(|value| *value /= rest);
+            triangle[at][at] = remainder;
+            vector.iter_mut().for_each(|value| *value /= remainder);
             basis.push((index, vector));
         }
         let mut weights = vec![0.0; count];
-        let mut left = residual.to_vec();
+        let mut unexplained = residual.to_vec();
         let mut along: Vec<f64> = Vec::with_capacity(basis.len());
         for (_, unit) in &basis {
-            let part = dot(&left, unit);
-            add(&mut left, -part, unit);
+            let part = dot(&unexplained, unit);
+            add(&mut unexplained, -part, unit);
             along.push(part);
         }
         for at in (0..basis.len()).rev() {

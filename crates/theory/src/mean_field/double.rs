@@ -1,46 +1,48 @@
 //! Two write frontiers: the host's blocks hold only fresh pages, and cleaning fills separate blocks.
 //!
-//! The internal frontier holds `(i, j)` pages just before a victim is selected. This Markov chain has a stationary law
-//! `pi`, which is needed. Lumped over `j`, the chain moves as `j -> j + (valid pages of the victim) mod b`. The matrix
-//! is circulant, so every `j = 1..=b` has probability `1 / b`. Given that, eq. (13) to (15) give `pi` level by level:
+//! The internal frontier holds `(i, j)` pages just before a victim is selected. This Markov chain has a stationary
+//! distribution `pi`, which is needed. Lumped over `j`, the chain moves as
+//! `j -> j + (valid pages of the victim) mod b`. The matrix is circulant, so every `j = 1..=b` has probability `1 / b`.
+//! Given that, eq. (13) to (15) give `pi` level by level:
 //!
 //! `pi[.][j] (1 - p_0) = sum_{l < j} pi[.][l] * p[.][j - l] + L_j / b`,
 //!
 //! where `*` adds contents. `L_j` is the distribution of the `j` pages, drawn at random from victims with at least `j`
-//! valid pages, that spill over into the new internal frontier. The blocks that the frontier completes have the law
-//! `sum_j pi[.][j] * (L_{b-j} - p[.][b-j])`. A Fourier transform over contents turns both convolutions into products.
+//! valid pages, that spill over into the new internal frontier. The blocks that the frontier completes have the
+//! distribution `sum_j pi[.][j] * (L_{b-j} - p[.][b-j])`. A Fourier transform over contents turns both convolutions
+//! into products.
 
 use super::frontier::Frontier;
-use super::lattice::Lattice;
-use super::levels::Levels;
+use super::lattice::ContentLattice;
+use super::levels::LevelPass;
 use super::spectrum::{Spectra, Transform};
 
 /// Victim levels rarer than this are omitted from the convolutions: far below double precision of their sum.
 const NEGLIGIBLE: f64 = 1e-24;
 
-pub(super) struct Double {
+pub(super) struct DoubleFrontier {
     transform: Transform,
     /// Transforms by level: victims, `L`, and the internal frontier.
     victims: Spectra,
     spilled: Spectra,
     internal: Spectra,
     /// `L_n` and `L_{n-1}` as contents.
-    kept: Vec<f64>,
+    contents: Vec<f64>,
     next: Vec<f64>,
     /// Distribution of the contents of a block of `b` host writes.
     fresh: Vec<f64>,
     equal_rates: Vec<f64>,
 }
 
-impl Double {
-    pub fn new(lattice: &Lattice, shares: &[f64]) -> Self {
+impl DoubleFrontier {
+    pub fn new(lattice: &ContentLattice, shares: &[f64]) -> Self {
         let transform = Transform::new(lattice);
         let spectra = || Spectra::new(lattice.pages() + 1, transform.frequencies());
-        Double {
+        DoubleFrontier {
             victims: spectra(),
             spilled: spectra(),
             internal: spectra(),
-            kept: vec![0.0; lattice.size()],
+            contents: vec![0.0; lattice.size()],
             next: vec![0.0; lattice.size()],
             fresh: lattice.multinomial(lattice.pages(), shares),
             equal_rates: vec![1.0; lattice.classes()],
@@ -51,52 +53,52 @@ impl Double {
     /// Computes the transforms of `p[.][j]` and `L_j` for all `j`.
     ///
     /// `L_{n-1}` is `L_n` with one page removed at random, plus the victims with `n - 1` pages; this avoids binomials.
-    fn spill(&mut self, lattice: &Lattice, levels: &Levels) {
+    fn compute_spilled(&mut self, lattice: &ContentLattice, levels: &LevelPass) {
         let pages = lattice.pages();
-        self.kept.fill(0.0);
+        self.contents.fill(0.0);
         for level in (0..=pages).rev() {
-            lattice.add(level, 1.0, &levels.selected[level], &mut self.kept);
-            self.transform.forward(lattice, level, &self.kept, self.spilled.level_mut(level));
+            lattice.add(level, 1.0, &levels.selected[level], &mut self.contents);
+            self.transform.forward(lattice, level, &self.contents, self.spilled.level_mut(level));
             self.transform.forward(lattice, level, &levels.selected[level], self.victims.level_mut(level));
             if level > 0 {
                 self.next.fill(0.0);
-                lattice.deaths(level, &self.equal_rates, &self.kept, &mut self.next);
-                self.kept.fill(0.0);
-                lattice.add(level - 1, 1.0 / level as f64, &self.next, &mut self.kept);
+                lattice.remove_page(level, &self.equal_rates, &self.contents, &mut self.next);
+                self.contents.fill(0.0);
+                lattice.add(level - 1, 1.0 / level as f64, &self.next, &mut self.contents);
             }
         }
     }
 
-    /// Computes the stationary law of the internal frontier, eq. (14) and (15).
-    fn settle_internal(&mut self, pages: usize, levels: &Levels) {
+    /// Computes the stationary distribution of the internal frontier, eq. (14) and (15).
+    fn compute_internal(&mut self, pages: usize, levels: &LevelPass) {
         let frequent: Vec<usize> = (1..=pages).filter(|&level| levels.victims[level] > NEGLIGIBLE).collect();
         // If no victim holds a valid page, the internal frontier never moves and completes no block.
         let moving = 1.0 - levels.victims[0];
-        let stay = if moving > 0.0 { 1.0 / moving } else { 0.0 };
+        let stay_factor = if moving > 0.0 { 1.0 / moving } else { 0.0 };
         for level in 1..=pages {
-            let (before, mut now) = self.internal.split(level);
-            now.set_scaled(self.spilled.level(level), stay / pages as f64);
+            let (before, mut now) = self.internal.split_at_level(level);
+            now.set_scaled(self.spilled.level(level), stay_factor / pages as f64);
             for &step in frequent.iter().take_while(|step| **step < level) {
-                now.add_product(before.level(level - step), self.victims.level(step), stay);
+                now.add_product(before.level(level - step), self.victims.level(step), stay_factor);
             }
         }
     }
 }
 
-impl Frontier for Double {
-    fn fill(&mut self, lattice: &Lattice, _: &[f64], levels: &Levels, full: &mut [f64]) {
+impl Frontier for DoubleFrontier {
+    fn fill(&mut self, lattice: &ContentLattice, _: &[f64], levels: &LevelPass, full: &mut [f64]) {
         let pages = lattice.pages();
-        self.spill(lattice, levels);
-        self.settle_internal(pages, levels);
+        self.compute_spilled(lattice, levels);
+        self.compute_internal(pages, levels);
         // Blocks completed by the internal frontier; the victims themselves become the host's next blocks.
         let mut completed = self.internal.zero();
         for level in 1..=pages {
-            let rest = pages - level;
+            let missing = pages - level;
             let internal = self.internal.level(level);
             completed.level_mut(0).add_product_of_difference(
                 internal,
-                self.spilled.level(rest),
-                self.victims.level(rest),
+                self.spilled.level(missing),
+                self.victims.level(missing),
             );
         }
         self.transform.inverse(lattice, completed.level_mut(0), full);

@@ -7,7 +7,7 @@
 
 /// Rows of all contents of blocks of `pages` pages.
 #[derive(Debug)]
-pub(super) struct Lattice {
+pub(super) struct ContentLattice {
     pages: usize,
     classes: usize,
     rows: Vec<Row>,
@@ -31,18 +31,18 @@ const NO_ROW: usize = usize::MAX;
 
 /// Probabilities below this count as 0. Smaller numbers become subnormal, and arithmetic with subnormal numbers is a
 /// hundred times slower.
-const TINY: f64 = 1e-280;
+const MIN_PROBABILITY: f64 = 1e-280;
 
 /// Limit of the exponent by which a tilt makes contents likelier.
-const LARGEST_EXPONENT: f64 = 600.0;
+const MAX_TILT_EXPONENT: f64 = 600.0;
 
-/// Returns `probability`, or 0 if it is below [`TINY`].
+/// Returns `probability`, or 0 if it is below [`MIN_PROBABILITY`].
 #[inline(always)]
-pub(super) fn unless_tiny(probability: f64) -> f64 {
-    if probability.abs() < TINY { 0.0 } else { probability }
+pub(super) fn flush_tiny(probability: f64) -> f64 {
+    if probability.abs() < MIN_PROBABILITY { 0.0 } else { probability }
 }
 
-impl Lattice {
+impl ContentLattice {
     pub fn new(pages: usize, classes: usize) -> Self {
         let mut rows: Vec<Row> = Vec::new();
         let mut size = 0;
@@ -62,7 +62,7 @@ impl Lattice {
                 })
                 .collect();
         }
-        Lattice { pages, classes, rows, size }
+        ContentLattice { pages, classes, rows, size }
     }
 
     /// Returns the number of contents of blocks of `pages` pages: counts of the first `classes - 1` classes that sum to
@@ -101,17 +101,18 @@ impl Lattice {
     /// Returns the rate at which contents of `row` at `level` lose a page, as `first + i * step`, if a page of class
     /// `t` is invalidated at `rates[t]`.
     #[inline]
-    pub fn death_rate(&self, row: &Row, level: usize, rates: &[f64]) -> (f64, f64) {
+    pub fn loss_rate(&self, row: &Row, level: usize, rates: &[f64]) -> (f64, f64) {
         let last = rates[self.classes - 1];
-        let between: f64 = row.counts.iter().zip(&rates[1..]).map(|(&count, rate)| count as f64 * rate).sum();
-        let first = between + (level - row.sum) as f64 * last;
+        let inner_rate: f64 =
+            row.counts.iter().zip(&rates[1..]).map(|(&count, rate)| count as f64 * rate).sum();
+        let first = inner_rate + (level - row.sum) as f64 * last;
         (first, rates[0] - last)
     }
 
     /// Computes the flow from `level` to the level below if a page of class `t` is invalidated at `rates[t]`.
     ///
     /// Overwrites `to` with `to[c] = sum_t (c_t + 1) rates[t] from[c + e_t]`.
-    pub fn deaths(&self, level: usize, rates: &[f64], from: &[f64], to: &mut [f64]) {
+    pub fn remove_page(&self, level: usize, rates: &[f64], from: &[f64], to: &mut [f64]) {
         let (first, last) = (rates[0], rates[self.classes - 1]);
         for row in &self.rows {
             if row.sum + 1 > level {
@@ -119,14 +120,14 @@ impl Lattice {
             }
             let source = &from[self.span(row, level)];
             let target = &mut to[self.span(row, level - 1)];
-            let rest = (level - row.sum) as f64;
+            let last_count = (level - row.sum) as f64;
             if self.classes == 1 {
-                target[0] = rest * last * source[0];
+                target[0] = last_count * last * source[0];
                 continue;
             }
             for (i, (target, pair)) in target.iter_mut().zip(source.windows(2)).enumerate() {
                 let i = i as f64;
-                *target = unless_tiny((rest - i) * last * pair[0] + (i + 1.0) * first * pair[1]);
+                *target = flush_tiny((last_count - i) * last * pair[0] + (i + 1.0) * first * pair[1]);
             }
             for (class, (&count, &up)) in row.counts.iter().zip(&row.up).enumerate() {
                 let rate = (count + 1) as f64 * rates[class + 1];
@@ -142,7 +143,7 @@ impl Lattice {
     /// probability `shares[t]`.
     ///
     /// Overwrites `to` with `to[c] = sum_t shares[t] from[c - e_t]`.
-    pub fn births(&self, level: usize, shares: &[f64], from: &[f64], to: &mut [f64]) {
+    pub fn add_page(&self, level: usize, shares: &[f64], from: &[f64], to: &mut [f64]) {
         let (first, last) = (shares[0], shares[self.classes - 1]);
         if self.classes == 1 {
             to[0] = last * from[0];
@@ -155,10 +156,10 @@ impl Lattice {
             let source = &from[self.span(row, level)];
             let target = &mut to[self.span(row, level + 1)];
             for (target, source) in target.iter_mut().zip(source) {
-                *target += unless_tiny(last * source);
+                *target += flush_tiny(last * source);
             }
             for (target, source) in target[1..].iter_mut().zip(source) {
-                *target += unless_tiny(first * source);
+                *target += flush_tiny(first * source);
             }
             for (class, &up) in row.up.iter().enumerate() {
                 let target = &mut to[self.span(&self.rows[up], level + 1)];
@@ -180,9 +181,9 @@ impl Lattice {
     }
 
     /// Returns the sum over the contents of a level.
-    pub fn total(&self, level: usize, of: &[f64]) -> f64 {
+    pub fn total(&self, level: usize, values: &[f64]) -> f64 {
         let rows = self.rows.iter().filter(|row| row.sum <= level);
-        rows.map(|row| of[self.span(row, level)].iter().sum::<f64>()).sum()
+        rows.map(|row| values[self.span(row, level)].iter().sum::<f64>()).sum()
     }
 
     /// Adds to `pages` the pages of each class, summed over the contents of a level: `sum_c c_t of[c]`.
@@ -195,12 +196,12 @@ impl Lattice {
                 1 => 0.0,
                 _ => values.iter().enumerate().map(|(i, value)| i as f64 * value).sum(),
             };
-            let mut rest = (level - row.sum) as f64 * sum;
+            let mut last_pages = (level - row.sum) as f64 * sum;
             if self.classes > 1 {
                 pages[0] += along;
-                rest -= along;
+                last_pages -= along;
             }
-            pages[last] += rest;
+            pages[last] += last_pages;
             for (class, &count) in row.counts.iter().enumerate() {
                 pages[class + 1] += count as f64 * sum;
             }
@@ -210,20 +211,20 @@ impl Lattice {
     /// Multiplies the distribution of full blocks by `factors[t]` for each page of class `t`, up to a common factor.
     ///
     /// Works with logarithms relative to the mean content, because the powers overflow in large blocks.
-    pub fn tilt(&self, factors: &[f64], law: &mut [f64]) {
+    pub fn tilt(&self, factors: &[f64], distribution: &mut [f64]) {
         let logarithms: Vec<f64> = factors.iter().map(|factor| factor.ln()).collect();
         let mut mean = vec![0.0; self.classes];
-        self.add_class_pages(self.pages, law, &mut mean);
-        let total = self.total(self.pages, law);
+        self.add_class_pages(self.pages, distribution, &mut mean);
+        let total = self.total(self.pages, distribution);
         let offset: f64 = mean.iter().zip(&logarithms).map(|(pages, log)| pages / total * log).sum();
         let last = logarithms[self.classes - 1];
         let step = logarithms[0] - last;
         for row in &self.rows {
-            let between: f64 =
+            let inner: f64 =
                 row.counts.iter().zip(&logarithms[1..]).map(|(&count, log)| count as f64 * log).sum();
-            let first = between + (self.pages - row.sum) as f64 * last - offset;
-            for (i, value) in law[self.span(row, self.pages)].iter_mut().enumerate() {
-                *value *= (first + i as f64 * step).min(LARGEST_EXPONENT).exp();
+            let first = inner + (self.pages - row.sum) as f64 * last - offset;
+            for (i, value) in distribution[self.span(row, self.pages)].iter_mut().enumerate() {
+                *value *= (first + i as f64 * step).min(MAX_TILT_EXPONENT).exp();
             }
         }
     }
@@ -242,14 +243,14 @@ impl Lattice {
 
     /// Returns the multinomial distribution of blocks of `level` pages, each of class `t` with probability `shares[t]`.
     pub fn multinomial(&self, level: usize, shares: &[f64]) -> Vec<f64> {
-        let mut law = vec![0.0; self.size];
-        law[0] = 1.0;
-        let mut next = law.clone();
+        let mut distribution = vec![0.0; self.size];
+        distribution[0] = 1.0;
+        let mut next = distribution.clone();
         for filled in 0..level {
-            self.births(filled, shares, &law, &mut next);
-            std::mem::swap(&mut law, &mut next);
+            self.add_page(filled, shares, &distribution, &mut next);
+            std::mem::swap(&mut distribution, &mut next);
         }
-        law
+        distribution
     }
 }
 
@@ -260,8 +261,8 @@ fn compositions(parts: usize, total: usize) -> Vec<Vec<usize>> {
         all = all
             .into_iter()
             .flat_map(|counts| {
-                let left = total - counts.iter().sum::<usize>();
-                (0..=left).map(move |count| {
+                let remaining = total - counts.iter().sum::<usize>();
+                (0..=remaining).map(move |count| {
                     let mut more = counts.clone();
                     more.push(count);
                     more

@@ -4,12 +4,12 @@
 //! with full blocks, whose distribution `q` comes from the frontier, each level is one scalar equation in the mass
 //! `m_j` of the level. The remaining flow passes to the level below.
 
-use super::lattice::{Lattice, unless_tiny};
-use crate::selection::{Level, Selection};
+use super::lattice::{ContentLattice, flush_tiny};
+use crate::selection::{LevelContext, Selection};
 
 /// Results of a pass, by number of valid pages `j = 0..=b`.
 #[derive(Debug)]
-pub(super) struct Levels {
+pub(super) struct LevelPass {
     /// `m_j`, fraction of the blocks with `j` valid pages.
     pub masses: Vec<f64>,
     /// `p_j`, fraction of the victims with `j` valid pages.
@@ -29,13 +29,13 @@ pub(super) enum Hazards<'a> {
     /// Computed on the way down, from the masses at the level and above.
     Descending(&'a dyn Selection),
     /// Given as an estimate for all levels.
-    Given(&'a [f64]),
+    Fixed(&'a [f64]),
 }
 
-impl Levels {
-    pub fn new(lattice: &Lattice) -> Self {
+impl LevelPass {
+    pub fn new(lattice: &ContentLattice) -> Self {
         let levels = lattice.pages() + 1;
-        Levels {
+        LevelPass {
             masses: vec![0.0; levels],
             victims: vec![0.0; levels],
             selected: (0..levels).map(|_| vec![0.0; lattice.size()]).collect(),
@@ -48,19 +48,19 @@ impl Levels {
 
     /// Computes the steady state of the levels. Full blocks arrive with the distribution `full`, one per victim, and a
     /// page of class `t` is invalidated at `rates[t]` in the time between two victims (times the number of blocks).
-    pub fn pass(&mut self, lattice: &Lattice, full: &[f64], rates: &[f64], hazards: &Hazards) {
+    pub fn pass(&mut self, lattice: &ContentLattice, full: &[f64], rates: &[f64], hazards: &Hazards) {
         self.inflow.copy_from_slice(full);
         self.class_pages.fill(0.0);
         self.class_victim_pages.fill(0.0);
         let mut above = 0.0;
         for level in (0..=lattice.pages()).rev() {
             let hazard = match hazards {
-                Hazards::Given(hazards) => hazards[level],
+                Hazards::Fixed(hazards) => hazards[level],
                 Hazards::Descending(selection) => {
                     let entering = lattice.total(level, &self.inflow);
                     let mass_at = |hazard| mass_at(lattice, level, &self.inflow, rates, hazard);
                     let guess = self.masses[level];
-                    selection.hazard(&Level {
+                    selection.hazard(&LevelContext {
                         above,
                         entering,
                         is_last: level == 0,
@@ -69,21 +69,21 @@ impl Levels {
                     })
                 }
             };
-            self.settle(lattice, level, rates, hazard);
+            self.settle_level(lattice, level, rates, hazard);
             above += self.masses[level];
             if level > 0 {
-                lattice.deaths(level, rates, &self.contents, &mut self.inflow);
+                lattice.remove_page(level, rates, &self.contents, &mut self.inflow);
             }
         }
     }
 
     /// Computes contents, victims and sums of a level whose hazard is known.
-    fn settle(&mut self, lattice: &Lattice, level: usize, rates: &[f64], hazard: f64) {
+    fn settle_level(&mut self, lattice: &ContentLattice, level: usize, rates: &[f64], hazard: f64) {
         let (mut mass, mut victims) = (0.0, 0.0);
         let selected = &mut self.selected[level];
         for row in lattice.rows().iter().filter(|row| row.sum <= level) {
             let span = lattice.span(row, level);
-            let (first, step) = lattice.death_rate(row, level, rates);
+            let (first, step) = lattice.loss_rate(row, level, rates);
             let inflow = &self.inflow[span.clone()];
             let contents = &mut self.contents[span.clone()];
             let selected = &mut selected[span];
@@ -95,7 +95,7 @@ impl Levels {
                     *content = inflow / (first + i as f64 * step + hazard);
                 }
                 for (selected, content) in selected.iter_mut().zip(&*contents) {
-                    *selected = unless_tiny(hazard * content);
+                    *selected = flush_tiny(hazard * content);
                 }
             }
             mass += contents.iter().sum::<f64>();
@@ -121,27 +121,27 @@ impl Levels {
 }
 
 /// Returns the mass of a level under `hazard`, and its derivative: `sum_c inflow[c] / (rate[c] + hazard)`.
-fn mass_at(lattice: &Lattice, level: usize, inflow: &[f64], rates: &[f64], hazard: f64) -> (f64, f64) {
+fn mass_at(lattice: &ContentLattice, level: usize, inflow: &[f64], rates: &[f64], hazard: f64) -> (f64, f64) {
     let (mut mass, mut slope) = (0.0, 0.0);
     for row in lattice.rows().iter().filter(|row| row.sum <= level) {
-        let (first, step) = lattice.death_rate(row, level, rates);
+        let (first, step) = lattice.loss_rate(row, level, rates);
         // Four partial sums per result, because successive additions to one sum wait for each other.
         let mut sums = [[0.0; 4]; 2];
         let inflow = &inflow[lattice.span(row, level)];
         let chunks = inflow.chunks_exact(4);
-        let (rest, rest_start) = (chunks.remainder(), inflow.len() - chunks.remainder().len());
+        let (remainder, rest_start) = (chunks.remainder(), inflow.len() - chunks.remainder().len());
         for (chunk, inflow) in chunks.enumerate() {
             for lane in 0..4 {
-                let stay = 1.0 / (first + (4 * chunk + lane) as f64 * step + hazard);
-                let content = inflow[lane] * stay;
+                let stay_time = 1.0 / (first + (4 * chunk + lane) as f64 * step + hazard);
+                let content = inflow[lane] * stay_time;
                 sums[0][lane] += content;
-                sums[1][lane] += content * stay;
+                sums[1][lane] += content * stay_time;
             }
         }
-        for (i, inflow) in rest.iter().enumerate() {
-            let stay = 1.0 / (first + (rest_start + i) as f64 * step + hazard);
-            mass += inflow * stay;
-            slope -= inflow * stay * stay;
+        for (i, inflow) in remainder.iter().enumerate() {
+            let stay_time = 1.0 / (first + (rest_start + i) as f64 * step + hazard);
+            mass += inflow * stay_time;
+            slope -= inflow * stay_time * stay_time;
         }
         mass += sums[0].iter().sum::<f64>();
         slope -= sums[1].iter().sum::<f64>();

@@ -7,26 +7,26 @@
 mod anderson;
 mod double;
 mod frontier;
+mod hot_set_moves;
+mod initial_guess;
 mod lattice;
 mod levels;
-mod moving;
 mod solve;
 mod spectrum;
-mod start;
 #[cfg(test)]
 mod tests;
 mod transient;
 
 use super::selection::{DChoices, Selection};
 use super::{Classes, Drive, OptimalChoices, TheoryError};
-use double::Double;
-use frontier::{Frontier, Single};
-use lattice::Lattice;
-use levels::Levels;
-use solve::{Fit, Solver};
-use start::Start;
+use double::DoubleFrontier;
+use frontier::{Frontier, SingleFrontier};
+use initial_guess::InitialGuess;
+use lattice::ContentLattice;
+use levels::LevelPass;
+use solve::{Residuals, Solver};
 
-pub use transient::{Beginning, PathPoint};
+pub use transient::{InitialState, PathPoint};
 
 /// Number of write frontiers (sec. 2.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,16 +38,16 @@ pub enum Structure {
 }
 
 impl Structure {
-    fn frontier(self, lattice: &Lattice, classes: &Classes) -> Box<dyn Frontier> {
+    fn frontier(self, lattice: &ContentLattice, classes: &Classes) -> Box<dyn Frontier> {
         match self {
-            Structure::Single => Box::new(Single::new(lattice)),
-            Structure::Double => Box::new(Double::new(lattice, &classes.write_shares())),
+            Structure::Single => Box::new(SingleFrontier::new(lattice)),
+            Structure::Double => Box::new(DoubleFrontier::new(lattice, &classes.write_shares())),
         }
     }
 }
 
 /// Smallest accepted spare factor; a hundredth of that of any real drive.
-const LEAST_SPARE_FACTOR: f64 = 1e-5;
+const MIN_SPARE_FACTOR: f64 = 1e-5;
 
 /// Drive with a workload and a cleaning policy, in the limit of many blocks.
 pub struct MeanField<'a> {
@@ -55,7 +55,7 @@ pub struct MeanField<'a> {
     classes: Classes,
     structure: Structure,
     selection: &'a dyn Selection,
-    lattice: Lattice,
+    lattice: ContentLattice,
 }
 
 /// The steady state of a [`MeanField`].
@@ -98,20 +98,20 @@ impl<'a> MeanField<'a> {
         let pages = drive.pages_per_block() as usize;
         check_size(pages, classes.count(), structure)?;
         let spare_factor = drive.spare_factor();
-        if spare_factor < LEAST_SPARE_FACTOR {
+        if spare_factor < MIN_SPARE_FACTOR {
             let problem = format!(
-                "{spare_factor:?} is below {LEAST_SPARE_FACTOR:?}, the least that the mean field takes"
+                "{spare_factor:?} is below {MIN_SPARE_FACTOR:?}, the least that the mean field takes"
             );
             return Err(TheoryError::parameter("spare_factor", problem));
         }
-        let lattice = Lattice::new(pages, classes.count());
+        let lattice = ContentLattice::new(pages, classes.count());
         Ok(MeanField { drive, classes, structure, selection, lattice })
     }
 
     /// Computes the fixed point of the mean field.
     pub fn steady_state(&self) -> Result<SteadyState, TheoryError> {
-        let cyclic = Start::cyclic(&self.drive, &self.classes, self.structure, &self.lattice)?;
-        self.solve(&cyclic).map(|found| self.state(found))
+        let cyclic = InitialGuess::cyclic(&self.drive, &self.classes, self.structure, &self.lattice)?;
+        self.solve_from(&cyclic).map(|found| self.state(found))
     }
 
     /// Computes the fixed point, starting from that of a similar model with the same number of classes and pages per
@@ -120,12 +120,14 @@ impl<'a> MeanField<'a> {
         if similar.full_blocks.len() != self.lattice.size() {
             return self.steady_state();
         }
-        let start =
-            Start { full_blocks: similar.full_blocks.clone(), host_pages: similar.host_pages_per_victim };
-        self.solve(&start).map(|found| self.state(found))
+        let start = InitialGuess {
+            full_blocks: similar.full_blocks.clone(),
+            host_pages: similar.host_pages_per_victim,
+        };
+        self.solve_from(&start).map(|found| self.state(found))
     }
 
-    fn state(&self, (levels, fit, found): Found) -> SteadyState {
+    fn state(&self, (levels, fit, found): SearchResult) -> SteadyState {
         let pages = f64::from(self.drive.pages_per_block());
         let moved: f64 = levels.class_victim_pages.iter().sum();
         SteadyState {
@@ -141,16 +143,16 @@ impl<'a> MeanField<'a> {
     }
 
     /// Solves from `start` or, if that is too far from the solution, through drives with more spare space.
-    fn solve(&self, start: &Start) -> Result<Found, TheoryError> {
-        let mut found = self.search_first(start);
+    fn solve_from(&self, start: &InitialGuess) -> Result<SearchResult, TheoryError> {
+        let mut found = self.search_by_first_method(start);
         if found.1.error() > ACCEPTED_RESIDUAL {
-            found = self.grown().unwrap_or_else(|| self.search(&self.drive, start));
+            found = self.solve_by_growing_blocks().unwrap_or_else(|| self.search(&self.drive, start));
         }
         for stages in [8, 40] {
             if found.1.error() <= ACCEPTED_RESIDUAL {
                 break;
             }
-            found = self.approach(stages)?;
+            found = self.solve_by_shrinking_spare(stages)?;
         }
         let fit = found.1;
         if fit.error() <= ACCEPTED_RESIDUAL {
@@ -161,29 +163,29 @@ impl<'a> MeanField<'a> {
     }
 
     /// Solves by the first method alone, which nearly always converges.
-    fn search_first(&self, start: &Start) -> Found {
+    fn search_by_first_method(&self, start: &InitialGuess) -> SearchResult {
         let frontier = self.structure.frontier(&self.lattice, &self.classes);
         let mut solver = Solver::new(&self.drive, &self.classes, self.selection, &self.lattice, frontier);
         let fit = solver.solve_first(start, self.structure == Structure::Single);
-        (solver.levels, fit, solver.found)
+        (solver.levels, fit, solver.solution)
     }
 
-    fn search(&self, drive: &Drive, start: &Start) -> Found {
+    fn search(&self, drive: &Drive, start: &InitialGuess) -> SearchResult {
         let frontier = self.structure.frontier(&self.lattice, &self.classes);
         let mut solver = Solver::new(drive, &self.classes, self.selection, &self.lattice, frontier);
         let fit = solver.solve(start, self.structure == Structure::Single);
-        (solver.levels, fit, solver.found)
+        (solver.levels, fit, solver.solution)
     }
 
     /// Solves through a series of growing block sizes, each starting from the stretched distribution of the size
-    /// before. As blocks grow, the number of pages of a class in a block varies less and less, so the cyclic start
+    /// before. As blocks grow, the number of pages of a class in a block varies less and less, so the cyclic guess
     /// misses the solution more and more. This is known to help only for one frontier and two classes; returns `None`
     /// otherwise.
-    fn grown(&self) -> Option<Found> {
+    fn solve_by_growing_blocks(&self) -> Option<SearchResult> {
         let pages = self.lattice.pages();
-        let helps = self.structure == Structure::Single && self.classes.count() == 2;
+        let is_applicable = self.structure == Structure::Single && self.classes.count() == 2;
         // A custom selection law may be meant for this block size only.
-        if !helps || !self.selection.is_descending() || pages <= SMALL_BLOCK {
+        if !is_applicable || !self.selection.is_descending() || pages <= SMALL_BLOCK {
             return None;
         }
         let mut sizes: Vec<usize> = std::iter::successors(Some(pages), |size| {
@@ -191,18 +193,19 @@ impl<'a> MeanField<'a> {
         })
         .collect();
         let smallest = sizes.pop()?;
-        let small = |size: usize| {
+        let model_of_size = |size: usize| {
             let drive = Drive::new(size as u32, self.drive.spare_factor()).ok()?;
             MeanField::new(drive, self.classes.clone(), self.structure, self.selection).ok()
         };
-        let model = small(smallest)?;
-        let cyclic = Start::cyclic(&model.drive, &model.classes, model.structure, &model.lattice).ok()?;
+        let model = model_of_size(smallest)?;
+        let cyclic =
+            InitialGuess::cyclic(&model.drive, &model.classes, model.structure, &model.lattice).ok()?;
         let mut found = model.search(&model.drive, &cyclic);
         for size in sizes.into_iter().rev() {
             if found.1.error() > ACCEPTED_RESIDUAL {
                 return None;
             }
-            let model = small(size)?;
+            let model = model_of_size(size)?;
             found = model.search(&model.drive, &found.2.stretched(size));
         }
         Some(found)
@@ -210,16 +213,16 @@ impl<'a> MeanField<'a> {
 
     /// Solves with decreasing spare space, from half of the drive to its own spare factor; each stage starts from the
     /// result of the one before.
-    fn approach(&self, stages: i32) -> Result<Found, TheoryError> {
-        let far = self.drive.spare_factor().max(EASY_SPARE_FACTOR);
-        let shrink = (self.drive.spare_factor() / far).powf(1.0 / f64::from(stages));
-        let begin = Drive::new(self.drive.pages_per_block(), far)?;
-        let cyclic = Start::cyclic(&begin, &self.classes, self.structure, &self.lattice)?;
+    fn solve_by_shrinking_spare(&self, stages: i32) -> Result<SearchResult, TheoryError> {
+        let initial = self.drive.spare_factor().max(EASY_SPARE_FACTOR);
+        let shrink = (self.drive.spare_factor() / initial).powf(1.0 / f64::from(stages));
+        let begin = Drive::new(self.drive.pages_per_block(), initial)?;
+        let cyclic = InitialGuess::cyclic(&begin, &self.classes, self.structure, &self.lattice)?;
         let (.., mut start) = self.search(&begin, &cyclic);
         for stage in 1..stages {
-            let between = Drive::new(self.drive.pages_per_block(), far * shrink.powi(stage))?;
+            let stage_drive = Drive::new(self.drive.pages_per_block(), initial * shrink.powi(stage))?;
             start.host_pages *= shrink;
-            (.., start) = self.search(&between, &start);
+            (.., start) = self.search(&stage_drive, &start);
         }
         Ok(self.search(&self.drive, &start))
     }
@@ -238,12 +241,12 @@ impl<'a> MeanField<'a> {
 }
 
 /// Result of a search.
-type Found = (Levels, Fit, Start);
+type SearchResult = (LevelPass, Residuals, InitialGuess);
 
-/// Spare factor at which the cyclic start is always close enough to the solution.
+/// Spare factor at which the cyclic guess is always close enough to the solution.
 const EASY_SPARE_FACTOR: f64 = 0.5;
 
-/// Largest block size, in pages, at which the cyclic start is close enough to the solution.
+/// Largest block size, in pages, at which the cyclic guess is close enough to the solution.
 const SMALL_BLOCK: usize = 64;
 
 /// Results with a larger residual are refused.
@@ -273,7 +276,7 @@ pub fn optimal_choices(
 
 /// Refuses models whose states need too much memory or hours of computation.
 fn check_size(pages: usize, classes: usize, structure: Structure) -> Result<(), TheoryError> {
-    let contents = Lattice::count(pages, classes);
+    let contents = ContentLattice::count(pages, classes);
     if contents <= MAX_CONTENTS
         && contents * pages as f64 <= 1e8
         && effort(pages, classes, structure) <= MAX_EFFORT
@@ -291,7 +294,7 @@ fn check_size(pages: usize, classes: usize, structure: Structure) -> Result<(), 
 pub(crate) fn effort(pages: usize, classes: usize, structure: Structure) -> f64 {
     let pages = pages as f64;
     match structure {
-        Structure::Single => 10.0 * pages * Lattice::count(pages as usize, classes),
+        Structure::Single => 10.0 * pages * ContentLattice::count(pages as usize, classes),
         Structure::Double => pages.powi(2) * pages.powi(classes as i32 - 1),
     }
 }

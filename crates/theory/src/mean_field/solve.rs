@@ -10,9 +10,9 @@
 
 use super::anderson::Anderson;
 use super::frontier::Frontier;
-use super::lattice::Lattice;
-use super::levels::{Hazards, Levels};
-use super::start::Start;
+use super::initial_guess::InitialGuess;
+use super::lattice::ContentLattice;
+use super::levels::{Hazards, LevelPass};
 use crate::selection::Selection;
 use crate::{Class, Classes, Drive};
 
@@ -21,17 +21,17 @@ pub(super) struct Solver<'a> {
     pub drive: &'a Drive,
     pub classes: &'a Classes,
     pub selection: &'a dyn Selection,
-    pub lattice: &'a Lattice,
+    pub lattice: &'a ContentLattice,
     pub frontier: Box<dyn Frontier + 'a>,
-    pub levels: Levels,
+    pub levels: LevelPass,
     /// Last distribution of full blocks and host pages, from which another search may start.
-    pub found: Start,
+    pub solution: InitialGuess,
     evaluations: usize,
 }
 
 /// Accuracy of a solution.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Fit {
+pub(super) struct Residuals {
     pub evaluations: usize,
     /// Largest relative change: of `q` (1-norm), `log E` and the hazards.
     pub residual: f64,
@@ -39,56 +39,56 @@ pub(super) struct Fit {
     pub mass_error: f64,
 }
 
-impl Fit {
-    const NONE: Fit = Fit { evaluations: 0, residual: f64::INFINITY, mass_error: f64::INFINITY };
+impl Residuals {
+    const NONE: Residuals = Residuals { evaluations: 0, residual: f64::INFINITY, mass_error: f64::INFINITY };
 
     pub fn error(&self) -> f64 {
-        worse(self.residual, self.mass_error)
+        max_or_nan(self.residual, self.mass_error)
     }
 }
 
 /// Returns the larger value; NaN if either is NaN, which `f64::max` would drop.
-fn worse(a: f64, b: f64) -> f64 {
+fn max_or_nan(a: f64, b: f64) -> f64 {
     if a.is_nan() || b.is_nan() { f64::NAN } else { a.max(b) }
 }
 
 /// Maximum number of passes of the joint iteration, and of the nested iteration.
-const JOINT_PASSES: usize = 400;
-const NESTED_STEPS: usize = 1000;
+const MAX_JOINT_PASSES: usize = 400;
+const MAX_NESTED_STEPS: usize = 1000;
 
 /// Residual at which the iteration ends, and the residual accepted if it stalls at rounding errors before.
-const TARGET: f64 = 3e-12;
-const ACCEPTED: f64 = 1e-10;
+const TARGET_RESIDUAL: f64 = 3e-12;
+const STALLED_RESIDUAL: f64 = 1e-10;
 
 /// Number of steps without progress after which an iteration counts as stalled.
-const PATIENCE: usize = 30;
+const STALL_STEPS: usize = 30;
 
 /// Ratio of a residual to the best residual that shows that extrapolation has diverged.
-const GROWTH: f64 = 10.0;
+const DIVERGENCE_RATIO: f64 = 10.0;
 
 /// Relative error of the spare space at which the joint iteration starts.
-const ROUGHLY: f64 = 1e-2;
+const BALANCE_TOLERANCE: f64 = 1e-2;
 
 /// d log (invalid pages) / d log E, where it is not measured.
 const TYPICAL_SLOPE: f64 = 0.7;
 
 /// Largest factor by which one step changes the weight of pages of a class.
-const LARGEST_TILT: f64 = 1.6;
+const MAX_TILT: f64 = 1.6;
 
 /// Depth of the acceleration; old steps disturb at larger depths, and convergence is slower at smaller ones.
-const DEPTH: usize = 10;
+const ANDERSON_DEPTH: usize = 10;
 
 impl<'a> Solver<'a> {
     pub fn new(
         drive: &'a Drive,
         classes: &'a Classes,
         selection: &'a dyn Selection,
-        lattice: &'a Lattice,
+        lattice: &'a ContentLattice,
         frontier: Box<dyn Frontier + 'a>,
     ) -> Self {
-        let levels = Levels::new(lattice);
-        let found = Start { full_blocks: Vec::new(), host_pages: 1.0 };
-        Solver { drive, classes, selection, lattice, frontier, levels, found, evaluations: 0 }
+        let levels = LevelPass::new(lattice);
+        let found = InitialGuess { full_blocks: Vec::new(), host_pages: 1.0 };
+        Solver { drive, classes, selection, lattice, frontier, levels, solution: found, evaluations: 0 }
     }
 
     /// Solves from `start`, stores the steady state in `self.levels` and returns its accuracy.
@@ -96,33 +96,35 @@ impl<'a> Solver<'a> {
     /// With `tilt_first` the map corrects the classes of full blocks by the excess or lack of their pages on the drive.
     /// This corrects the slowest mode at once: the distribution of rarely written pages over the blocks. It suits one
     /// frontier. Two frontiers fill two kinds of blocks, and a common correction often diverges.
-    pub fn solve(&mut self, start: &Start, tilt_first: bool) -> Fit {
-        let begin = self.begin(start);
-        for (is_tilted, depth) in [(tilt_first, DEPTH), (!tilt_first, DEPTH), (false, DEPTH / 2)] {
-            let fit = self.joint(&begin, is_tilted, depth);
-            if fit.error() <= ACCEPTED {
-                return Fit { evaluations: self.evaluations, ..fit };
+    pub fn solve(&mut self, start: &InitialGuess, tilt_first: bool) -> Residuals {
+        let begin = self.first_point(start);
+        for (is_tilted, depth) in
+            [(tilt_first, ANDERSON_DEPTH), (!tilt_first, ANDERSON_DEPTH), (false, ANDERSON_DEPTH / 2)]
+        {
+            let fit = self.iterate_jointly(&begin, is_tilted, depth);
+            if fit.error() <= STALLED_RESIDUAL {
+                return Residuals { evaluations: self.evaluations, ..fit };
             }
         }
-        let mut fit = Fit::NONE;
-        for depth in [DEPTH / 2, 0] {
-            let is_solved = fit.error() <= ACCEPTED;
+        let mut fit = Residuals::NONE;
+        for depth in [ANDERSON_DEPTH / 2, 0] {
+            let is_solved = fit.error() <= STALLED_RESIDUAL;
             if self.selection.is_descending() && !is_solved {
-                fit = self.nested(&begin, depth);
+                fit = self.iterate_nested(&begin, depth);
             }
         }
-        Fit { evaluations: self.evaluations, ..fit }
+        Residuals { evaluations: self.evaluations, ..fit }
     }
 
     /// Tries only the first method of [`Solver::solve`].
-    pub fn solve_first(&mut self, start: &Start, tilt_first: bool) -> Fit {
-        let begin = self.begin(start);
-        let fit = self.joint(&begin, tilt_first, DEPTH);
-        Fit { evaluations: self.evaluations, ..fit }
+    pub fn solve_first(&mut self, start: &InitialGuess, tilt_first: bool) -> Residuals {
+        let begin = self.first_point(start);
+        let fit = self.iterate_jointly(&begin, tilt_first, ANDERSON_DEPTH);
+        Residuals { evaluations: self.evaluations, ..fit }
     }
 
     /// Returns the first point: `q`, `log E`, and the hazards if they are unknown.
-    fn begin(&mut self, start: &Start) -> Vec<f64> {
+    fn first_point(&mut self, start: &InitialGuess) -> Vec<f64> {
         let mut point = start.full_blocks.clone();
         point.push(start.host_pages.ln());
         if !self.selection.is_descending() {
@@ -132,7 +134,7 @@ impl<'a> Solver<'a> {
                 self.lattice,
                 &start.full_blocks,
                 &rates,
-                &Hazards::Given(&vec![1.0; pages + 1]),
+                &Hazards::Fixed(&vec![1.0; pages + 1]),
             );
             let mut hazards = vec![1.0; pages + 1];
             self.update_hazards(&mut hazards);
@@ -144,7 +146,7 @@ impl<'a> Solver<'a> {
     /// Returns the rates at which a page of each class is invalidated between two victims: `E r / (b rho f)`.
     fn rates(&self, host_pages: f64) -> Vec<f64> {
         let rate = host_pages / self.drive.mean_valid_pages();
-        self.classes.as_slice().iter().map(|class| rate * class.heat()).collect()
+        self.classes.as_slice().iter().map(|class| rate * class.relative_rate()).collect()
     }
 
     fn shares(&self) -> Vec<f64> {
@@ -152,12 +154,12 @@ impl<'a> Solver<'a> {
     }
 
     /// Performs a pass over the levels at `point`.
-    fn pass(&mut self, point: &[f64]) {
+    fn evaluate_levels(&mut self, point: &[f64]) {
         let size = self.lattice.size();
         let rates = self.rates(point[size].exp());
         let hazards = match self.selection.is_descending() {
             true => Hazards::Descending(self.selection),
-            false => Hazards::Given(&point[size + 1..]),
+            false => Hazards::Fixed(&point[size + 1..]),
         };
         self.levels.pass(self.lattice, &point[..size], &rates, &hazards);
         self.evaluations += 1;
@@ -176,13 +178,11 @@ impl<'a> Solver<'a> {
         }
     }
 
-    /// Returns the factors by which the drive lacks pages of each class, limited to [`LARGEST_TILT`].
-    fn missing_pages(&self) -> Vec<f64> {
+    /// Returns the factors by which the drive lacks pages of each class, limited to [`MAX_TILT`].
+    fn tilt_factors(&self) -> Vec<f64> {
         let classes = self.classes.as_slice().iter().zip(&self.levels.class_pages);
-        let wanted = |class: &Class| self.drive.mean_valid_pages() * class.space_share;
-        classes
-            .map(|(class, pages)| (wanted(class) / pages).clamp(1.0 / LARGEST_TILT, LARGEST_TILT))
-            .collect()
+        let target = |class: &Class| self.drive.mean_valid_pages() * class.space_share;
+        classes.map(|(class, pages)| (target(class) / pages).clamp(1.0 / MAX_TILT, MAX_TILT)).collect()
     }
 
     /// Returns the image of `point` after its pass, with `slope` = d log (invalid pages) / d log E.
@@ -192,7 +192,7 @@ impl<'a> Solver<'a> {
         let shares = self.shares();
         self.frontier.fill(self.lattice, &shares, &self.levels, &mut image[..size]);
         if is_tilted {
-            self.lattice.tilt(&self.missing_pages(), &mut image[..size]);
+            self.lattice.tilt(&self.tilt_factors(), &mut image[..size]);
         }
         normalise(&mut image[..size]);
         image[size] -= (self.excess_spare() / slope).clamp(-1.0, 1.0);
@@ -217,12 +217,12 @@ impl<'a> Solver<'a> {
         let classes = self.classes.as_slice().iter().zip(&self.levels.class_pages);
         classes
             .map(|(class, pages)| (pages / (self.drive.mean_valid_pages() * class.space_share) - 1.0).abs())
-            .fold(0.0, worse)
+            .fold(0.0, max_or_nan)
     }
 
     /// Returns the difference between `point`, after its pass, and `image`.
-    fn fit(&self, point: &[f64], image: &[f64]) -> Fit {
-        Fit {
+    fn residuals(&self, point: &[f64], image: &[f64]) -> Residuals {
+        Residuals {
             evaluations: 0,
             residual: distance(point, image, self.lattice.size()),
             mass_error: self.mass_error(),
@@ -230,73 +230,76 @@ impl<'a> Solver<'a> {
     }
 
     /// Iterates on all unknowns at once.
-    fn joint(&mut self, begin: &[f64], is_tilted: bool, depth: usize) -> Fit {
+    fn iterate_jointly(&mut self, begin: &[f64], is_tilted: bool, depth: usize) -> Residuals {
         let mut anderson = Anderson::new(depth);
         let mut point = begin.to_vec();
         // With given hazards, invalid pages do not determine E until the hazards fit.
-        let slope =
-            if self.selection.is_descending() { self.balance(&mut point, ROUGHLY) } else { TYPICAL_SLOPE };
-        let mut best = Fit::NONE;
+        let slope = if self.selection.is_descending() {
+            self.balance_host_pages(&mut point, BALANCE_TOLERANCE)
+        } else {
+            TYPICAL_SLOPE
+        };
+        let mut best = Residuals::NONE;
         let mut best_point = point.clone();
         let mut since_best = 0;
-        for _ in 0..JOINT_PASSES {
-            self.pass(&point);
+        for _ in 0..MAX_JOINT_PASSES {
+            self.evaluate_levels(&point);
             let image = self.image(&point, slope, is_tilted);
-            let fit = self.fit(&point, &image);
+            let fit = self.residuals(&point, &image);
             since_best += 1;
             if fit.error() < best.error() {
                 best = fit;
                 best_point.clone_from(&point);
                 since_best = 0;
             }
-            if best.error() < TARGET
-                || since_best > PATIENCE
+            if best.error() < TARGET_RESIDUAL
+                || since_best > STALL_STEPS
                 || fit.error().is_nan() && best.error().is_infinite()
             {
                 break;
             }
-            if fit.residual.is_nan() || fit.residual > GROWTH * best.residual {
+            if fit.residual.is_nan() || fit.residual > DIVERGENCE_RATIO * best.residual {
                 // The iteration has diverged: return to the best point and start a new history.
                 anderson.restart();
                 point.clone_from(&best_point);
                 continue;
             }
-            point = admissible(anderson.next(&point, &image), &point, self.lattice.size());
+            point = make_admissible(anderson.next(&point, &image), &point, self.lattice.size());
         }
-        self.pass(&best_point);
-        self.keep(&best_point);
+        self.evaluate_levels(&best_point);
+        self.store_solution(&best_point);
         best
     }
 
-    fn keep(&mut self, point: &[f64]) {
+    fn store_solution(&mut self, point: &[f64]) {
         let size = self.lattice.size();
-        self.found = Start { full_blocks: point[..size].to_vec(), host_pages: point[size].exp() };
+        self.solution = InitialGuess { full_blocks: point[..size].to_vec(), host_pages: point[size].exp() };
     }
 
     /// Iterates on `q` alone and solves for `E` at each step: slower but more robust.
-    fn nested(&mut self, begin: &[f64], depth: usize) -> Fit {
+    fn iterate_nested(&mut self, begin: &[f64], depth: usize) -> Residuals {
         let size = self.lattice.size();
         let mut anderson = Anderson::new(depth);
         let mut point = begin.to_vec();
-        let mut best = Fit::NONE;
+        let mut best = Residuals::NONE;
         let mut since_best = 0;
-        for _ in 0..NESTED_STEPS {
-            let slope = self.balance(&mut point, 1e-14);
+        for _ in 0..MAX_NESTED_STEPS {
+            let slope = self.balance_host_pages(&mut point, 1e-14);
             let image = self.image(&point, slope, false);
-            let fit = self.fit(&point, &image);
+            let fit = self.residuals(&point, &image);
             since_best += 1;
             if fit.error() < 0.99 * best.error() {
                 best = fit;
                 since_best = 0;
             }
-            if best.error() < TARGET || since_best > PATIENCE {
+            if best.error() < TARGET_RESIDUAL || since_best > STALL_STEPS {
                 break;
             }
             let mut next = point.clone();
             next[..size].copy_from_slice(&anderson.next(&point[..size], &image[..size]));
-            point = admissible(next, &point, size);
+            point = make_admissible(next, &point, size);
         }
-        self.keep(&point);
+        self.store_solution(&point);
         best
     }
 
@@ -305,27 +308,27 @@ impl<'a> Solver<'a> {
     ///
     /// Invalid pages grow with `E`, nearly in proportion while they are few, so the secant method works; brackets bound
     /// its steps.
-    fn balance(&mut self, point: &mut [f64], tolerance: f64) -> f64 {
+    fn balance_host_pages(&mut self, point: &mut [f64], tolerance: f64) -> f64 {
         let size = self.lattice.size();
         let (mut low, mut high) = (f64::NEG_INFINITY, (self.lattice.pages() as f64).ln());
         let mut slope = TYPICAL_SLOPE;
         let mut last: Option<(f64, f64)> = None;
         for _ in 0..100 {
-            self.pass(point);
-            let (here, excess) = (point[size], self.excess_spare());
-            if let Some((there, other)) = last.filter(|(there, _)| *there != here) {
-                slope = ((excess - other) / (here - there)).clamp(0.05, 2.0);
+            self.evaluate_levels(point);
+            let (current, excess) = (point[size], self.excess_spare());
+            if let Some((previous, previous_excess)) = last.filter(|(previous, _)| *previous != current) {
+                slope = ((excess - previous_excess) / (current - previous)).clamp(0.05, 2.0);
             }
             if excess.abs() < tolerance || high - low < 1e-15 {
                 break;
             }
             if excess < 0.0 {
-                low = here
+                low = current
             } else {
-                high = here
+                high = current
             }
-            last = Some((here, excess));
-            let next = here - (excess / slope).clamp(-2.0, 2.0);
+            last = Some((current, excess));
+            let next = current - (excess / slope).clamp(-2.0, 2.0);
             point[size] = if next > low && next < high { next } else { 0.5 * (low.max(high - 4.0) + high) };
         }
         slope
@@ -333,7 +336,7 @@ impl<'a> Solver<'a> {
 }
 
 /// Makes `next` a distribution again: no negative probabilities, sum 1, `log E` at most 1 from the last.
-fn admissible(mut next: Vec<f64>, last: &[f64], size: usize) -> Vec<f64> {
+fn make_admissible(mut next: Vec<f64>, last: &[f64], size: usize) -> Vec<f64> {
     next[..size].iter_mut().for_each(|share| *share = share.max(0.0));
     normalise(&mut next[..size]);
     next[size] = last[size] + (next[size] - last[size]).clamp(-1.0, 1.0);
@@ -343,15 +346,15 @@ fn admissible(mut next: Vec<f64>, last: &[f64], size: usize) -> Vec<f64> {
     next
 }
 
-fn normalise(law: &mut [f64]) {
-    let sum: f64 = law.iter().sum();
-    law.iter_mut().for_each(|share| *share /= sum);
+fn normalise(distribution: &mut [f64]) {
+    let sum: f64 = distribution.iter().sum();
+    distribution.iter_mut().for_each(|share| *share /= sum);
 }
 
 /// Returns the distance of `image` from `point`.
 fn distance(point: &[f64], image: &[f64], size: usize) -> f64 {
-    let law: f64 = point[..size].iter().zip(&image[..size]).map(|(a, b)| (a - b).abs()).sum();
+    let norm: f64 = point[..size].iter().zip(&image[..size]).map(|(a, b)| (a - b).abs()).sum();
     let hazards = point[size + 1..].iter().zip(&image[size + 1..]);
     let hazards = hazards.map(|(a, b)| if *a == *b { 0.0 } else { (a - b).abs() / a.abs().max(b.abs()) });
-    law.max((point[size] - image[size]).abs()).max(hazards.fold(0.0, worse))
+    norm.max((point[size] - image[size]).abs()).max(hazards.fold(0.0, max_or_nan))
 }

@@ -1,9 +1,10 @@
-//! Fourier transforms of distributions of contents; adding the contents of two blocks becomes a product.
+//! Fourier transforms of distributions of block contents; adding the contents of two blocks becomes a product of
+//! transforms.
 //!
 //! There is one dimension for each class but the last. Every dimension is at least `b + 1` long, and no sum of contents
 //! exceeds `b` pages of a class, so nothing wraps around.
 
-use super::lattice::Lattice;
+use super::lattice::ContentLattice;
 use realfft::num_complex::Complex64;
 use realfft::{ComplexToReal, RealFftPlanner, RealToComplex};
 use rustfft::{Fft, FftPlanner};
@@ -51,24 +52,24 @@ impl Spectra {
     }
 
     /// Returns read access to the levels below `level`, and write access to `level`.
-    pub fn split(&mut self, level: usize) -> (Before<'_>, SpectrumMut<'_>) {
+    pub fn split_at_level(&mut self, level: usize) -> (LowerLevels<'_>, SpectrumMut<'_>) {
         let at = level * self.frequencies;
         let end = at + self.frequencies;
         let (real, real_now) = self.real[..end].split_at_mut(at);
         let (imaginary, imaginary_now) = self.imaginary[..end].split_at_mut(at);
-        let before = Before { frequencies: self.frequencies, real, imaginary };
+        let before = LowerLevels { frequencies: self.frequencies, real, imaginary };
         (before, SpectrumMut { real: real_now, imaginary: imaginary_now })
     }
 }
 
 /// Levels below the level that is being written.
-pub(super) struct Before<'a> {
+pub(super) struct LowerLevels<'a> {
     frequencies: usize,
     real: &'a [f64],
     imaginary: &'a [f64],
 }
 
-impl Before<'_> {
+impl LowerLevels<'_> {
     pub fn level(&self, level: usize) -> Spectrum<'_> {
         let at = level * self.frequencies..(level + 1) * self.frequencies;
         Spectrum { real: &self.real[at.clone()], imaginary: &self.imaginary[at] }
@@ -76,12 +77,12 @@ impl Before<'_> {
 }
 
 impl SpectrumMut<'_> {
-    /// Sets `self = weight * of`.
-    pub fn set_scaled(&mut self, of: Spectrum, weight: f64) {
-        for (to, from) in self.real.iter_mut().zip(of.real) {
+    /// Sets `self = weight * source`.
+    pub fn set_scaled(&mut self, source: Spectrum, weight: f64) {
+        for (to, from) in self.real.iter_mut().zip(source.real) {
             *to = weight * from;
         }
-        for (to, from) in self.imaginary.iter_mut().zip(of.imaginary) {
+        for (to, from) in self.imaginary.iter_mut().zip(source.imaginary) {
             *to = weight * from;
         }
     }
@@ -112,13 +113,13 @@ impl SpectrumMut<'_> {
     }
 }
 
-/// Fourier transform of distributions of contents on a lattice.
+/// Fourier transform of distributions of block contents (valid pages per class) on a lattice.
 pub(super) struct Transform {
     length: usize,
     /// Number of dimensions beyond the first.
-    further: usize,
+    more_dimensions: usize,
     /// Start of each row among the rows of the dense array.
-    places: Vec<usize>,
+    offsets: Vec<usize>,
     real_forward: Arc<dyn RealToComplex<f64>>,
     real_inverse: Arc<dyn ComplexToReal<f64>>,
     forward: Arc<dyn Fft<f64>>,
@@ -129,17 +130,17 @@ pub(super) struct Transform {
 }
 
 impl Transform {
-    pub fn new(lattice: &Lattice) -> Self {
-        let length = if lattice.classes() == 1 { 1 } else { quick_length(lattice.pages() + 1) };
+    pub fn new(lattice: &ContentLattice) -> Self {
+        let length = if lattice.classes() == 1 { 1 } else { fft_length(lattice.pages() + 1) };
         let further = lattice.classes().saturating_sub(2);
         let lines = length.pow(further as u32);
-        let place = |counts: &[usize]| counts.iter().rev().fold(0, |place, count| place * length + count);
+        let offset = |counts: &[usize]| counts.iter().rev().fold(0, |sum, count| sum * length + count);
         let mut real = RealFftPlanner::new();
         let mut complex = FftPlanner::new();
         Transform {
             length,
-            further,
-            places: lattice.rows().iter().map(|row| place(&row.counts)).collect(),
+            more_dimensions: further,
+            offsets: lattice.rows().iter().map(|row| offset(&row.counts)).collect(),
             real_forward: real.plan_fft_forward(length),
             real_inverse: real.plan_fft_inverse(length),
             forward: complex.plan_fft_forward(length),
@@ -155,41 +156,41 @@ impl Transform {
         self.dense.len()
     }
 
-    /// Writes to `to` the transform of `law` over the contents of `level`.
-    pub fn forward(&mut self, lattice: &Lattice, level: usize, law: &[f64], to: SpectrumMut) {
+    /// Writes to `to` the transform of `distribution` over the contents of `level`.
+    pub fn forward(&mut self, lattice: &ContentLattice, level: usize, distribution: &[f64], to: SpectrumMut) {
         let half = self.length / 2 + 1;
-        if self.further > 0 {
+        if self.more_dimensions > 0 {
             self.dense.fill(Complex64::ZERO);
         }
-        for (row, place) in lattice.rows().iter().zip(&self.places) {
+        for (row, offset) in lattice.rows().iter().zip(&self.offsets) {
             if row.sum > level {
                 continue;
             }
-            let values = &law[lattice.span(row, level)];
+            let values = &distribution[lattice.span(row, level)];
             self.line[..values.len()].copy_from_slice(values);
             self.line[values.len()..].fill(0.0);
-            let output = &mut self.dense[place * half..(place + 1) * half];
+            let output = &mut self.dense[offset * half..(offset + 1) * half];
             self.real_forward.process(&mut self.line, output).expect("the plan's own lengths");
         }
-        self.along_further(&Arc::clone(&self.forward));
+        self.transform_more_dimensions(&Arc::clone(&self.forward));
         let parts = to.real.iter_mut().zip(to.imaginary.iter_mut());
         for ((real, imaginary), value) in parts.zip(&self.dense) {
             (*real, *imaginary) = (value.re, value.im);
         }
     }
 
-    /// Overwrites `law` with the distribution of full blocks whose transform is `from`.
-    pub fn inverse(&mut self, lattice: &Lattice, from: SpectrumMut, law: &mut [f64]) {
+    /// Overwrites `distribution` with the distribution of full blocks whose transform is `from`.
+    pub fn inverse(&mut self, lattice: &ContentLattice, from: SpectrumMut, distribution: &mut [f64]) {
         let half = self.length / 2 + 1;
         for (value, (real, imaginary)) in
             self.dense.iter_mut().zip(from.real.iter().zip(from.imaginary.iter()))
         {
             *value = Complex64::new(*real, *imaginary);
         }
-        self.along_further(&Arc::clone(&self.inverse));
-        let scale = 1.0 / self.length.pow(self.further as u32 + 1) as f64;
-        for (row, place) in lattice.rows().iter().zip(&self.places) {
-            let input = &mut self.dense[place * half..(place + 1) * half];
+        self.transform_more_dimensions(&Arc::clone(&self.inverse));
+        let scale = 1.0 / self.length.pow(self.more_dimensions as u32 + 1) as f64;
+        for (row, offset) in lattice.rows().iter().zip(&self.offsets) {
+            let input = &mut self.dense[offset * half..(offset + 1) * half];
             // Values that are real by symmetry need an imaginary part of exactly 0; otherwise the plan returns an
             // error.
             input[0].im = 0.0;
@@ -197,7 +198,7 @@ impl Transform {
                 input[half - 1].im = 0.0;
             }
             self.real_inverse.process(input, &mut self.line).expect("the plan's own lengths");
-            let target = &mut law[lattice.span(row, lattice.pages())];
+            let target = &mut distribution[lattice.span(row, lattice.pages())];
             for (target, value) in target.iter_mut().zip(&self.line) {
                 *target = value * scale;
             }
@@ -205,10 +206,10 @@ impl Transform {
     }
 
     /// Transforms along all dimensions but the first.
-    fn along_further(&mut self, plan: &Arc<dyn Fft<f64>>) {
+    fn transform_more_dimensions(&mut self, plan: &Arc<dyn Fft<f64>>) {
         let half = self.length / 2 + 1;
         let mut stride = half;
-        for _ in 0..self.further {
+        for _ in 0..self.more_dimensions {
             let block = stride * self.length;
             for begin in (0..self.dense.len()).step_by(block) {
                 for at in begin..begin + stride {
@@ -227,15 +228,15 @@ impl Transform {
 }
 
 /// Returns the least length of at least `at_least` whose only prime factors are 2, 3 and 5.
-fn quick_length(at_least: usize) -> usize {
+fn fft_length(at_least: usize) -> usize {
     let is_quick = |length: &usize| {
-        let mut rest = *length;
+        let mut cofactor = *length;
         for factor in [2, 3, 5] {
-            while rest.is_multiple_of(factor) {
-                rest /= factor;
+            while cofactor.is_multiple_of(factor) {
+                cofactor /= factor;
             }
         }
-        rest == 1
+        cofactor == 1
     };
     (at_least.max(1)..).find(is_quick).expect("powers of two have no end")
 }

@@ -1,15 +1,15 @@
 //! Path of the mean field in time: eq. (6) and (9), from any initial state.
 
 use super::frontier::Frontier;
-use super::levels::Levels;
-use super::moving::Moves;
+use super::hot_set_moves::HotSetMoves;
+use super::levels::LevelPass;
 use super::{MeanField, Structure};
 use crate::error::between;
 use crate::{Classes, TheoryError};
 
 /// Initial state of a drive on a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Beginning {
+pub enum InitialState {
     /// All blocks are erased and hold no data: the first writes fill the drive.
     Fresh,
     /// Every page was written once in address order, so pages of a class are adjacent; the remaining blocks are erased.
@@ -38,17 +38,17 @@ pub struct PathPoint {
 const TOLERANCE: f64 = 1e-7;
 
 /// Allowed deviation from the time of a point, in drive writes.
-const PUNCTUALITY: f64 = 1e-9;
+const TIME_TOLERANCE: f64 = 1e-9;
 
 /// Minimum distance of points in drive writes: far more than their allowed deviation.
-const LEAST_WINDOW: f64 = 1e-6;
+const MIN_POINT_DISTANCE: f64 = 1e-6;
 
 /// Length of the longest path, and maximum number of points.
-const MOST_DRIVE_WRITES: f64 = 1e6;
-const MOST_POINTS: usize = 1_000_000;
+const MAX_DRIVE_WRITES: f64 = 1e6;
+const MAX_POINTS: usize = 1_000_000;
 
 /// Maximum number of steps of a path.
-const MOST_STEPS: usize = 2_000_000;
+const MAX_STEPS: usize = 2_000_000;
 
 impl MeanField<'_> {
     /// Computes the path from `from` over `drive_writes`, at `points` equal distances.
@@ -59,7 +59,7 @@ impl MeanField<'_> {
     /// that takes too many steps.
     pub fn transient(
         &self,
-        from: Beginning,
+        from: InitialState,
         drive_writes: f64,
         points: usize,
     ) -> Result<Vec<PathPoint>, TheoryError> {
@@ -73,42 +73,43 @@ impl MeanField<'_> {
     /// next one), and for everything that [`MeanField::transient`] refuses.
     pub fn transient_moving(
         &self,
-        from: Beginning,
+        from: InitialState,
         drive_writes: f64,
         points: usize,
         every: f64,
     ) -> Result<Vec<PathPoint>, TheoryError> {
-        let moves = Moves::new(&self.classes, &self.lattice, every, drive_writes)?;
+        let moves = HotSetMoves::new(&self.classes, &self.lattice, every, drive_writes)?;
         self.path(from, drive_writes, points, Some(moves))
     }
 
     fn path(
         &self,
-        from: Beginning,
+        from: InitialState,
         drive_writes: f64,
         points: usize,
-        mut moves: Option<Moves>,
+        mut moves: Option<HotSetMoves>,
     ) -> Result<Vec<PathPoint>, TheoryError> {
         self.selection.check_smooth()?;
-        between("drive_writes", drive_writes, 0.0, MOST_DRIVE_WRITES)?;
+        between("drive_writes", drive_writes, 0.0, MAX_DRIVE_WRITES)?;
         if points == 0 {
             return Err(TheoryError::parameter("points", "0 leaves nothing to show"));
         }
-        if points > MOST_POINTS {
-            return Err(TheoryError::parameter("points", format!("{points} is more than {MOST_POINTS}")));
+        if points > MAX_POINTS {
+            return Err(TheoryError::parameter("points", format!("{points} is more than {MAX_POINTS}")));
         }
-        let least = LEAST_WINDOW * points as f64;
+        let least = MIN_POINT_DISTANCE * points as f64;
         if drive_writes < least {
             let reason =
                 format!("{drive_writes} is too short for {points} points, which take {least} or more");
             return Err(TheoryError::parameter("drive_writes", reason));
         }
-        let mut path = Path::new(self, from)?;
-        let mut shown = Vec::with_capacity(points);
+        let mut path = PathIntegrator::new(self, from)?;
+        let mut path_points = Vec::with_capacity(points);
         for point in 1..=points {
-            shown.push(path.point_at(drive_writes * point as f64 / points as f64, moves.as_mut())?);
+            path_points
+                .push(path.advance_to_point(drive_writes * point as f64 / points as f64, moves.as_mut())?);
         }
-        Ok(shown)
+        Ok(path_points)
     }
 }
 
@@ -117,10 +118,10 @@ impl MeanField<'_> {
 ///
 /// The system is stiff in the hazards of the lowest levels. Stability rather than accuracy limits the step, so higher
 /// orders gain nothing.
-struct Path<'a> {
+struct PathIntegrator<'a> {
     model: &'a MeanField<'a>,
     frontier: Box<dyn Frontier>,
-    levels: Levels,
+    levels: LevelPass,
     /// Distribution of the contents of blocks filled by the host alone.
     fresh: Vec<f64>,
     /// State `m`, level by level.
@@ -133,15 +134,15 @@ struct Path<'a> {
     contents: Vec<f64>,
 }
 
-impl<'a> Path<'a> {
-    fn new(model: &'a MeanField<'a>, from: Beginning) -> Result<Self, TheoryError> {
+impl<'a> PathIntegrator<'a> {
+    fn new(model: &'a MeanField<'a>, from: InitialState) -> Result<Self, TheoryError> {
         let lattice = &model.lattice;
         let length = (lattice.pages() + 1) * lattice.size();
-        let (state, erased) = begin(model, from)?;
+        let (state, erased) = initial_state(model, from)?;
         let empty = || vec![0.0; length];
-        Ok(Path {
+        Ok(PathIntegrator {
             frontier: model.structure.frontier(lattice, &model.classes),
-            levels: Levels::new(lattice),
+            levels: LevelPass::new(lattice),
             fresh: lattice.multinomial(lattice.pages(), &model.classes.write_shares()),
             state,
             erased,
@@ -155,12 +156,16 @@ impl<'a> Path<'a> {
     }
 
     /// Advances until the host has written `until` drive writes, and makes the moves due before.
-    fn point_at(&mut self, until: f64, moves: Option<&mut Moves>) -> Result<PathPoint, TheoryError> {
+    fn advance_to_point(
+        &mut self,
+        until: f64,
+        moves: Option<&mut HotSetMoves>,
+    ) -> Result<PathPoint, TheoryError> {
         let (begin, mut victims) = (self.drive_writes, 0.0);
         if let Some(moves) = moves {
             while moves.next() < until {
                 victims += self.advance(moves.next())?;
-                moves.make(&self.model.lattice, &mut self.state);
+                moves.apply(&self.model.lattice, &mut self.state);
             }
         }
         victims += self.advance(until)?;
@@ -170,14 +175,14 @@ impl<'a> Path<'a> {
     /// Advances until the host has written `until` drive writes; returns the victims per block.
     fn advance(&mut self, until: f64) -> Result<f64, TheoryError> {
         let mut victims = 0.0;
-        for _ in 0..MOST_STEPS {
-            let left = until - self.drive_writes;
-            if left <= PUNCTUALITY {
+        for _ in 0..MAX_STEPS {
+            let remaining = until - self.drive_writes;
+            if remaining <= TIME_TOLERANCE {
                 return Ok(victims);
             }
-            victims += self.step_towards(left);
+            victims += self.step_towards(remaining);
         }
-        Err(self.model.not_converged(MOST_STEPS, f64::NAN))
+        Err(self.model.not_converged(MAX_STEPS, f64::NAN))
     }
 
     fn point(&mut self, victims: f64, begin: f64) -> PathPoint {
@@ -198,15 +203,15 @@ impl<'a> Path<'a> {
         }
     }
 
-    /// Makes one accepted step of at most `left` drive writes; returns its length in victims per block.
-    fn step_towards(&mut self, left: f64) -> f64 {
+    /// Makes one accepted step of at most `remaining` drive writes; returns its length in victims per block.
+    fn step_towards(&mut self, remaining: f64) -> f64 {
         let mean_valid_pages = self.model.drive.mean_valid_pages();
         let cleans = self.erased <= 0.0;
         let mut slopes = std::mem::take(&mut self.slopes);
         let mut trial = std::mem::take(&mut self.trial);
         let state = std::mem::take(&mut self.state);
         let host_pages = self.drift(&state, cleans, &mut slopes[0]);
-        let mut longest = left * mean_valid_pages / host_pages;
+        let mut longest = remaining * mean_valid_pages / host_pages;
         if !cleans {
             longest = longest.min(self.erased);
         }
@@ -255,7 +260,8 @@ impl<'a> Path<'a> {
         }
         let host_pages = if cleans { self.levels.host_pages() } else { pages as f64 };
         let rate = host_pages / self.model.drive.mean_valid_pages();
-        let rates: Vec<f64> = self.model.classes.as_slice().iter().map(|class| rate * class.heat()).collect();
+        let rates: Vec<f64> =
+            self.model.classes.as_slice().iter().map(|class| rate * class.relative_rate()).collect();
         let full = &mut slope[pages * size..];
         if cleans {
             self.frontier.fill(lattice, &self.model.classes.write_shares(), &self.levels, full);
@@ -264,19 +270,19 @@ impl<'a> Path<'a> {
         }
         for level in (0..=pages).rev() {
             let of = &state[level * size..(level + 1) * size];
-            let (below, here) = slope.split_at_mut(level * size);
+            let (below, at_level) = slope.split_at_mut(level * size);
             for row in lattice.rows().iter().filter(|row| row.sum <= level) {
                 let span = lattice.span(row, level);
-                let (first, step) = lattice.death_rate(row, level, &rates);
+                let (first, step) = lattice.loss_rate(row, level, &rates);
                 let taken = &self.levels.selected[level][span.clone()];
-                let here = here[span.clone()].iter_mut().zip(&of[span]).zip(taken);
-                for (i, ((slope, content), taken)) in here.enumerate() {
+                let entries = at_level[span.clone()].iter_mut().zip(&of[span]).zip(taken);
+                for (i, ((slope, content), taken)) in entries.enumerate() {
                     *slope -= (first + i as f64 * step) * content + if cleans { *taken } else { 0.0 };
                 }
             }
             if level > 0 {
                 self.contents.fill(0.0);
-                lattice.deaths(level, &rates, of, &mut self.contents);
+                lattice.remove_page(level, &rates, of, &mut self.contents);
                 below[(level - 1) * size..].copy_from_slice(&self.contents);
             }
         }
@@ -303,27 +309,27 @@ impl<'a> Path<'a> {
 }
 
 /// Returns the initial state of the blocks, and the fraction that is erased.
-fn begin(model: &MeanField, from: Beginning) -> Result<(Vec<f64>, f64), TheoryError> {
+fn initial_state(model: &MeanField, from: InitialState) -> Result<(Vec<f64>, f64), TheoryError> {
     let lattice = &model.lattice;
     let (pages, size) = (lattice.pages(), lattice.size());
     let mut state = vec![0.0; (pages + 1) * size];
     let erased = match from {
-        Beginning::Fresh => 1.0,
-        Beginning::Sequential => {
+        InitialState::Fresh => 1.0,
+        InitialState::Sequential => {
             let shares = model.classes.as_slice().iter().map(|class| class.space_share);
             for (class, share) in shares.enumerate() {
                 state[pages * size + lattice.pure(class)] += model.drive.load() * share;
             }
             model.drive.spare_factor()
         }
-        Beginning::Mixed => {
+        InitialState::Mixed => {
             let uniform =
                 MeanField::new(model.drive, Classes::uniform(), Structure::Single, model.selection)?;
             let masses = uniform.steady_state()?.valid_pages;
             let shares: Vec<f64> = model.classes.as_slice().iter().map(|class| class.space_share).collect();
             for (level, mass) in masses.iter().enumerate() {
-                let law = lattice.multinomial(level, &shares);
-                lattice.add(level, *mass, &law, &mut state[level * size..(level + 1) * size]);
+                let distribution = lattice.multinomial(level, &shares);
+                lattice.add(level, *mass, &distribution, &mut state[level * size..(level + 1) * size]);
             }
             0.0
         }

@@ -1,6 +1,6 @@
 //! d-choices: the victim is the block with the fewest valid pages of `d` blocks drawn with replacement.
 
-use super::{Level, Selection};
+use super::{LevelContext, Selection};
 use crate::TheoryError;
 
 /// Selection law of d-choices: `p_j = S_j^d - S_{j+1}^d` with `S_j = m_j + ... + m_b`. Van Houdt (2013), eq. (3).
@@ -12,7 +12,7 @@ pub struct DChoices {
 }
 
 /// Maximum number of choices: at this number the result equals the limit of greedy to all displayed digits.
-const MOST_CHOICES: f64 = 1e6;
+const MAX_CHOICES: f64 = 1e6;
 
 /// Logarithm of `((S + m) / S)^d` beyond which the smaller power is lost in rounding; the quotient itself may overflow.
 const LARGE_GROWTH: f64 = 40.0;
@@ -20,11 +20,11 @@ const LARGE_GROWTH: f64 = 40.0;
 impl DChoices {
     /// Returns the policy that draws a victim from `choices` blocks (d, from 1 to 1,000,000).
     pub fn new(choices: f64) -> Result<Self, TheoryError> {
-        if (1.0..=MOST_CHOICES).contains(&choices) {
+        if (1.0..=MAX_CHOICES).contains(&choices) {
             return Ok(DChoices { choices });
         }
         let problem =
-            format!("{choices:?} is not a number from 1 to {MOST_CHOICES}; more come to the limit of greedy");
+            format!("{choices:?} is not a number from 1 to {MAX_CHOICES}; more come to the limit of greedy");
         Err(TheoryError::parameter("choices", problem))
     }
 
@@ -64,7 +64,8 @@ impl Selection for DChoices {
 
     fn probabilities(&self, masses: &[f64], _: f64, victims: &mut [f64]) {
         let mut above = 0.0;
-        // Rounding can leave a level slightly below zero; the law continues smoothly there and pulls it back.
+        // Rounding can leave a level slightly below zero; the selection law continues smoothly there and returns the
+        // level to zero.
         for (victims, &mass) in victims.iter_mut().zip(masses).rev() {
             *victims = if mass == 0.0 { 0.0 } else { self.hazard_of(above, mass).0 * mass };
             above += mass;
@@ -75,7 +76,7 @@ impl Selection for DChoices {
         true
     }
 
-    fn hazard(&self, level: &Level) -> f64 {
+    fn hazard(&self, level: &LevelContext) -> f64 {
         let d = self.choices;
         if d == 1.0 {
             return 1.0;

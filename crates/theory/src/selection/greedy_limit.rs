@@ -1,6 +1,6 @@
 //! Limit of d-choices as the number of draws grows without bound.
 
-use super::{Level, Selection};
+use super::{LevelContext, Selection};
 
 /// Limit of d-choices for `d -> infinity`: all victims come from the lowest level that blocks reach.
 ///
@@ -30,23 +30,23 @@ impl Selection for GreedyLimit {
         true
     }
 
-    fn hazard(&self, level: &Level) -> f64 {
-        let left = 1.0 - level.above;
-        if left <= 0.0 || level.is_last && level.entering <= 0.0 {
+    fn hazard(&self, level: &LevelContext) -> f64 {
+        let remaining = 1.0 - level.above;
+        if remaining <= 0.0 || level.is_last && level.entering <= 0.0 {
             return f64::INFINITY;
         }
         if level.is_last {
-            return level.entering / left;
+            return level.entering / remaining;
         }
-        if (level.mass_at)(0.0).0 <= left {
+        if (level.mass_at)(0.0).0 <= remaining {
             return 0.0;
         }
-        // Finds the hazard that leaves exactly `left` on this level; the mass is a falling convex function of it, so
-        // Newton converges from below.
+        // Finds the hazard that leaves exactly `remaining` on this level; the mass is a falling convex function of it,
+        // so Newton converges from below.
         let mut hazard = 0.0;
         for _ in 0..200 {
             let (mass, slope) = (level.mass_at)(hazard);
-            let next = hazard - (mass - left) / slope;
+            let next = hazard - (mass - remaining) / slope;
             if next - hazard <= 1e-15 * next {
                 break;
             }

@@ -4,16 +4,16 @@
 //! `p_j` also depends on blocks with fewer valid pages, implement neither [`Selection::hazard`] nor
 //! [`Selection::is_descending`]; the solver then finds the hazards together with the other unknowns.
 
+mod custom;
 mod d_choices;
 mod greedy_limit;
-mod law;
 mod random;
 mod random_not_full;
 mod random_plus_plus;
 
+pub use custom::CustomSelection;
 pub use d_choices::DChoices;
 pub use greedy_limit::GreedyLimit;
-pub use law::Law;
 pub use random::Random;
 pub use random_not_full::RandomNotFull;
 pub use random_plus_plus::RandomPlusPlus;
@@ -52,14 +52,14 @@ pub trait Selection: Sync {
 
     /// Returns the hazard `p_j / m_j` of a level, if [`Selection::is_descending`]; infinite where all blocks at the
     /// level are selected at once.
-    fn hazard(&self, level: &Level) -> f64 {
+    fn hazard(&self, level: &LevelContext) -> f64 {
         let _ = level;
         unreachable!("asked of {}, which is not descending", self.describe())
     }
 }
 
 /// Level of valid pages, on the way down from full blocks.
-pub struct Level<'a> {
+pub struct LevelContext<'a> {
     /// Fraction of the blocks with more valid pages.
     pub above: f64,
     /// Blocks that reach this level, per victim.
@@ -75,7 +75,7 @@ pub struct Level<'a> {
 /// Maximum number of Newton steps for the mass of a level; the last value is then used.
 const NEWTON_STEPS: usize = 60;
 
-impl Level<'_> {
+impl LevelContext<'_> {
     /// Finds the mass at which `mass_at(hazard_of(mass)) = mass`, by Newton's method within brackets.
     ///
     /// `hazard_of` returns a hazard that does not fall with the mass, and its derivative.

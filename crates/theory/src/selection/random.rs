@@ -1,6 +1,6 @@
 //! Random selection: every block is selected with equal probability.
 
-use super::{Level, Selection};
+use super::{LevelContext, Selection};
 
 /// Random selection: `p_j = m_j`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,7 +19,7 @@ impl Selection for Random {
         true
     }
 
-    fn hazard(&self, _: &Level) -> f64 {
+    fn hazard(&self, _: &LevelContext) -> f64 {
         1.0
     }
 }

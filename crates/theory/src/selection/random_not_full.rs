@@ -13,9 +13,9 @@ impl Selection for RandomNotFull {
 
     fn probabilities(&self, masses: &[f64], _: f64, victims: &mut [f64]) {
         let full = masses.len() - 1;
-        let rest: f64 = masses[..full].iter().sum();
+        let not_full: f64 = masses[..full].iter().sum();
         for (victims, mass) in victims.iter_mut().zip(masses) {
-            *victims = mass / rest;
+            *victims = mass / not_full;
         }
         victims[full] = 0.0;
     }

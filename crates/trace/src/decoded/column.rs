@@ -69,7 +69,7 @@ impl Column {
     }
 }
 
-/// Returns the greatest common divisor, by Euclid's algorithm; for 0 and a number it is the number.
+/// Returns the greatest common divisor, by Euclid's algorithm; that of 0 and a number is the number.
 fn greatest_common_divisor(mut a: u64, mut b: u64) -> u64 {
     while b != 0 {
         (a, b) = (b, a % b);
@@ -82,14 +82,14 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn unpacked(column: &Column) -> Vec<u64> {
+    fn unpack(column: &Column) -> Vec<u64> {
         let mut values = Vec::new();
         column.unpack(&mut values, |value| value);
         values
     }
 
     #[test]
-    fn columns_take_the_narrowest_type() {
+    fn column_uses_narrowest_type() {
         let bytes = |values: &[u64]| Column::pack(values.iter().copied()).bytes();
         assert_eq!(bytes(&[7; 100]), 0);
         assert_eq!(bytes(&[4096, 8192, 65536]), 3);
@@ -102,13 +102,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn packed_numbers_come_back(
+        fn packed_numbers_round_trip(
             min in any::<u64>(), step in 1u64..5000, multiples in proptest::collection::vec(0u64..1 << 40, 0..60), shift in 0u32..40,
         ) {
             let values: Vec<u64> =
                 multiples.iter().map(|&multiple| min.saturating_add(step * (multiple >> shift))).collect();
             let column = Column::pack(values.iter().copied());
-            prop_assert_eq!(unpacked(&column), values);
+            prop_assert_eq!(unpack(&column), values);
         }
     }
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use super::chunk::Progress;
 use super::identity::TraceIdentity;
-use super::shared::{Next, Shared};
-use super::stream::Stream;
+use super::pass_reader::PassReader;
+use super::shared::{Continuation, SharedTrace};
 use crate::error::TraceError;
 use crate::format::Format;
 use crate::options::ReadOptions;
@@ -21,11 +21,11 @@ pub struct TraceCursor {
     format: &'static Format,
     total_bytes: Option<u64>,
     /// `None` for a pipe.
-    shared: Option<Arc<Shared>>,
+    shared: Option<Arc<SharedTrace>>,
     /// Chunks of `shared` read in this pass.
     chunks: usize,
     /// The rest of the pass, if it is not stored in chunks.
-    stream: Option<Stream>,
+    stream: Option<PassReader>,
     progress: Progress,
 }
 
@@ -37,12 +37,13 @@ impl TraceCursor {
     pub fn open(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Self, TraceError> {
         let path = path.as_ref();
         let identity = TraceIdentity::of(path, options);
-        let shared = identity.as_ref().map(|identity| Shared::open(identity, path, options)).transpose()?;
+        let shared =
+            identity.as_ref().map(|identity| SharedTrace::open(identity, path, options)).transpose()?;
         let (format, stream) = match &shared {
             Some(shared) if !shared.is_too_large() => (shared.format, None),
             _ => {
                 let reader = open(path, options)?;
-                (reader.format(), Some(Stream::new(reader, 0)?))
+                (reader.format(), Some(PassReader::new(reader, 0)?))
             }
         };
         Ok(TraceCursor {
@@ -62,8 +63,8 @@ impl TraceCursor {
         })
     }
 
-    /// Appends the next requests of the trace to `batch`, at most [`CHUNK_REQUESTS`](super::CHUNK_REQUESTS); returns their number, which
-    /// is 0 only at the end of the pass.
+    /// Appends the next requests of the trace to `batch`, at most [`CHUNK_REQUESTS`](super::CHUNK_REQUESTS); returns
+    /// their number, which is 0 only at the end of the pass.
     ///
     /// # Errors
     /// A line or record that cannot be read. Earlier requests have been returned, except those of the same chunk.
@@ -71,16 +72,16 @@ impl TraceCursor {
         let before = batch.len();
         if let (Some(shared), None) = (&self.shared, &self.stream) {
             match shared.next(self.chunks)? {
-                Next::Chunk(chunk) => {
+                Continuation::Chunk(chunk) => {
                     chunk.unpack(batch);
                     self.progress = chunk.progress;
                     self.chunks += 1;
                 }
-                Next::End(progress) => self.progress = progress,
-                Next::Rest(Some(reader)) => self.stream = Some(Stream::new(*reader, 0)?),
-                Next::Rest(None) => {
+                Continuation::End(progress) => self.progress = progress,
+                Continuation::Unstored(Some(reader)) => self.stream = Some(PassReader::new(*reader, 0)?),
+                Continuation::Unstored(None) => {
                     let reader = open(&self.path, &self.options)?;
-                    self.stream = Some(Stream::new(reader, self.chunks)?);
+                    self.stream = Some(PassReader::new(reader, self.chunks)?);
                 }
             }
         }
@@ -106,7 +107,7 @@ impl TraceCursor {
             self.stream.is_some() || self.shared.as_ref().is_some_and(|shared| shared.is_too_large());
         self.stream = None;
         if is_too_large {
-            self.stream = Some(Stream::new(open(&self.path, &self.options)?, 0)?);
+            self.stream = Some(PassReader::new(open(&self.path, &self.options)?, 0)?);
         }
         Ok(())
     }
@@ -121,7 +122,8 @@ impl TraceCursor {
         self.format
     }
 
-    /// Returns the bad lines or records skipped in this pass, up to the last request read; 0 unless [`ReadOptions::skip_bad`] is set.
+    /// Returns the bad lines or records skipped in this pass, up to the last request read; 0 unless
+    /// [`ReadOptions::skip_bad`] is set.
     pub fn skipped(&self) -> u64 {
         self.progress.skipped
     }
@@ -135,7 +137,7 @@ impl TraceCursor {
     }
 
     /// Returns the bytes of memory that the decoded requests take, and their number; `None` for a pipe.
-    pub fn resident(&self) -> Option<(usize, usize)> {
+    pub fn stored_size(&self) -> Option<(usize, usize)> {
         self.shared.as_ref().map(|shared| shared.size())
     }
 }

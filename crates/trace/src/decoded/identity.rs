@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use super::stream::is_regular_file;
+use super::pass_reader::is_regular_file;
 use crate::options::ReadOptions;
 
 /// Identity of a trace: the state of its file when it was opened, and the options for reading.

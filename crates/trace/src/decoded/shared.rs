@@ -8,7 +8,7 @@ use std::thread;
 use super::CHUNK_REQUESTS;
 use super::chunk::{Chunk, Progress};
 use super::identity::TraceIdentity;
-use super::stream::progress_of;
+use super::pass_reader::progress_of;
 use crate::error::TraceError;
 use crate::format::Format;
 use crate::options::ReadOptions;
@@ -19,11 +19,11 @@ use crate::request::RequestBatch;
 pub const RESIDENT_BYTES: usize = 512 << 20;
 
 /// A trace that is decoded once.
-pub struct Shared {
+pub struct SharedTrace {
     pub format: &'static Format,
     state: Mutex<State>,
     /// Notified when chunks or the end of decoding are added.
-    grown: Condvar,
+    changed: Condvar,
 }
 
 /// Chunks decoded so far.
@@ -32,36 +32,36 @@ struct State {
     chunks: Vec<Arc<Chunk>>,
     bytes: usize,
     requests: usize,
-    end: Option<End>,
+    end: Option<DecodeEnd>,
 }
 
 /// Result of decoding.
-enum End {
+enum DecodeEnd {
     /// All requests are in the chunks; the value is the reading state after the last line.
     Complete(Progress),
     /// Requests after the chunks must be read from the file; the first cursor may take this reader.
-    Rest(Option<Box<TraceReader>>),
-    /// Reading fails after the chunks. The first cursor that gets there takes this error; further cursors find it in the
-    /// file again.
+    Unstored(Option<Box<TraceReader>>),
+    /// Reading fails after the chunks. The first cursor that gets there takes this error; further cursors find it in
+    /// the file again.
     Failed(Option<TraceError>),
 }
 
 /// Continuation after a number of chunks.
-pub enum Next {
+pub enum Continuation {
     Chunk(Arc<Chunk>),
     /// The end of the trace.
     End(Progress),
     /// Requests that are not stored, with a reader positioned after the chunks, if it is still available.
-    Rest(Option<Box<TraceReader>>),
+    Unstored(Option<Box<TraceReader>>),
 }
 
 /// Decoded traces of the process; the most recently used one is last.
-static TRACES: Mutex<Vec<(TraceIdentity, Arc<Shared>)>> = Mutex::new(Vec::new());
+static TRACES: Mutex<Vec<(TraceIdentity, Arc<SharedTrace>)>> = Mutex::new(Vec::new());
 
 /// Memory that the chunks of all traces in [`TRACES`] and of all cursors take, bytes.
 static DECODED_BYTES: AtomicUsize = AtomicUsize::new(0);
 
-impl Shared {
+impl SharedTrace {
     /// Returns the decoded trace `identity`; starts to decode it if it is not known.
     ///
     /// # Errors
@@ -72,19 +72,22 @@ impl Shared {
         options: &ReadOptions,
     ) -> Result<Arc<Self>, TraceError> {
         let mut traces = lock(&TRACES);
-        if let Some(at) = traces.iter().position(|(known, _)| known == identity) {
-            let known = traces.remove(at);
-            let shared = known.1.clone();
-            traces.push(known);
+        if let Some(at) = traces.iter().position(|(other, _)| other == identity) {
+            let entry = traces.remove(at);
+            let shared = entry.1.clone();
+            traces.push(entry);
             return Ok(shared);
         }
         let reader = open(path, options)?;
-        let shared =
-            Arc::new(Shared { format: reader.format(), state: Mutex::default(), grown: Condvar::new() });
+        let shared = Arc::new(SharedTrace {
+            format: reader.format(),
+            state: Mutex::default(),
+            changed: Condvar::new(),
+        });
         let weak = Arc::downgrade(&shared);
         thread::spawn(move || decode(reader, weak));
         traces.push((identity.clone(), shared.clone()));
-        forget_oldest(&mut traces);
+        evict_oldest(&mut traces);
         Ok(shared)
     }
 
@@ -92,21 +95,23 @@ impl Shared {
     ///
     /// # Errors
     /// The error that ends the trace there.
-    pub fn next(&self, chunks: usize) -> Result<Next, TraceError> {
+    pub fn next(&self, chunks: usize) -> Result<Continuation, TraceError> {
         let mut state = lock(&self.state);
         loop {
             if let Some(chunk) = state.chunks.get(chunks) {
-                return Ok(Next::Chunk(chunk.clone()));
+                return Ok(Continuation::Chunk(chunk.clone()));
             }
             match &mut state.end {
-                Some(End::Complete(progress)) => return Ok(Next::End(*progress)),
-                Some(End::Rest(reader)) => {
+                Some(DecodeEnd::Complete(progress)) => return Ok(Continuation::End(*progress)),
+                Some(DecodeEnd::Unstored(reader)) => {
                     let reader = reader.take();
-                    state.forget_chunks();
-                    return Ok(Next::Rest(reader));
+                    state.clear_chunks();
+                    return Ok(Continuation::Unstored(reader));
                 }
-                Some(End::Failed(error)) => return error.take().map_or(Ok(Next::Rest(None)), Err),
-                None => state = self.grown.wait(state).unwrap_or_else(PoisonError::into_inner),
+                Some(DecodeEnd::Failed(error)) => {
+                    return error.take().map_or(Ok(Continuation::Unstored(None)), Err);
+                }
+                None => state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
             }
         }
     }
@@ -119,10 +124,10 @@ impl Shared {
 
     /// True if the trace is too large to store, so that its beginning need not be stored either.
     pub fn is_too_large(&self) -> bool {
-        matches!(lock(&self.state).end, Some(End::Rest(None)))
+        matches!(lock(&self.state).end, Some(DecodeEnd::Unstored(None)))
     }
 
-    fn add(&self, chunk: Option<Chunk>, end: Option<End>) {
+    fn add(&self, chunk: Option<Chunk>, end: Option<DecodeEnd>) {
         let mut state = lock(&self.state);
         if let Some(chunk) = chunk {
             state.bytes += chunk.bytes();
@@ -131,12 +136,12 @@ impl Shared {
             state.chunks.push(Arc::new(chunk));
         }
         state.end = end;
-        self.grown.notify_all();
+        self.changed.notify_all();
     }
 }
 
 impl State {
-    fn forget_chunks(&mut self) {
+    fn clear_chunks(&mut self) {
         DECODED_BYTES.fetch_sub(self.bytes, Ordering::Relaxed);
         (self.chunks, self.bytes, self.requests) = (Vec::new(), 0, 0);
     }
@@ -144,13 +149,13 @@ impl State {
 
 impl Drop for State {
     fn drop(&mut self) {
-        self.forget_chunks();
+        self.clear_chunks();
     }
 }
 
 /// Decodes the trace until its end, an error, or the memory limit for decoded traces. Ends early if no cursor and no
 /// table refers to it any longer.
-fn decode(mut reader: TraceReader, shared: Weak<Shared>) {
+fn decode(mut reader: TraceReader, shared: Weak<SharedTrace>) {
     let mut batch = RequestBatch::default();
     let _end = EndOnPanic(shared.clone());
     loop {
@@ -158,40 +163,40 @@ fn decode(mut reader: TraceReader, shared: Weak<Shared>) {
         let Some(shared) = shared.upgrade() else { return };
         let progress = progress_of(&reader);
         match read {
-            Err(error) => return shared.add(None, Some(End::Failed(Some(error)))),
-            Ok(0) => return shared.add(None, Some(End::Complete(progress))),
+            Err(error) => return shared.add(None, Some(DecodeEnd::Failed(Some(error)))),
+            Ok(0) => return shared.add(None, Some(DecodeEnd::Complete(progress))),
             Ok(_) => shared.add(Some(Chunk::pack(&batch, progress)), None),
         }
         if DECODED_BYTES.load(Ordering::Relaxed) > RESIDENT_BYTES {
-            forget_oldest(&mut lock(&TRACES));
+            evict_oldest(&mut lock(&TRACES));
         }
-        // Traces in use take memory even if the table has forgotten them.
+        // Traces in use take memory even after they were evicted from the table.
         if DECODED_BYTES.load(Ordering::Relaxed) > RESIDENT_BYTES {
-            return shared.add(None, Some(End::Rest(Some(Box::new(reader)))));
+            return shared.add(None, Some(DecodeEnd::Unstored(Some(Box::new(reader)))));
         }
     }
 }
 
 /// Lets cursors read the rest of a trace themselves if the decoding thread panics.
-struct EndOnPanic(Weak<Shared>);
+struct EndOnPanic(Weak<SharedTrace>);
 
 impl Drop for EndOnPanic {
     fn drop(&mut self) {
         if let Some(shared) = self.0.upgrade().filter(|_| thread::panicking()) {
-            shared.add(None, Some(End::Failed(None)));
+            shared.add(None, Some(DecodeEnd::Failed(None)));
         }
     }
 }
 
 /// Evicts the least recently used traces until the rest is within [`RESIDENT_BYTES`]; never evicts the last one.
-fn forget_oldest(traces: &mut Vec<(TraceIdentity, Arc<Shared>)>) {
+fn evict_oldest(traces: &mut Vec<(TraceIdentity, Arc<SharedTrace>)>) {
     let mut bytes = 0;
-    let kept = traces.iter().rev().take_while(|(_, shared)| {
+    let retained = traces.iter().rev().take_while(|(_, shared)| {
         bytes += shared.size().0;
         bytes <= RESIDENT_BYTES
     });
-    let kept = kept.count().max(1);
-    traces.drain(..traces.len() - kept);
+    let retained = retained.count().max(1);
+    traces.drain(..traces.len() - retained);
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

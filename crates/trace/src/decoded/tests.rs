@@ -23,7 +23,7 @@ fn line(at: u64) -> String {
 }
 
 /// Returns all requests of a pass, the number of skipped lines, and the error that ended it.
-fn pass(cursor: &mut TraceCursor) -> (RequestBatch, u64, Option<String>) {
+fn read_pass(cursor: &mut TraceCursor) -> (RequestBatch, u64, Option<String>) {
     let mut all = RequestBatch::default();
     loop {
         match cursor.read(&mut all) {
@@ -35,7 +35,7 @@ fn pass(cursor: &mut TraceCursor) -> (RequestBatch, u64, Option<String>) {
 }
 
 /// Reads a pass with a plain reader, in batches of a chunk.
-fn plain(path: &PathBuf, options: &ReadOptions) -> (RequestBatch, u64, Option<String>) {
+fn read_plain(path: &PathBuf, options: &ReadOptions) -> (RequestBatch, u64, Option<String>) {
     let mut reader = open(path, options).unwrap();
     let (mut all, mut batch) = (RequestBatch::default(), RequestBatch::default());
     loop {
@@ -48,9 +48,9 @@ fn plain(path: &PathBuf, options: &ReadOptions) -> (RequestBatch, u64, Option<St
 }
 
 #[test]
-fn stream_at_its_end_stays_there() {
+fn pass_reader_at_end_returns_no_more_requests() {
     let (_folder, path) = trace((0..1500).map(line));
-    let mut stream = stream::Stream::new(open(&path, &ReadOptions::default()).unwrap(), 0).unwrap();
+    let mut stream = pass_reader::PassReader::new(open(&path, &ReadOptions::default()).unwrap(), 0).unwrap();
     let mut batch = RequestBatch::default();
     let mut lengths = Vec::new();
     let mut read = Vec::new();
@@ -63,30 +63,30 @@ fn stream_at_its_end_stays_there() {
 }
 
 #[test]
-fn passes_of_a_cursor_equal_a_plain_reader() {
+fn cursor_passes_equal_plain_reader() {
     let (_folder, path) = trace((0..5000).map(line));
     let options = ReadOptions::default();
     let mut cursor = TraceCursor::open(&path, &options).unwrap();
     for _ in 0..3 {
-        assert_eq!(pass(&mut cursor), plain(&path, &options));
+        assert_eq!(read_pass(&mut cursor), read_plain(&path, &options));
         assert_eq!(cursor.fraction_read(), 1.0);
         cursor.rewind().unwrap();
     }
-    let (bytes, requests) = cursor.resident().unwrap();
+    let (bytes, requests) = cursor.stored_size().unwrap();
     assert!(requests >= 5000 && bytes < 15 * requests, "{bytes} bytes for {requests} requests");
 }
 
 #[test]
-fn errors_and_skipped_lines_are_those_of_a_plain_reader_for_every_cursor() {
+fn errors_and_skipped_lines_of_every_cursor_equal_plain_reader() {
     let bad = |at: u64| if at == 2500 { "17,W,zero,0,4096,0".to_owned() } else { line(at) };
     let (_folder, path) = trace((0..5000).map(bad));
     for skip_bad in [false, true] {
         let options = ReadOptions { skip_bad, ..Default::default() };
-        let expected = plain(&path, &options);
+        let expected = read_plain(&path, &options);
         assert_eq!(expected.2.is_some(), !skip_bad);
         for _ in 0..3 {
             let mut cursor = TraceCursor::open(&path, &options).unwrap();
-            assert_eq!(pass(&mut cursor), expected);
+            assert_eq!(read_pass(&mut cursor), expected);
         }
     }
 }
@@ -96,19 +96,19 @@ fn changed_file_is_decoded_again() {
     let (_folder, path) = trace((0..10).map(line));
     let options = ReadOptions::default();
     let mut old = TraceCursor::open(&path, &options).unwrap();
-    assert_eq!(pass(&mut old).0.len(), 10);
+    assert_eq!(read_pass(&mut old).0.len(), 10);
     let (_other_folder, other) = trace((0..20).map(line));
     std::fs::copy(other, &path).unwrap();
-    assert_eq!(pass(&mut TraceCursor::open(&path, &options).unwrap()).0.len(), 20);
+    assert_eq!(read_pass(&mut TraceCursor::open(&path, &options).unwrap()).0.len(), 20);
 }
 
 #[test]
-fn streams_skip_the_batches_that_were_read_before() {
+fn pass_reader_skips_batches_read_before() {
     let (_folder, path) = trace((0..5000).map(line));
     let options = ReadOptions::default();
-    let all = plain(&path, &options).0;
+    let all = read_plain(&path, &options).0;
     for skipped in [0, 1, 4, 5] {
-        let mut stream = stream::Stream::new(open(&path, &options).unwrap(), skipped).unwrap();
+        let mut stream = pass_reader::PassReader::new(open(&path, &options).unwrap(), skipped).unwrap();
         let (mut rest, mut batch) = (RequestBatch::default(), RequestBatch::default());
         loop {
             stream.next(&mut batch).unwrap();
@@ -125,7 +125,7 @@ fn streams_skip_the_batches_that_were_read_before() {
 
 #[cfg(unix)]
 #[test]
-fn pipe_is_read_without_a_table() {
+fn pipe_is_read_without_shared_trace() {
     let folder = tempfile::tempdir().unwrap();
     let pipe = folder.path().join("pipe");
     assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
@@ -135,7 +135,7 @@ fn pipe_is_read_without_a_table() {
         std::thread::spawn(move || std::fs::write(pipe, content))
     };
     let mut cursor = TraceCursor::open(&pipe, &ReadOptions::default()).unwrap();
-    assert_eq!(cursor.resident(), None);
-    assert_eq!(pass(&mut cursor), plain(&path, &ReadOptions::default()));
+    assert_eq!(cursor.stored_size(), None);
+    assert_eq!(read_pass(&mut cursor), read_plain(&path, &ReadOptions::default()));
     writer.join().unwrap().unwrap();
 }

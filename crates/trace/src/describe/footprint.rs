@@ -8,19 +8,19 @@ use hashbrown::HashSet;
 use super::DescribeOptions;
 use super::distribution::NORMAL_95;
 use super::page::Page;
-use super::pages::Pages;
+use super::pages::PageStates;
 use super::report::{
     DiscardDescription, DuplicationDescription, PercentileBounds, ReuseDescription, SampleDescription,
     SampleErrors,
 };
 use super::reuse::LastWrites;
 use super::sample::{SampleRate, Sampler};
-use super::spread::Groups;
+use super::sampling_error::GroupCounts;
 use crate::page_size::PageSize;
 use crate::request::{Digest, Op, Request, is_zero_digest, page_digest};
 
 /// Pages of one write that are assigned slots at once.
-const PAGES_AT_ONCE: u64 = 1 << 14;
+const PAGES_PER_STEP: u64 = 1 << 14;
 
 /// Maximum number of pages of one write that are prefetched.
 const PREFETCHED_PAGES: u64 = 32;
@@ -46,11 +46,11 @@ impl PageCounts {
         }
     }
 
-    /// Returns the counts of all pages, given counts of a sample at `rate`, or of all pages if `rate` is `None`. Reads and
-    /// writes touched `read_pages` and `written_pages`, with repetitions, which are upper bounds.
-    pub fn of_all(self, rate: Option<SampleRate>, read_pages: u64, written_pages: u64) -> PageCounts {
+    /// Returns the counts of all pages, given counts of a sample at `rate`, or of all pages if `rate` is `None`. Reads
+    /// and writes touched `read_pages` and `written_pages`, with repetitions, which are upper bounds.
+    pub fn extrapolated(self, rate: Option<SampleRate>, read_pages: u64, written_pages: u64) -> PageCounts {
         let Some(rate) = rate else { return self };
-        let scaled = |pages: u64| rate.scaled(pages as f64);
+        let scaled = |pages: u64| rate.scale_up(pages as f64);
         let read = scaled(self.read).min(read_pages);
         let written = scaled(self.written).min(written_pages);
         let touched = scaled(self.touched).clamp(read.max(written), read.saturating_add(written));
@@ -60,7 +60,7 @@ impl PageCounts {
 
 /// The pages of one volume that were touched.
 struct Volume {
-    pages: Pages,
+    pages: PageStates,
     counts: PageCounts,
 }
 
@@ -75,7 +75,7 @@ pub struct Footprint {
     /// Pages that discards covered completely.
     discarded: u64,
     /// Live pages among the discarded ones.
-    live: Groups,
+    discarded_live: GroupCounts,
     contents: Contents,
 }
 
@@ -89,14 +89,14 @@ impl Footprint {
             last_writes: LastWrites::new(options.stack_distance, options.sample.is_some()),
             clock: 0,
             discarded: 0,
-            live: Groups::default(),
+            discarded_live: GroupCounts::default(),
             contents: Contents::new(options.sample),
         }
     }
 
     /// Adds the volume `number`; returns its index.
     pub fn add_volume(&mut self, number: u32) -> usize {
-        let pages = Pages::new(self.rate.map(|rate| Sampler::new(rate, number)));
+        let pages = PageStates::new(self.rate.map(|rate| Sampler::new(rate, number)));
         self.volumes.push(Volume { pages, counts: PageCounts::default() });
         self.volumes.len() - 1
     }
@@ -133,14 +133,14 @@ impl Footprint {
     #[inline]
     pub fn prefetch_reuse(&self, volume: usize, touched: Range<u64>) {
         let end = touched.end.min(touched.start.saturating_add(PREFETCHED_PAGES));
-        self.volumes[volume].pages.look(touched.start..end, |page| self.last_writes.prefetch(page));
+        self.volumes[volume].pages.visit_dense(touched.start..end, |page| self.last_writes.prefetch(page));
     }
 
     fn write(&mut self, volume: usize, touched: Range<u64>) {
         let mut start = touched.start;
         while start < touched.end {
-            let end = touched.end.min(start.saturating_add(PAGES_AT_ONCE));
-            self.make_room((end - start) as usize);
+            let end = touched.end.min(start.saturating_add(PAGES_PER_STEP));
+            self.reserve_slots((end - start) as usize);
             let Footprint { volumes, last_writes, clock, .. } = self;
             let Volume { pages, counts } = &mut volumes[volume];
             pages.visit(start..end, |first, group, pages| {
@@ -152,10 +152,10 @@ impl Footprint {
         }
     }
 
-    /// Makes room for the slots of `pages` page writes.
+    /// Ensures that slots for `pages` page writes are free.
     #[inline]
-    fn make_room(&mut self, pages: usize) {
-        if !self.last_writes.has_room(pages) {
+    fn reserve_slots(&mut self, pages: usize) {
+        if !self.last_writes.has_free_slots(pages) {
             let new_slot = self.last_writes.renumber(self.clock, pages);
             self.volumes.iter_mut().for_each(|volume| volume.pages.for_each(|page| page.renumber(&new_slot)));
         }
@@ -164,7 +164,7 @@ impl Footprint {
     fn trim(&mut self, volume: usize, request: &Request) {
         let whole = self.page_size.covered(request.offset_bytes, request.length_bytes);
         self.discarded = self.discarded.saturating_add(whole.end.saturating_sub(whole.start));
-        let live = &mut self.live;
+        let live = &mut self.discarded_live;
         self.volumes[volume]
             .pages
             .visit_known(whole, |group, page| live.add(group, u64::from(page.discard())));
@@ -185,7 +185,9 @@ impl Footprint {
 
     /// Returns the counts of discarded pages.
     pub fn discards(&self) -> DiscardDescription {
-        let live = self.rate.map_or(self.live.sum() as u64, |rate| rate.scaled(self.live.sum()));
+        let live = self
+            .rate
+            .map_or(self.discarded_live.sum() as u64, |rate| rate.scale_up(self.discarded_live.sum()));
         DiscardDescription { pages: self.discarded, live_pages: live.min(self.discarded) }
     }
 
@@ -202,7 +204,7 @@ impl Footprint {
     ) -> Option<SampleDescription> {
         let rate = self.rate?;
         let relative = |pages: u64| rate.relative_error(pages).map(|error| NORMAL_95 * error);
-        let live = self.live.sum();
+        let live = self.discarded_live.sum();
         let [interval_pages, stack_distance_pages] = bounds;
         Some(SampleDescription {
             rate: rate.get(),
@@ -212,7 +214,8 @@ impl Footprint {
                 distinct_pages_read: relative(counts.read),
                 distinct_pages_written: relative(counts.written),
                 overwrite_ratio: relative(counts.written),
-                live_pages: (live > 0.0).then(|| NORMAL_95 * self.live.standard_error(rate.get()) / live),
+                live_pages: (live > 0.0)
+                    .then(|| NORMAL_95 * self.discarded_live.standard_error(rate.get()) / live),
                 unique: relative(self.contents.unique.len() as u64),
                 interval_pages,
                 stack_distance_pages,
@@ -275,7 +278,7 @@ impl Contents {
 
     fn report(&self) -> Option<DuplicationDescription> {
         let unique = self.unique.len() as u64;
-        let unique = self.sample.map_or(unique, |(rate, _)| rate.scaled(unique as f64).min(self.pages));
+        let unique = self.sample.map_or(unique, |(rate, _)| rate.scale_up(unique as f64).min(self.pages));
         (self.pages > 0).then(|| DuplicationDescription {
             pages: self.pages,
             unique,

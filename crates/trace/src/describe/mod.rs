@@ -8,8 +8,8 @@ mod ranked_bits;
 mod report;
 mod reuse;
 mod sample;
+mod sampling_error;
 mod sizes;
-mod spread;
 
 use std::panic::resume_unwind;
 use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
@@ -31,27 +31,27 @@ use sizes::Sizes;
 const BATCH_REQUESTS: usize = 8192;
 
 /// Batches that the decoding thread may be ahead.
-const BATCHES_AHEAD: usize = 4;
+const MAX_BATCHES_AHEAD: usize = 4;
 
 /// Distance, in requests, at which the state of pages is prefetched.
-const PAGES_AHEAD: usize = 16;
+const PAGE_PREFETCH_DISTANCE: usize = 16;
 
 /// Distance, in requests, at which the index of page states is prefetched.
-const INDEX_AHEAD: usize = 32;
+const INDEX_PREFETCH_DISTANCE: usize = 32;
 
-/// Distance, in requests, at which the memory for a write that depends on its pages' state is prefetched.
-const REUSE_AHEAD: usize = 4;
+/// Distance, in requests, at which memory is prefetched whose address depends on the state of a write's pages.
+const REUSE_PREFETCH_DISTANCE: usize = 4;
 
 /// Options for describing a trace.
 #[derive(Clone, Debug)]
 pub struct DescribeOptions {
-    /// Page size, bytes. A request counts for every page that it touches, even partly: starts are rounded down and ends up. A
-    /// discard only counts for pages that it covers completely.
+    /// Page size, bytes. A request counts for every page that it touches, even partly: starts are rounded down and ends
+    /// up. A discard only counts for pages that it covers completely.
     pub page_bytes: u64,
     /// True to compute the number of distinct pages written between two writes of a page.
     pub stack_distance: bool,
-    /// Fraction of the pages that is sampled, for traces whose pages do not fit into memory; statistics of distinct pages are then
-    /// estimates. `None` uses all pages.
+    /// Fraction of the pages that is sampled, for traces whose pages do not fit into memory; statistics of distinct
+    /// pages are then estimates. `None` uses all pages.
     pub sample: Option<SampleRate>,
 }
 
@@ -68,14 +68,14 @@ impl Default for DescribeOptions {
 pub fn describe(reader: &mut TraceReader, options: &DescribeOptions) -> Result<TraceDescription, TraceError> {
     let mut describer = Describer::new(options);
     let decoded = thread::scope(|scope| {
-        let (sender, batches) = sync_channel(BATCHES_AHEAD);
-        let (returner, returned) = channel();
+        let (sender, batches) = sync_channel(MAX_BATCHES_AHEAD);
+        let (return_sender, returned_batches) = channel();
         let source = &mut *reader;
-        let decoder = scope.spawn(move || decode(source, sender, returned));
+        let decoder = scope.spawn(move || decode(source, sender, returned_batches));
         for batch in batches {
             describer.add(&batch);
-            // If the decoder takes no batch back, it has ended.
-            let _ = returner.send(batch);
+            // If the decoder no longer receives batches, it has ended.
+            let _ = return_sender.send(batch);
         }
         decoder.join()
     });
@@ -90,14 +90,14 @@ pub fn describe(reader: &mut TraceReader, options: &DescribeOptions) -> Result<T
     Ok(description)
 }
 
-/// Sends all remaining requests of `reader` in batches, reusing memory from `returned` if possible.
+/// Sends all remaining requests of `reader` in batches, reusing memory from `returned_batches` if possible.
 fn decode(
     reader: &mut TraceReader,
     sender: SyncSender<RequestBatch>,
-    returned: Receiver<RequestBatch>,
+    returned_batches: Receiver<RequestBatch>,
 ) -> Result<(), TraceError> {
     loop {
-        let mut batch = returned.try_recv().unwrap_or_default();
+        let mut batch = returned_batches.try_recv().unwrap_or_default();
         // If the describing thread panics, the channel is closed.
         if reader.read_batch(&mut batch, BATCH_REQUESTS)? == 0 || sender.send(batch).is_err() {
             return Ok(());
@@ -107,13 +107,13 @@ fn decode(
 
 /// Collects requests in batches and returns their description at the end.
 ///
-/// Memory grows with the trace's footprint, not with its length. A distinct touched page takes 5 bytes, a written page 9 to 17
-/// more if pages are contiguous, up to 150 if they are scattered, and a distinct digest 20 to 40. A sample takes 40 to 100 bytes
-/// for each sampled page.
+/// Memory grows with the trace's footprint, not with its length. A distinct touched page takes 5 bytes, a written page
+/// 9 to 17 more if pages are contiguous, up to 150 if they are scattered, and a distinct digest 20 to 40. A sample
+/// takes 40 to 100 bytes for each sampled page.
 pub struct Describer {
     page_size: PageSize,
     rate: Option<SampleRate>,
-    ops: [Tally; 4],
+    ops: [OpCounts; 4],
     first_ns: Option<u64>,
     latest_ns: u64,
     earliest_ns: u64,
@@ -122,7 +122,7 @@ pub struct Describer {
     sizes: [Sizes; 2],
     /// Indices in `volumes` by number.
     indices: HashMap<u32, usize, FixedState>,
-    volumes: Vec<Volume>,
+    volumes: Vec<VolumeCounts>,
     /// Index of the volume of each request of a batch.
     batch_volumes: Vec<usize>,
     footprint: Footprint,
@@ -130,7 +130,7 @@ pub struct Describer {
 
 /// Requests of one operation.
 #[derive(Clone, Copy, Default)]
-struct Tally {
+struct OpCounts {
     requests: u64,
     bytes: u64,
     pages: u64,
@@ -139,9 +139,9 @@ struct Tally {
 
 /// Counts of one volume.
 #[derive(Default)]
-struct Volume {
+struct VolumeCounts {
     number: u32,
-    ops: [Tally; 4],
+    ops: [OpCounts; 4],
     end_bytes: u64,
     /// One past the last byte of the previous request of each operation.
     previous_end: [Option<u64>; 4],
@@ -174,7 +174,7 @@ impl Describer {
     pub fn add(&mut self, batch: &RequestBatch) {
         self.find_volumes(&batch.volume);
         for index in 0..batch.len() {
-            self.look_ahead(batch, index);
+            self.prefetch(batch, index);
             self.add_time(batch.time_ns[index]);
             self.add_request(batch, index);
         }
@@ -188,7 +188,7 @@ impl Describer {
             let index = match last {
                 Some((last_number, index)) if last_number == number => index,
                 _ => *self.indices.entry(number).or_insert_with(|| {
-                    self.volumes.push(Volume { number, ..Default::default() });
+                    self.volumes.push(VolumeCounts { number, ..Default::default() });
                     self.footprint.add_volume(number)
                 }),
             };
@@ -199,22 +199,24 @@ impl Describer {
 
     /// Prefetches memory for requests after `index`.
     #[inline]
-    fn look_ahead(&self, batch: &RequestBatch, index: usize) {
-        if let Some(&volume) = self.batch_volumes.get(index + INDEX_AHEAD) {
-            self.footprint
-                .prefetch_index(volume, self.page_size.page_of(batch.offset_bytes[index + INDEX_AHEAD]));
+    fn prefetch(&self, batch: &RequestBatch, index: usize) {
+        if let Some(&volume) = self.batch_volumes.get(index + INDEX_PREFETCH_DISTANCE) {
+            self.footprint.prefetch_index(
+                volume,
+                self.page_size.page_of(batch.offset_bytes[index + INDEX_PREFETCH_DISTANCE]),
+            );
         }
-        if let Some(&volume) = self.batch_volumes.get(index + PAGES_AHEAD) {
-            let offset = batch.offset_bytes[index + PAGES_AHEAD];
-            let last = offset.saturating_add(batch.length_bytes[index + PAGES_AHEAD]);
+        if let Some(&volume) = self.batch_volumes.get(index + PAGE_PREFETCH_DISTANCE) {
+            let offset = batch.offset_bytes[index + PAGE_PREFETCH_DISTANCE];
+            let last = offset.saturating_add(batch.length_bytes[index + PAGE_PREFETCH_DISTANCE]);
             self.footprint.prefetch_pages(
                 volume,
                 self.page_size.page_of(offset),
                 self.page_size.page_of(last),
             );
         }
-        if let Some(Op::Write) = batch.op.get(index + REUSE_AHEAD) {
-            let index = index + REUSE_AHEAD;
+        if let Some(Op::Write) = batch.op.get(index + REUSE_PREFETCH_DISTANCE) {
+            let index = index + REUSE_PREFETCH_DISTANCE;
             let touched = self.page_size.touched(batch.offset_bytes[index], batch.length_bytes[index]);
             self.footprint.prefetch_reuse(self.batch_volumes[index], touched);
         }
@@ -235,14 +237,14 @@ impl Describer {
         let kind = request.op as usize;
         let volume_index = self.batch_volumes[index];
         let volume = &mut self.volumes[volume_index];
-        let mut tally = Tally { requests: 1, bytes: request.length_bytes, pages: 0, sequential: 0 };
+        let mut counts = OpCounts { requests: 1, bytes: request.length_bytes, pages: 0, sequential: 0 };
         if request.op != Op::Flush {
             let end = request.offset_bytes.saturating_add(request.length_bytes);
             let previous_end = volume.previous_end[kind].replace(end);
-            tally.sequential = u64::from(previous_end == Some(request.offset_bytes));
+            counts.sequential = u64::from(previous_end == Some(request.offset_bytes));
             volume.end_bytes = volume.end_bytes.max(end);
             let touched = self.page_size.touched(request.offset_bytes, request.length_bytes);
-            tally.pages = touched.end - touched.start;
+            counts.pages = touched.end - touched.start;
             self.footprint.add(volume_index, &request, touched);
         }
         if request.op == Op::Write && !batch.digests.is_empty() {
@@ -251,26 +253,27 @@ impl Describer {
         if let Some(sizes) = self.sizes.get_mut(kind) {
             sizes.add(request.length_bytes);
         }
-        self.ops[kind].add(&tally);
-        volume.ops[kind].add(&tally);
+        self.ops[kind].add(&counts);
+        volume.ops[kind].add(&counts);
     }
 
     /// Returns the description of all requests added.
     pub fn finish(self) -> TraceDescription {
         let rate = self.rate;
-        let report = |(index, volume): (usize, &Volume)| volume.report(self.footprint.counts(index), rate);
+        let report =
+            |(index, volume): (usize, &VolumeCounts)| volume.report(self.footprint.counts(index), rate);
         let mut volumes: Vec<_> = self.volumes.iter().enumerate().map(report).collect();
         volumes.sort_unstable_by_key(|volume| volume.volume);
         let counts = (0..volumes.len()).map(|volume| self.footprint.counts(volume));
         let counts = counts.fold(PageCounts::default(), PageCounts::plus);
         let [reads, writes, trims, flushes] = &self.ops;
-        let pages = counts.of_all(rate, reads.pages, writes.pages);
+        let pages = counts.extrapolated(rate, reads.pages, writes.pages);
         let duration_ns = self.first_ns.map(|_| self.latest_ns - self.earliest_ns);
         let written_bytes = writes.pages as f64 * self.page_size.bytes as f64;
         let days = duration_ns.filter(|&ns| ns > 0).map(|ns| ns as f64 / 86_400e9);
         let (reuse, bounds) = self.footprint.reuse();
         TraceDescription {
-            requests: self.ops.iter().map(|tally| tally.requests).sum(),
+            requests: self.ops.iter().map(|op| op.requests).sum(),
             skipped: 0,
             page_bytes: self.page_size.bytes,
             write_ratio: ratio(writes.requests, reads.requests + writes.requests),
@@ -297,8 +300,8 @@ impl Describer {
     }
 }
 
-impl Tally {
-    fn add(&mut self, other: &Tally) {
+impl OpCounts {
+    fn add(&mut self, other: &OpCounts) {
         self.requests += other.requests;
         self.bytes = self.bytes.saturating_add(other.bytes);
         self.pages = self.pages.saturating_add(other.pages);
@@ -315,14 +318,14 @@ impl Tally {
     }
 }
 
-impl Volume {
+impl VolumeCounts {
     fn report(&self, sampled: PageCounts, rate: Option<SampleRate>) -> VolumeDescription {
         let [reads, writes, trims, _] = &self.ops;
-        let pages = sampled.of_all(rate, reads.pages, writes.pages);
+        let pages = sampled.extrapolated(rate, reads.pages, writes.pages);
         VolumeDescription {
             volume: self.number,
             name: None,
-            requests: self.ops.iter().map(|tally| tally.requests).sum(),
+            requests: self.ops.iter().map(|op| op.requests).sum(),
             end_bytes: self.end_bytes,
             distinct_pages_touched: pages.touched,
             distinct_pages_read: pages.read,

@@ -31,7 +31,7 @@ impl Page {
 
     /// Returns the number of pages at the beginning of `pages` that were never written, or whose slots are consecutive.
     #[inline]
-    pub fn run(pages: &[Page]) -> usize {
+    pub fn run_length(pages: &[Page]) -> usize {
         let first = pages[0].0 & SLOT;
         let step = u32::from(first != 0);
         let mut expected = first;

@@ -11,7 +11,7 @@ use super::sample::Sampler;
 use crate::page_map::PageMap;
 
 /// States of pages by page number.
-pub enum Pages {
+pub enum PageStates {
     All(PageMap<Page>),
     /// Sampled pages are scattered, so each is found by hashing.
     Sample(HashMap<u64, Page, FixedState>, Sampler),
@@ -20,12 +20,12 @@ pub enum Pages {
 /// Group of all pages, if there is no sampling.
 const ONLY_GROUP: usize = 0;
 
-impl Pages {
+impl PageStates {
     /// Returns untouched pages: those that `sampler` chooses, or all pages.
     pub fn new(sampler: Option<Sampler>) -> Self {
         match sampler {
-            None => Pages::All(PageMap::compact(Page::UNTOUCHED)),
-            Some(sampler) => Pages::Sample(HashMap::default(), sampler),
+            None => PageStates::All(PageMap::compact(Page::UNTOUCHED)),
+            Some(sampler) => PageStates::Sample(HashMap::default(), sampler),
         }
     }
 
@@ -33,13 +33,13 @@ impl Pages {
     #[inline]
     pub fn visit(&mut self, pages: Range<u64>, mut visit: impl FnMut(u64, usize, &mut [Page])) {
         match self {
-            Pages::All(map) => {
+            PageStates::All(map) => {
                 let Ok(()) = map.visit(pages, |first, states| {
                     visit(first, ONLY_GROUP, states);
                     Ok::<(), Infallible>(())
                 });
             }
-            Pages::Sample(map, sampler) => {
+            PageStates::Sample(map, sampler) => {
                 for page in pages {
                     if let Some(group) = sampler.group(page) {
                         let state = map.entry(page).or_insert(Page::UNTOUCHED);
@@ -53,8 +53,8 @@ impl Pages {
     /// Calls `visit` with the group and state of each page of `pages` that was touched.
     pub fn visit_known(&mut self, pages: Range<u64>, mut visit: impl FnMut(usize, &mut Page)) {
         match self {
-            Pages::All(map) => map.visit_known(pages, |_, state| visit(ONLY_GROUP, state)),
-            Pages::Sample(map, sampler) => {
+            PageStates::All(map) => map.visit_existing(pages, |_, state| visit(ONLY_GROUP, state)),
+            PageStates::Sample(map, sampler) => {
                 let mut visit =
                     |page: u64, state: &mut Page| visit(sampler.group(page).unwrap_or(ONLY_GROUP), state);
                 // A discard may cover a whole device, most of which the trace has not touched.
@@ -76,15 +76,15 @@ impl Pages {
     /// Calls `visit` with the states of all touched pages, and of some untouched pages, in no particular order.
     pub fn for_each(&mut self, visit: impl FnMut(&mut Page)) {
         match self {
-            Pages::All(map) => map.values_mut().for_each(visit),
-            Pages::Sample(map, _) => map.values_mut().for_each(visit),
+            PageStates::All(map) => map.values_mut().for_each(visit),
+            PageStates::Sample(map, _) => map.values_mut().for_each(visit),
         }
     }
 
     /// Prefetches the index entry that [`Self::prefetch`] needs for `page`.
     #[inline]
     pub fn prefetch_index(&self, page: u64) {
-        if let Pages::All(map) = self {
+        if let PageStates::All(map) = self {
             map.prefetch_index(page);
         }
     }
@@ -92,7 +92,7 @@ impl Pages {
     /// Prefetches the states of the pages `first` and `last`, unless they need hashing.
     #[inline]
     pub fn prefetch(&self, first: u64, last: u64) {
-        if let Pages::All(map) = self {
+        if let PageStates::All(map) = self {
             map.prefetch(first);
             map.prefetch(last);
         }
@@ -100,8 +100,8 @@ impl Pages {
 
     /// Calls `visit` with the states of `pages`, unless they need hashing.
     #[inline]
-    pub fn look(&self, mut pages: Range<u64>, mut visit: impl FnMut(Page)) {
-        if let Pages::All(map) = self {
+    pub fn visit_dense(&self, mut pages: Range<u64>, mut visit: impl FnMut(Page)) {
+        if let PageStates::All(map) = self {
             while pages.start < pages.end {
                 let states = map.leaf(pages.clone());
                 states.iter().for_each(|&state| visit(state));

@@ -2,19 +2,19 @@
 
 use wearwell_base::table;
 
-/// Bits of one word.
+/// Number of bits of a word.
 const WORD_BITS: usize = 64;
 
-/// Words of one line: seven, so that the line's counts fill the rest of its 64 bytes.
+/// Number of words of a line: seven, so that the line's counts fill the rest of its 64 bytes.
 const LINE_WORDS: usize = 7;
 
-/// Bits of one line.
+/// Number of bits of a line.
 const LINE_BITS: usize = LINE_WORDS * WORD_BITS;
 
-/// Bits of one count within a line, which is at most 448.
+/// Number of bits of a count within a line; a count is at most 448.
 const COUNT_BITS: usize = 9;
 
-/// Sums that share one group.
+/// Number of sums in a group.
 const FAN_OUT: usize = 32;
 
 /// Bits of a line, with the number of set bits before each of its words.
@@ -27,36 +27,36 @@ struct Line {
 }
 
 /// For each word, a one in the counts of all later words.
-const BEHIND: [u64; LINE_WORDS] = {
-    let mut behind = [0; LINE_WORDS];
+const LATER_COUNTS: [u64; LINE_WORDS] = {
+    let mut counts = [0; LINE_WORDS];
     let mut word = LINE_WORDS - 1;
     while word > 0 {
         word -= 1;
-        behind[word] = behind[word + 1] | 1 << (COUNT_BITS * (word + 1));
+        counts[word] = counts[word + 1] | 1 << (COUNT_BITS * (word + 1));
     }
-    behind
+    counts
 };
 
 /// For each member of a group, the set bits in the earlier members.
 #[repr(align(64))]
 #[derive(Clone, Copy, Default)]
-struct Group([u32; FAN_OUT]);
+struct PrefixSums([u32; FAN_OUT]);
 
 /// A bitmap of fixed length whose bits are set once each.
 ///
-/// Counts the set bits below a position as in Vigna's rank9 (Broadword implementation of rank/select queries, WEA 2008). A tree
-/// of prefix sums of fan-out 32 above the lines makes setting a bit as cheap as counting.
+/// Counts the set bits below a position as in Vigna's rank9 (Broadword implementation of rank/select queries, WEA
+/// 2008). A tree of prefix sums of fan-out 32 above the lines makes setting a bit as cheap as counting.
 #[derive(Default)]
 pub struct RankedBits {
     lines: Vec<Line>,
     /// Prefix sums of lines, then of groups of lines and so on; empty if bits are not counted.
-    levels: Vec<Vec<Group>>,
+    levels: Vec<Vec<PrefixSums>>,
     set: usize,
 }
 
 /// Returns the position of a bit: its line, its word in the line, and a mask of the lower bits of that word.
 #[inline]
-fn place(bit: usize) -> (usize, usize, u64) {
+fn position(bit: usize) -> (usize, usize, u64) {
     let word = bit / WORD_BITS;
     let line = word / LINE_WORDS;
     (line, word - line * LINE_WORDS, (1 << (bit % WORD_BITS)) - 1)
@@ -65,21 +65,21 @@ fn place(bit: usize) -> (usize, usize, u64) {
 impl Line {
     /// Returns the number of set bits of the line below a position.
     #[inline]
-    fn set_below(&self, word: usize, below: u64) -> usize {
+    fn count_below(&self, word: usize, below: u64) -> usize {
         let before = (self.before >> (COUNT_BITS * word)) as usize & ((1 << COUNT_BITS) - 1);
         before + (self.words[word] & below).count_ones() as usize
     }
 }
 
 impl RankedBits {
-    /// Returns at least `bits` clear bits; `is_counted` must be true if [`Self::set_below`] will be called.
+    /// Returns at least `bits` clear bits; `is_counted` must be true if [`Self::count_below`] will be called.
     pub fn new(bits: usize, is_counted: bool) -> Self {
         let lines = bits.div_ceil(LINE_BITS);
         let mut levels = Vec::new();
         let mut members = lines;
         while is_counted && members > 1 {
             members = members.div_ceil(FAN_OUT);
-            levels.push(vec![Group::default(); members]);
+            levels.push(vec![PrefixSums::default(); members]);
         }
         RankedBits { lines: table::filled(lines, Line::default()), levels, set: 0 }
     }
@@ -96,9 +96,9 @@ impl RankedBits {
 
     /// Returns the number of set bits below `bit`.
     #[inline]
-    pub fn set_below(&self, bit: usize) -> usize {
-        let (mut member, word, below) = place(bit);
-        let mut set = self.lines[member].set_below(word, below);
+    pub fn count_below(&self, bit: usize) -> usize {
+        let (mut member, word, below) = position(bit);
+        let mut set = self.lines[member].count_below(word, below);
         for level in &self.levels {
             set += level[member / FAN_OUT].0[member % FAN_OUT] as usize;
             member /= FAN_OUT;
@@ -112,20 +112,20 @@ impl RankedBits {
         self.set += count;
         while count > 0 {
             let in_word = count.min(WORD_BITS - first % WORD_BITS);
-            self.set_in_word(first, in_word);
+            self.set_bits_in_word(first, in_word);
             first += in_word;
             count -= in_word;
         }
     }
 
     #[inline]
-    fn set_in_word(&mut self, first: usize, count: usize) {
-        let (mut member, word, _) = place(first);
+    fn set_bits_in_word(&mut self, first: usize, count: usize) {
+        let (mut member, word, _) = position(first);
         let line = &mut self.lines[member];
         let mask = (u64::MAX >> (WORD_BITS - count)) << (first % WORD_BITS);
         debug_assert_eq!(line.words[word] & mask, 0, "a bit is set twice");
         line.words[word] |= mask;
-        line.before += BEHIND[word] * count as u64;
+        line.before += LATER_COUNTS[word] * count as u64;
         for level in &mut self.levels {
             let at = (member % FAN_OUT) as u32;
             for (index, sum) in (0..).zip(&mut level[member / FAN_OUT].0) {
@@ -138,7 +138,7 @@ impl RankedBits {
     /// Prefetches the line of `bit`.
     #[inline]
     pub fn prefetch(&self, bit: usize) {
-        table::prefetch(self.lines.as_ptr().wrapping_add(place(bit).0));
+        table::prefetch(self.lines.as_ptr().wrapping_add(position(bit).0));
     }
 
     /// Returns the clear bits below `end`, in order.
@@ -157,16 +157,16 @@ impl RankedBits {
     }
 
     /// Returns a function that counts the clear bits below a bit, with one cache line in addition to the bit's own.
-    pub fn into_clear_below(self) -> impl Fn(usize) -> usize {
+    pub fn into_clear_counter(self) -> impl Fn(usize) -> usize {
         let mut set = 0;
         let mut before = Vec::with_capacity(self.lines.len());
         for line in &self.lines {
             before.push(set);
-            set += line.set_below(LINE_WORDS - 1, u64::MAX) as u32;
+            set += line.count_below(LINE_WORDS - 1, u64::MAX) as u32;
         }
         move |bit| {
-            let (line, word, below) = place(bit);
-            bit - before[line] as usize - self.lines[line].set_below(word, below)
+            let (line, word, below) = position(bit);
+            bit - before[line] as usize - self.lines[line].count_below(word, below)
         }
     }
 }
@@ -178,7 +178,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn ranked_bits_agree_with_a_list(
+        fn ranked_bits_match_list_of_bools(
             bits in 1usize..40_000,
             runs in proptest::collection::vec((0usize..40_000, 1usize..200), 0..60),
         ) {
@@ -194,13 +194,13 @@ mod tests {
             }
             let mut set = 0;
             for (bit, &is_set) in list.iter().enumerate() {
-                prop_assert_eq!(ranked.set_below(bit), set);
+                prop_assert_eq!(ranked.count_below(bit), set);
                 set += usize::from(is_set);
             }
             prop_assert_eq!(ranked.set_bits(), set);
             let clear: Vec<_> = (0..bits).filter(|&bit| !list[bit]).collect();
             prop_assert_eq!(ranked.clear_bits(bits).collect::<Vec<_>>(), clear.clone());
-            let clear_below = ranked.into_clear_below();
+            let clear_below = ranked.into_clear_counter();
             for (below, bit) in clear.into_iter().enumerate() {
                 prop_assert_eq!(clear_below(bit), below);
             }

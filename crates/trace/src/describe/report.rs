@@ -65,8 +65,8 @@ pub struct SampleDescription {
     pub expected_error: SampleErrors,
 }
 
-/// Expected errors of estimates with a confidence of 95 %: relative to the estimate, or bounds of the true value. `None` if the
-/// sample has no data for an error.
+/// Expected errors of estimates with a confidence of 95 %: relative to the estimate, or bounds of the true value.
+/// `None` if the sample has no data for an error.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SampleErrors {
     /// Relative error of the distinct pages touched.
@@ -75,7 +75,8 @@ pub struct SampleErrors {
     pub distinct_pages_read: Option<f64>,
     /// Relative error of the distinct pages written.
     pub distinct_pages_written: Option<f64>,
-    /// Relative error of the overwrite ratio; equals that of the distinct pages written, because writes are counted exactly.
+    /// Relative error of the overwrite ratio; equals that of the distinct pages written, because writes are counted
+    /// exactly.
     pub overwrite_ratio: Option<f64>,
     /// Relative error of the discarded live pages.
     pub live_pages: Option<f64>,
@@ -138,8 +139,8 @@ pub struct ReuseDescription {
     pub rewrites: u64,
     /// Page writes from one write of a page to its next, including the latter: 1 if it follows at once.
     pub interval_pages: Option<Distribution>,
-    /// Distinct other pages written between two writes of a page (the LRU stack distance of writes): 0 if the second write follows
-    /// at once.
+    /// Distinct other pages written between two writes of a page (the LRU stack distance of writes): 0 if the second
+    /// write follows at once.
     pub stack_distance_pages: Option<Distribution>,
 }
 

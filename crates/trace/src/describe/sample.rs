@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use super::spread::GROUPS;
+use super::sampling_error::GROUPS;
 
 /// Fraction of all pages that is sampled, above 0 and at most 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -12,7 +12,7 @@ impl SampleRate {
     /// Returns `rate` as the rate of a sample.
     ///
     /// # Errors
-    /// A number that is not above 0 and at most 1, with the numbers that are allowed.
+    /// A number that is not above 0 and at most 1, with a message that gives the allowed range.
     pub fn new(rate: f64) -> Result<Self, String> {
         match rate {
             rate if rate > 0.0 && rate <= 1.0 => Ok(SampleRate(rate)),
@@ -26,7 +26,7 @@ impl SampleRate {
     }
 
     /// Returns the estimate for all pages, from `count` over the sampled pages.
-    pub fn scaled(self, count: f64) -> u64 {
+    pub fn scale_up(self, count: f64) -> u64 {
         (count / self.0).round() as u64
     }
 
@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rate_outside_its_range_is_refused() {
+    fn rate_out_of_range_is_refused() {
         for rate in [0.0, -0.1, 1.000_001, f64::NAN, f64::INFINITY] {
             let error = SampleRate::new(rate).unwrap_err();
             assert!(error.contains("above 0 and at most 1"), "{error}");
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn sampler_keeps_the_fraction_of_pages_that_the_rate_names() {
+    fn sampler_selects_configured_fraction_of_pages() {
         for rate in [1.0, 0.5, 0.01] {
             let sampler = Sampler::new(SampleRate(rate), 7);
             let mut groups = [0u64; GROUPS];
@@ -105,8 +105,8 @@ mod tests {
                 (sampled - expected).abs() <= 4.0 * (expected * (1.0 - rate)).sqrt(),
                 "{sampled} of {expected}"
             );
-            let of_group = expected / GROUPS as f64;
-            assert!(groups.iter().all(|&pages| (pages as f64 - of_group).abs() < 5.0 * of_group.sqrt()));
+            let expected_per_group = expected / GROUPS as f64;
+            assert!(groups.iter().all(|&pages| (pages as f64 - expected_per_group).abs() < 5.0 * expected_per_group.sqrt()));
         }
     }
 

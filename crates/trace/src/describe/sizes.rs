@@ -23,10 +23,10 @@ impl Sizes {
         sizes.sort_unstable();
         let total: u64 = sizes.iter().map(|&(_, requests)| requests).sum();
         let bytes: f64 = sizes.iter().map(|&(bytes, requests)| bytes as f64 * requests as f64).sum();
-        let mut seen = 0;
+        let mut counted = 0;
         let median = sizes.iter().find(|&&(_, requests)| {
-            seen += requests;
-            2 * seen >= total
+            counted += requests;
+            2 * counted >= total
         });
         SizeDescription {
             mean_bytes: (total > 0).then(|| bytes / total as f64),

@@ -82,7 +82,7 @@ fn requests() -> impl Strategy<Value = Vec<Request>> {
     proptest::collection::vec(request, 0..60)
 }
 
-fn described(requests: &[Request], options: &DescribeOptions) -> TraceDescription {
+fn describe(requests: &[Request], options: &DescribeOptions) -> TraceDescription {
     let mut describer = Describer::new(options);
     for part in requests.chunks(25) {
         let mut batch = RequestBatch::default();
@@ -92,16 +92,16 @@ fn described(requests: &[Request], options: &DescribeOptions) -> TraceDescriptio
     describer.finish()
 }
 
-fn sampled(rate: f64) -> Option<SampleRate> {
+fn sample_rate(rate: f64) -> Option<SampleRate> {
     Some(SampleRate::new(rate).unwrap())
 }
 
 proptest! {
     #[test]
-    fn description_agrees_with_sets(requests in requests(), page_bytes in prop_oneof![Just(4096u64), 500u64..9000]) {
+    fn description_matches_naive_sets(requests in requests(), page_bytes in prop_oneof![Just(4096u64), 500u64..9000]) {
         let mut naive = Naive::default();
         requests.iter().for_each(|request| naive.add(request, page_bytes));
-        let description = described(&requests, &DescribeOptions { page_bytes, ..Default::default() });
+        let description = describe(&requests, &DescribeOptions { page_bytes, ..Default::default() });
         prop_assert_eq!(description.distinct_pages_read, naive.read.len() as u64);
         prop_assert_eq!(description.distinct_pages_written, naive.written.len() as u64);
         prop_assert_eq!(description.distinct_pages_touched, naive.read.union(&naive.written).count() as u64);
@@ -120,8 +120,8 @@ proptest! {
     #[test]
     fn sample_of_all_pages_is_exact(requests in requests(), stack_distance: bool) {
         let options = DescribeOptions { stack_distance, ..Default::default() };
-        let exact = described(&requests, &options);
-        let mut all = described(&requests, &DescribeOptions { sample: sampled(1.0), ..options });
+        let exact = describe(&requests, &options);
+        let mut all = describe(&requests, &DescribeOptions { sample: sample_rate(1.0), ..options });
         let sample = all.sample.take().unwrap();
         prop_assert_eq!(&all, &exact);
         prop_assert_eq!(sample.sampled_pages, exact.distinct_pages_touched);
@@ -134,9 +134,9 @@ proptest! {
     }
 }
 
-/// Returns requests of one to four pages with skewed addresses: half of them go to 3 % of the pages. Each seed has its own
-/// volumes, so that different pages are sampled.
-fn skewed(seed: u64, requests: usize) -> Vec<Request> {
+/// Returns requests of one to four pages with skewed addresses: half of them go to 3 % of the pages. Each seed has its
+/// own volumes, so that different pages are sampled.
+fn skewed_requests(seed: u64, requests: usize) -> Vec<Request> {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
     let mut request = || Request {
         time_ns: 0,
@@ -150,7 +150,7 @@ fn skewed(seed: u64, requests: usize) -> Vec<Request> {
 }
 
 /// Returns, for each estimate from a sample, true if the exact value is within the expected error.
-fn hits(exact: &TraceDescription, estimate: &TraceDescription) -> Vec<(String, bool)> {
+fn check_estimates(exact: &TraceDescription, estimate: &TraceDescription) -> Vec<(String, bool)> {
     let errors = &estimate.sample.as_ref().unwrap().expected_error;
     let within = |name: &str, exact: f64, estimate: f64, error: Option<f64>| {
         (name.to_owned(), (exact - estimate).abs() <= error.unwrap() * estimate)
@@ -159,7 +159,7 @@ fn hits(exact: &TraceDescription, estimate: &TraceDescription) -> Vec<(String, b
     let (touched, read) = (pages(|all| all.distinct_pages_touched), pages(|all| all.distinct_pages_read));
     let written = pages(|all| all.distinct_pages_written);
     let ratio = (exact.overwrite_ratio.unwrap(), estimate.overwrite_ratio.unwrap());
-    let mut hits = vec![
+    let mut checks = vec![
         within("touched", touched.0, touched.1, errors.distinct_pages_touched),
         within("read", read.0, read.1, errors.distinct_pages_read),
         within("written", written.0, written.1, errors.distinct_pages_written),
@@ -170,20 +170,20 @@ fn hits(exact: &TraceDescription, estimate: &TraceDescription) -> Vec<(String, b
     let distances = ("distance", &reuse.stack_distance_pages, &errors.stack_distance_pages);
     for (name, exact, bounds) in [intervals, distances] {
         for (bounds, (percent, value)) in bounds.iter().flatten().zip(&exact.as_ref().unwrap().percentiles) {
-            hits.push((format!("{name} {percent}"), (bounds.low..=bounds.high).contains(value)));
+            checks.push((format!("{name} {percent}"), (bounds.low..=bounds.high).contains(value)));
         }
     }
-    hits
+    checks
 }
 
 #[test]
 fn sampled_estimates_lie_within_their_errors() {
-    let requests = skewed(6, 100_000);
-    let exact = described(&requests, &DescribeOptions::default());
-    let estimate = described(&requests, &DescribeOptions { sample: sampled(0.1), ..Default::default() });
-    let hits = hits(&exact, &estimate);
-    assert_eq!(hits.len(), 4 + 2 * 9);
-    let misses: Vec<_> = hits.iter().filter(|(_, is_hit)| !is_hit).collect();
+    let requests = skewed_requests(6, 100_000);
+    let exact = describe(&requests, &DescribeOptions::default());
+    let estimate = describe(&requests, &DescribeOptions { sample: sample_rate(0.1), ..Default::default() });
+    let checks = check_estimates(&exact, &estimate);
+    assert_eq!(checks.len(), 4 + 2 * 9);
+    let misses: Vec<_> = checks.iter().filter(|(_, is_hit)| !is_hit).collect();
     assert!(misses.is_empty(), "{misses:?}");
     let counted = |all: &TraceDescription| {
         (all.requests, all.reads.clone(), all.writes.clone(), all.write_sizes.clone())
@@ -195,24 +195,26 @@ fn sampled_estimates_lie_within_their_errors() {
 #[test]
 fn ninety_five_of_a_hundred_estimates_lie_within_their_errors() {
     let (mut within, mut all) = (0, 0);
-    let mut of_each = BTreeMap::<_, u32>::new();
+    let mut hits_by_name = BTreeMap::<_, u32>::new();
     for seed in 0..40 {
-        let requests = skewed(seed, 20_000);
-        let exact = described(&requests, &DescribeOptions::default());
-        let estimate = described(&requests, &DescribeOptions { sample: sampled(0.2), ..Default::default() });
-        for (name, is_hit) in hits(&exact, &estimate) {
-            *of_each.entry(name).or_default() += u32::from(is_hit);
+        let requests = skewed_requests(seed, 20_000);
+        let exact = describe(&requests, &DescribeOptions::default());
+        let estimate =
+            describe(&requests, &DescribeOptions { sample: sample_rate(0.2), ..Default::default() });
+        for (name, is_hit) in check_estimates(&exact, &estimate) {
+            *hits_by_name.entry(name).or_default() += u32::from(is_hit);
             within += u32::from(is_hit);
             all += 1;
         }
     }
-    assert!(f64::from(within) >= 0.93 * f64::from(all), "{within} of {all}: {of_each:?}");
+    assert!(f64::from(within) >= 0.93 * f64::from(all), "{within} of {all}: {hits_by_name:?}");
 }
 
 #[test]
 fn sample_without_pages_has_no_error() {
-    let requests = skewed(1, 100);
-    let description = described(&requests, &DescribeOptions { sample: sampled(1e-12), ..Default::default() });
+    let requests = skewed_requests(1, 100);
+    let description =
+        describe(&requests, &DescribeOptions { sample: sample_rate(1e-12), ..Default::default() });
     let sample = description.sample.unwrap();
     assert_eq!(sample.sampled_pages, 0);
     assert_eq!(sample.expected_error.distinct_pages_touched, None);

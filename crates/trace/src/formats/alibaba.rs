@@ -19,7 +19,7 @@ pub static FORMAT: Format = Format {
 struct Alibaba;
 
 impl LineFormat for Alibaba {
-    fn line(&mut self, line: &[u8], _: &mut Vec<Digest>) -> Result<Option<Request>, Bad> {
+    fn line(&mut self, line: &[u8], _: &mut Vec<Digest>) -> Result<Option<Request>, BadValue> {
         let mut fields = Fields::commas(line);
         let volume = fields.u32("device_id")?;
         let op = fields.read_or_write("opcode")?;
@@ -31,8 +31,8 @@ impl LineFormat for Alibaba {
     }
 }
 
-impl Encode for Alibaba {
-    fn request(&mut self, request: &Request, _: Content<'_>, out: &mut Vec<u8>) -> Result<(), Reason> {
+impl Encoder for Alibaba {
+    fn encode(&mut self, request: &Request, _: RequestContent<'_>, out: &mut Vec<u8>) -> Result<(), Reason> {
         let Request { time_ns, volume, offset_bytes, length_bytes, .. } = request;
         let op = read_or_write(request.op, 'R', 'W')?;
         put!(out, "{volume},{op},{offset_bytes},{length_bytes},{}\n", time_ns / 1000);

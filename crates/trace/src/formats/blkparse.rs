@@ -1,7 +1,7 @@
 //! The default text output of blkparse.
 
 use super::prelude::*;
-use crate::volumes::{VolumesSeen, device_numbers, device_volume};
+use crate::volumes::{VolumeSet, device_numbers, device_volume};
 
 /// Event that counts as the request; other events are skipped.
 pub const ACTION: OptionSpec = OptionSpec {
@@ -26,7 +26,7 @@ pub static FORMAT: Format = Format {
     options: &[ACTION],
     detect: Some(|beginning| {
         let mut lines = beginning.split(|&byte| byte == b'\n').filter(|line| !is_preamble(line));
-        lines.next().is_some_and(|line| event(line).is_ok())
+        lines.next().is_some_and(|line| parse_event(line).is_ok())
     }),
     read: |settings| Lines::boxed(Blkparse::new(settings)),
     write: Some(|settings| Box::new(Blkparse::new(settings))),
@@ -34,15 +34,15 @@ pub static FORMAT: Format = Format {
 
 struct Blkparse {
     action: u8,
-    in_summary: bool,
-    devices: VolumesSeen,
+    is_in_summary: bool,
+    devices: VolumeSet,
     sequence: u64,
 }
 
 impl Blkparse {
     fn new(settings: &Settings) -> Self {
         let action = settings.get("action").as_bytes()[0];
-        Blkparse { action, in_summary: false, devices: VolumesSeen::default(), sequence: 0 }
+        Blkparse { action, is_in_summary: false, devices: VolumeSet::default(), sequence: 0 }
     }
 }
 
@@ -55,20 +55,20 @@ struct Event<'a> {
     rest: Fields<'a>,
 }
 
-fn event(line: &[u8]) -> Result<Event<'_>, Bad> {
+fn parse_event(line: &[u8]) -> Result<Event<'_>, BadValue> {
     let mut fields = Fields::blanks(line);
     let device = fields.text("major,minor")?;
     let mut numbers = Fields::commas(device);
     let (major, minor) = (numbers.u32("major,minor")?, numbers.u32("major,minor")?);
     let volume = device_volume(major, minor)
-        .ok_or_else(|| Bad::new("major,minor", device, "device numbers of at most 12 and 20 bits"))?;
+        .ok_or_else(|| BadValue::new("major,minor", device, "device numbers of at most 12 and 20 bits"))?;
     fields.u32("cpu")?;
     fields.u64("sequence")?;
     let time_ns = fields.decimal("time", 9)?;
     fields.u64("pid")?;
     let action = fields.text("action")?;
     if !action.iter().all(u8::is_ascii_alphabetic) {
-        return Err(Bad::new("action", action, "one or two letters"));
+        return Err(BadValue::new("action", action, "one or two letters"));
     }
     // Unplug events have no RWBS but a process name, and messages have text: both are ignored.
     let rwbs = fields.next().unwrap_or_default();
@@ -88,7 +88,7 @@ fn is_summary(line: &[u8]) -> bool {
 }
 
 /// Returns the operation of an RWBS column; `Ok(None)` if the event moves no data and makes nothing durable.
-fn rwbs_op(rwbs: &[u8], has_sectors: bool) -> Result<Option<Op>, Bad> {
+fn op_of_rwbs(rwbs: &[u8], has_sectors: bool) -> Result<Option<Op>, BadValue> {
     let (preflush, kind) = match rwbs {
         [b'F', kind @ ..] => (true, kind.first()),
         kind => (false, kind.first()),
@@ -100,7 +100,7 @@ fn rwbs_op(rwbs: &[u8], has_sectors: bool) -> Result<Option<Op>, Bad> {
         Some(b'N') => None,
         Some(b'F' | b'S' | b'A' | b'M') | None if preflush => None,
         _ => {
-            return Err(Bad::new(
+            return Err(BadValue::new(
                 "RWBS",
                 rwbs,
                 "letters of which the first, after an optional F, is R, W, D or N",
@@ -115,30 +115,30 @@ fn rwbs_op(rwbs: &[u8], has_sectors: bool) -> Result<Option<Op>, Bad> {
 }
 
 /// Returns first sector and number of sectors, in bytes, if the columns after RWBS are `sector + sectors`.
-fn extent(fields: &mut Fields<'_>) -> Result<Option<(u64, u64)>, Bad> {
+fn parse_extent(fields: &mut Fields<'_>) -> Result<Option<(u64, u64)>, BadValue> {
     let Some(sector) = fields.next() else { return Ok(None) };
     if fields.next() != Some(b"+") {
         return Ok(None);
     }
-    let offset = fields::whole(sector).and_then(|sector| sector.checked_mul(SECTOR_BYTES));
-    let offset =
-        offset.ok_or_else(|| Bad::new("sector", sector, "a whole number that stays below 2^64 in bytes"))?;
+    let offset = fields::parse_u64(sector).and_then(|sector| sector.checked_mul(SECTOR_BYTES));
+    let offset = offset
+        .ok_or_else(|| BadValue::new("sector", sector, "a whole number that stays below 2^64 in bytes"))?;
     Ok(Some((offset, fields.bytes("sectors", SECTOR_BYTES)?)))
 }
 
 impl LineFormat for Blkparse {
-    fn line(&mut self, line: &[u8], _: &mut Vec<Digest>) -> Result<Option<Request>, Bad> {
-        self.in_summary |= is_summary(line);
-        if self.in_summary || is_preamble(line) {
+    fn line(&mut self, line: &[u8], _: &mut Vec<Digest>) -> Result<Option<Request>, BadValue> {
+        self.is_in_summary |= is_summary(line);
+        if self.is_in_summary || is_preamble(line) {
             return Ok(None);
         }
-        let mut event = event(line)?;
+        let mut event = parse_event(line)?;
         if event.action != [self.action] {
             return Ok(None);
         }
-        let extent = extent(&mut event.rest)?.filter(|&(_, length)| length > 0);
-        let Some(op) = rwbs_op(event.rwbs, extent.is_some())? else { return Ok(None) };
-        self.devices.note(event.volume);
+        let extent = parse_extent(&mut event.rest)?.filter(|&(_, length)| length > 0);
+        let Some(op) = op_of_rwbs(event.rwbs, extent.is_some())? else { return Ok(None) };
+        self.devices.add(event.volume);
         let (offset_bytes, length_bytes) = extent.unwrap_or_default();
         let Event { time_ns, volume, .. } = event;
         Ok(Some(Request { time_ns, op, volume, offset_bytes, length_bytes, hint: 0 }))
@@ -149,8 +149,8 @@ impl LineFormat for Blkparse {
     }
 }
 
-impl Encode for Blkparse {
-    fn request(&mut self, request: &Request, _: Content<'_>, out: &mut Vec<u8>) -> Result<(), Reason> {
+impl Encoder for Blkparse {
+    fn encode(&mut self, request: &Request, _: RequestContent<'_>, out: &mut Vec<u8>) -> Result<(), Reason> {
         let (major, minor) = device_numbers(request.volume);
         let (s, ns) = (request.time_ns / 1_000_000_000, request.time_ns % 1_000_000_000);
         let action = char::from(self.action);
@@ -176,30 +176,30 @@ impl Encode for Blkparse {
 mod tests {
     use super::*;
 
-    fn read(action: &str, line: &str) -> Result<Option<(Op, u64, u64)>, Bad> {
+    fn read(action: &str, line: &str) -> Result<Option<(Op, u64, u64)>, BadValue> {
         let given = [("action".to_owned(), action.to_owned())];
         let mut format = Blkparse::new(&FORMAT.settings(&given).unwrap());
         let request = format.line(line.as_bytes(), &mut Vec::new())?;
         Ok(request.map(|request| (request.op, request.offset_bytes, request.length_bytes)))
     }
 
-    fn issued(rwbs_and_rest: &str) -> Option<(Op, u64, u64)> {
+    fn read_issued(rwbs_and_rest: &str) -> Option<(Op, u64, u64)> {
         read("D", &format!("  8,16   3        5     0.000026421  3645  D {rwbs_and_rest}")).unwrap()
     }
 
     #[test]
     fn rwbs_letters_map_to_operations() {
-        assert_eq!(issued("  R 16 + 8 [java]"), Some((Op::Read, 8192, 4096)));
-        assert_eq!(issued(" RA 16 + 8 [java]"), Some((Op::Read, 8192, 4096)));
-        assert_eq!(issued("WSM 16 + 8 [a b]"), Some((Op::Write, 8192, 4096)));
-        assert_eq!(issued("  D 16 + 8 [fstrim]"), Some((Op::Trim, 8192, 4096)));
-        assert_eq!(issued("DE 16 + 8 [blkdiscard]"), Some((Op::Trim, 8192, 4096)));
-        assert_eq!(issued("FWFS 16 + 8 [jbd2]"), Some((Op::Write, 8192, 4096)));
+        assert_eq!(read_issued("  R 16 + 8 [java]"), Some((Op::Read, 8192, 4096)));
+        assert_eq!(read_issued(" RA 16 + 8 [java]"), Some((Op::Read, 8192, 4096)));
+        assert_eq!(read_issued("WSM 16 + 8 [a b]"), Some((Op::Write, 8192, 4096)));
+        assert_eq!(read_issued("  D 16 + 8 [fstrim]"), Some((Op::Trim, 8192, 4096)));
+        assert_eq!(read_issued("DE 16 + 8 [blkdiscard]"), Some((Op::Trim, 8192, 4096)));
+        assert_eq!(read_issued("FWFS 16 + 8 [jbd2]"), Some((Op::Write, 8192, 4096)));
         for flush in ["FN [kworker]", "FF [kworker]", "F [kworker]", "FWS [jbd2]", "FWS 0 + 0 [jbd2]"] {
-            assert_eq!(issued(flush), Some((Op::Flush, 0, 0)), "{flush}");
+            assert_eq!(read_issued(flush), Some((Op::Flush, 0, 0)), "{flush}");
         }
-        for nothing in ["N 0 + 0 [x]", "N [x]", "N 16 + 8 [x]", "R 36 (12 01 00 00 24 00 ..) [udevd]"] {
-            assert_eq!(issued(nothing), None, "{nothing}");
+        for event in ["N 0 + 0 [x]", "N [x]", "N 16 + 8 [x]", "R 36 (12 01 00 00 24 00 ..) [udevd]"] {
+            assert_eq!(read_issued(event), None, "{event}");
         }
     }
 

@@ -21,11 +21,11 @@ pub static FORMAT: Format = Format {
 };
 
 /// Longest text before the requests that is remembered, bytes.
-const HEAD_BYTES: usize = 64 << 10;
+const MAX_HEAD_BYTES: usize = 64 << 10;
 
 #[derive(Default)]
 struct Blkreplay {
-    after_header: bool,
+    is_after_header: bool,
     /// Lines of text before the requests.
     head: Vec<Vec<u8>>,
     head_bytes: usize,
@@ -36,30 +36,30 @@ fn is_header(line: &[u8]) -> bool {
     fields.next() == Some(b"start") && fields.next() == Some(b"sector")
 }
 
-/// Parses an operation. The files are made from blktrace's and keep the modifiers of its RWBS column, such as A for
-/// read-ahead.
-fn op(text: &[u8]) -> Result<Op, Bad> {
+/// Parses an operation. The files are converted from blktrace files and keep the modifiers of its RWBS column, such as
+/// A for read-ahead.
+fn parse_op(text: &[u8]) -> Result<Op, BadValue> {
     match text {
         [b'R', b'A' | b'S' | b'M', ..] | b"R" => Ok(Op::Read),
         [b'W', b'A' | b'S' | b'M', ..] | b"W" => Ok(Op::Write),
-        other => Err(Bad::new("op", other, "R or W, with modifiers A, S or M")),
+        other => Err(BadValue::new("op", other, "R or W, with modifiers A, S or M")),
     }
 }
 
-fn request(line: &[u8]) -> Result<Request, Bad> {
+fn parse_request(line: &[u8]) -> Result<Request, BadValue> {
     let mut fields = Fields::separated_by(b';', line);
     let time_ns = fields.decimal("start", 9)?;
     let offset_bytes = fields.bytes("sector", SECTOR_BYTES)?;
     let length_bytes = fields.bytes("length", SECTOR_BYTES)?;
-    let op = op(fields.text("op")?)?;
+    let op = parse_op(fields.text("op")?)?;
     Ok(Request { time_ns, op, volume: 0, offset_bytes, length_bytes, hint: 0 })
 }
 
 impl Blkreplay {
     /// Handles a line before the requests.
-    fn head(&mut self, line: &[u8]) {
-        self.after_header = is_header(line);
-        if !self.after_header && self.head_bytes + line.len() <= HEAD_BYTES {
+    fn read_head(&mut self, line: &[u8]) {
+        self.is_after_header = is_header(line);
+        if !self.is_after_header && self.head_bytes + line.len() <= MAX_HEAD_BYTES {
             self.head_bytes += line.len();
             self.head.push(line.to_vec());
         }
@@ -68,42 +68,43 @@ impl Blkreplay {
     /// True if the text of the head begins again at `line`. Some published files contain the head twice, and so do
     /// concatenated loads.
     #[cold]
-    fn begins_again(&mut self, line: &[u8]) -> bool {
+    fn is_repeated_head(&mut self, line: &[u8]) -> bool {
         if is_header(line) {
             return true;
         }
-        let begins = self.head.iter().any(|known| known == line);
-        self.after_header = !begins;
-        begins
+        let is_head_line = self.head.iter().any(|head_line| head_line == line);
+        self.is_after_header = !is_head_line;
+        is_head_line
     }
 }
 
 impl LineFormat for Blkreplay {
-    fn line(&mut self, line: &[u8], _: &mut Vec<Digest>) -> Result<Option<Request>, Bad> {
-        if !self.after_header {
-            self.head(line);
+    fn line(&mut self, line: &[u8], _: &mut Vec<Digest>) -> Result<Option<Request>, BadValue> {
+        if !self.is_after_header {
+            self.read_head(line);
             return Ok(None);
         }
-        match request(line) {
-            Err(_) if self.begins_again(line) => Ok(None),
+        match parse_request(line) {
+            Err(_) if self.is_repeated_head(line) => Ok(None),
             request => request.map(Some),
         }
     }
 
-    fn finish(&mut self) -> Result<(), Bad> {
-        let missing =
-            || Bad::new("(header)", b"", "a line `start ; sector; length ; op ; ...` before the requests");
-        if self.after_header { Ok(()) } else { Err(missing()) }
+    fn finish(&mut self) -> Result<(), BadValue> {
+        let missing = || {
+            BadValue::new("(header)", b"", "a line `start ; sector; length ; op ; ...` before the requests")
+        };
+        if self.is_after_header { Ok(()) } else { Err(missing()) }
     }
 }
 
-impl Encode for Blkreplay {
+impl Encoder for Blkreplay {
     fn begin(&mut self, out: &mut Vec<u8>) {
         put!(out, "{HEADER}\n");
     }
 
-    fn request(&mut self, request: &Request, _: Content<'_>, out: &mut Vec<u8>) -> Result<(), Reason> {
-        without_volume(request)?;
+    fn encode(&mut self, request: &Request, _: RequestContent<'_>, out: &mut Vec<u8>) -> Result<(), Reason> {
+        require_no_volume(request)?;
         let op = read_or_write(request.op, 'R', 'W')?;
         let (sector, sectors) = in_sectors(request)?;
         let (s, ns) = (request.time_ns / 1_000_000_000, request.time_ns % 1_000_000_000);

@@ -3,7 +3,7 @@
 use super::blkparse::ACTION;
 use super::prelude::*;
 use crate::records::{RecordFormat, Records, u32_at, u64_at};
-use crate::volumes::VolumesSeen;
+use crate::volumes::VolumeSet;
 
 /// `0x656174` and the version, 7.
 const MAGIC: u32 = 0x6561_7407;
@@ -47,7 +47,7 @@ pub static FORMAT: Format = Format {
 struct Blktrace {
     /// Action number and category of the events that become requests.
     event: (u32, u32),
-    devices: VolumesSeen,
+    devices: VolumeSet,
     sequence: u32,
 }
 
@@ -60,7 +60,7 @@ impl Blktrace {
             "C" => (8, category::COMPLETE),
             other => unreachable!("the option does not allow {other}"),
         };
-        Blktrace { event, devices: VolumesSeen::default(), sequence: 0 }
+        Blktrace { event, devices: VolumeSet::default(), sequence: 0 }
     }
 }
 
@@ -78,23 +78,23 @@ fn op(categories: u32, bytes: u32) -> Option<Op> {
 impl RecordFormat for Blktrace {
     const BYTES: usize = 48;
 
-    fn tail_bytes(&self, record: &[u8]) -> Result<usize, Bad> {
+    fn tail_bytes(&self, record: &[u8]) -> Result<usize, BadValue> {
         if u32_at(record, 0) != MAGIC {
-            return Err(Bad::new("magic", &record[..4], "07 t a e, a little-endian trace of version 7"));
+            return Err(BadValue::new("magic", &record[..4], "07 t a e, a little-endian trace of version 7"));
         }
         Ok(usize::from(u16::from_le_bytes([record[46], record[47]])))
     }
 
-    fn record(&mut self, record: &[u8]) -> Result<Option<Request>, Bad> {
+    fn record(&mut self, record: &[u8]) -> Result<Option<Request>, BadValue> {
         let (bytes, action, device) = (u32_at(record, 24), u32_at(record, 28), u32_at(record, 36));
         let categories = action >> 16;
-        let strange = category::PASS_THROUGH | category::NOTIFY | category::DRIVER_DATA;
+        let ignored = category::PASS_THROUGH | category::NOTIFY | category::DRIVER_DATA;
         let is_event = action & 0xffff & !CONTROL_GROUP == self.event.0 && categories & self.event.1 != 0;
-        if !is_event || categories & strange != 0 {
+        if !is_event || categories & ignored != 0 {
             return Ok(None);
         }
         let Some(op) = op(categories, bytes) else { return Ok(None) };
-        self.devices.note(device);
+        self.devices.add(device);
         let (time_ns, sector) = (u64_at(record, 8), u64_at(record, 16));
         let (offset_bytes, length_bytes) = match op {
             Op::Flush => (0, 0),
@@ -108,13 +108,13 @@ impl RecordFormat for Blktrace {
     }
 }
 
-fn in_bytes(sector: u64) -> Result<u64, Bad> {
+fn in_bytes(sector: u64) -> Result<u64, BadValue> {
     let bytes = sector.checked_mul(SECTOR_BYTES);
-    bytes.ok_or_else(|| Bad::new("sector", sector.to_string().as_bytes(), "less than 2^55"))
+    bytes.ok_or_else(|| BadValue::new("sector", sector.to_string().as_bytes(), "less than 2^55"))
 }
 
-impl Encode for Blktrace {
-    fn request(&mut self, request: &Request, _: Content<'_>, out: &mut Vec<u8>) -> Result<(), Reason> {
+impl Encoder for Blktrace {
+    fn encode(&mut self, request: &Request, _: RequestContent<'_>, out: &mut Vec<u8>) -> Result<(), Reason> {
         use category::*;
         let (sector, _) = in_sectors(request)?;
         let bytes = u32::try_from(request.length_bytes).map_err(|_| "the format ends at 2^32 - 1 bytes")?;

@@ -22,7 +22,7 @@ pub static FORMAT: Format = Format {
 struct CloudPhysics;
 
 impl LineFormat for CloudPhysics {
-    fn line(&mut self, line: &[u8], _: &mut Vec<Digest>) -> Result<Option<Request>, Bad> {
+    fn line(&mut self, line: &[u8], _: &mut Vec<Digest>) -> Result<Option<Request>, BadValue> {
         if line == HEADER {
             return Ok(None);
         }
@@ -31,7 +31,7 @@ impl LineFormat for CloudPhysics {
         let time_ns = fields.time("time", 1000)?;
         let code = fields.text("op")?;
         let op = scsi_op(code).ok_or_else(|| {
-            Bad::new(
+            BadValue::new(
                 "op",
                 code,
                 "a SCSI code of a read (08 28 88 a8), write (0a 2a 8a aa), unmap (42) or flush (35 91)",
@@ -48,7 +48,7 @@ impl LineFormat for CloudPhysics {
 }
 
 fn scsi_op(code: &[u8]) -> Option<Op> {
-    match fields::hexadecimal(code)? {
+    match fields::parse_hexadecimal(code)? {
         0x08 | 0x28 | 0x88 | 0xa8 => Some(Op::Read),
         0x0a | 0x2a | 0x8a | 0xaa => Some(Op::Write),
         0x42 => Some(Op::Trim),
@@ -57,14 +57,14 @@ fn scsi_op(code: &[u8]) -> Option<Op> {
     }
 }
 
-impl Encode for CloudPhysics {
+impl Encoder for CloudPhysics {
     fn begin(&mut self, out: &mut Vec<u8>) {
         out.extend_from_slice(HEADER);
         out.push(b'\n');
     }
 
-    fn request(&mut self, request: &Request, _: Content<'_>, out: &mut Vec<u8>) -> Result<(), Reason> {
-        without_volume(request)?;
+    fn encode(&mut self, request: &Request, _: RequestContent<'_>, out: &mut Vec<u8>) -> Result<(), Reason> {
+        require_no_volume(request)?;
         if !request.offset_bytes.is_multiple_of(SECTOR_BYTES) {
             return Err(format!("offset {} is no multiple of 512 bytes", request.offset_bytes).into());
         }

@@ -23,23 +23,23 @@ pub static FORMAT: Format = Format {
 struct DiskSim;
 
 impl LineFormat for DiskSim {
-    fn line(&mut self, line: &[u8], _: &mut Vec<Digest>) -> Result<Option<Request>, Bad> {
+    fn line(&mut self, line: &[u8], _: &mut Vec<Digest>) -> Result<Option<Request>, BadValue> {
         let mut fields = Fields::blanks(line);
         let time_ns = fields.decimal("arrival", 6)?;
         let volume = fields.u32("devno")?;
         let offset_bytes = fields.bytes("blkno", SECTOR_BYTES)?;
         let length_bytes = fields.bytes("bcount", SECTOR_BYTES)?;
         let flags = fields.text("flags")?;
-        let bits =
-            fields::hexadecimal(flags).ok_or_else(|| Bad::new("flags", flags, "a hexadecimal number"))?;
+        let bits = fields::parse_hexadecimal(flags)
+            .ok_or_else(|| BadValue::new("flags", flags, "a hexadecimal number"))?;
         fields.end()?;
         let op = if bits & READ_FLAG != 0 { Op::Read } else { Op::Write };
         Ok(Some(Request { time_ns, op, volume, offset_bytes, length_bytes, hint: 0 }))
     }
 }
 
-impl Encode for DiskSim {
-    fn request(&mut self, request: &Request, _: Content<'_>, out: &mut Vec<u8>) -> Result<(), Reason> {
+impl Encoder for DiskSim {
+    fn encode(&mut self, request: &Request, _: RequestContent<'_>, out: &mut Vec<u8>) -> Result<(), Reason> {
         let flags = read_or_write(request.op, 1, 0)?;
         let (sector, sectors) = in_sectors(request)?;
         let (ms, ns) = (request.time_ns / 1_000_000, request.time_ns % 1_000_000);

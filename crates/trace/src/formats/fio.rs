@@ -4,7 +4,7 @@ use super::prelude::*;
 use crate::volumes::VolumeNames;
 
 /// Waits below this are ignored by fio, us.
-const SHORTEST_WAIT_US: u64 = 100;
+const MIN_WAIT_US: u64 = 100;
 
 /// Prefix of volume names: volume n is called `volume<n>` in logs that are written, and recognised in logs that are
 /// read.
@@ -21,7 +21,7 @@ pub static V2: Format = Format {
               100 us early, never going back.",
     source: "fio HOWTO, Trace file format v2",
     extensions: &["log", "iolog", "fio"],
-    time_step_ns: SHORTEST_WAIT_US * 1000,
+    time_step_ns: MIN_WAIT_US * 1000,
     options: &[],
     detect: Some(|beginning| first_line(beginning) == Version::V2.header()),
     read: |_| Lines::boxed(Fio::new(Version::V2)),
@@ -59,37 +59,47 @@ impl Version {
 
 struct Fio {
     version: Version,
-    header_seen: bool,
+    has_header: bool,
     files: VolumeNames,
     /// Version 2: sum of the waits, us.
     clock_us: u64,
     /// Volumes that have been added and opened in the written log.
-    opened: Vec<u32>,
+    opened_volumes: Vec<u32>,
 }
 
 impl Fio {
     fn new(version: Version) -> Self {
-        Fio { version, header_seen: false, files: VolumeNames::default(), clock_us: 0, opened: Vec::new() }
+        Fio {
+            version,
+            has_header: false,
+            files: VolumeNames::default(),
+            clock_us: 0,
+            opened_volumes: Vec::new(),
+        }
     }
 
     fn volume(&mut self, file: &[u8]) -> u32 {
-        let number = file.strip_prefix(VOLUME_PREFIX.as_bytes()).and_then(fields::whole);
+        let number = file.strip_prefix(VOLUME_PREFIX.as_bytes()).and_then(fields::parse_u64);
         self.files.number(file, number.and_then(|number| u32::try_from(number).ok()))
     }
 
-    fn wait(&mut self, fields: &mut Fields<'_>) -> Result<(), Bad> {
+    fn wait(&mut self, fields: &mut Fields<'_>) -> Result<(), BadValue> {
         let wait_us = fields.u64("offset")?;
-        if wait_us >= SHORTEST_WAIT_US {
+        if wait_us >= MIN_WAIT_US {
             let clock_us = self.clock_us.checked_add(wait_us).filter(|us| us.checked_mul(1000).is_some());
             self.clock_us = clock_us.ok_or_else(|| {
-                Bad::new("offset", wait_us.to_string().as_bytes(), "waits that add up to less than 2^64 ns")
+                BadValue::new(
+                    "offset",
+                    wait_us.to_string().as_bytes(),
+                    "waits that add up to less than 2^64 ns",
+                )
             })?;
         }
         Ok(())
     }
 
     /// Appends the beginning of a line.
-    fn put_start(&self, time_ns: u64, volume: u32, out: &mut Vec<u8>) {
+    fn write_line_start(&self, time_ns: u64, volume: u32, out: &mut Vec<u8>) {
         if self.version == Version::V3 {
             put!(out, "{} ", time_ns / 1000);
         }
@@ -98,13 +108,13 @@ impl Fio {
 }
 
 impl LineFormat for Fio {
-    fn line(&mut self, line: &[u8], _: &mut Vec<Digest>) -> Result<Option<Request>, Bad> {
-        if !self.header_seen {
-            self.header_seen = line.trim_ascii() == self.version.header();
-            return match (self.header_seen, self.version) {
+    fn line(&mut self, line: &[u8], _: &mut Vec<Digest>) -> Result<Option<Request>, BadValue> {
+        if !self.has_header {
+            self.has_header = line.trim_ascii() == self.version.header();
+            return match (self.has_header, self.version) {
                 (true, _) => Ok(None),
-                (_, Version::V2) => Err(Bad::new("(header)", line, "fio version 2 iolog")),
-                (_, Version::V3) => Err(Bad::new("(header)", line, "fio version 3 iolog")),
+                (_, Version::V2) => Err(BadValue::new("(header)", line, "fio version 2 iolog")),
+                (_, Version::V3) => Err(BadValue::new("(header)", line, "fio version 3 iolog")),
             };
         }
         let mut fields = Fields::blanks(line);
@@ -125,7 +135,7 @@ impl LineFormat for Fio {
                 return Ok(None);
             }
             _ => {
-                return Err(Bad::new(
+                return Err(BadValue::new(
                     "action",
                     action,
                     "read, write, trim, sync, datasync, add, open or close",
@@ -145,26 +155,26 @@ impl LineFormat for Fio {
     }
 }
 
-impl Encode for Fio {
+impl Encoder for Fio {
     fn begin(&mut self, out: &mut Vec<u8>) {
         out.extend_from_slice(self.version.header());
         out.push(b'\n');
     }
 
-    fn request(&mut self, request: &Request, _: Content<'_>, out: &mut Vec<u8>) -> Result<(), Reason> {
+    fn encode(&mut self, request: &Request, _: RequestContent<'_>, out: &mut Vec<u8>) -> Result<(), Reason> {
         let Request { time_ns, volume, offset_bytes, length_bytes, .. } = *request;
-        if !self.opened.contains(&volume) {
-            self.opened.push(volume);
+        if !self.opened_volumes.contains(&volume) {
+            self.opened_volumes.push(volume);
             for action in ["add", "open"] {
-                self.put_start(time_ns, volume, out);
+                self.write_line_start(time_ns, volume, out);
                 put!(out, "{action}\n");
             }
         }
         let wait_us = (time_ns / 1000).saturating_sub(self.clock_us);
-        if self.version == Version::V2 && wait_us >= SHORTEST_WAIT_US {
+        if self.version == Version::V2 && wait_us >= MIN_WAIT_US {
             put!(out, "{VOLUME_PREFIX}{volume} wait {wait_us} 0\n");
         }
-        if wait_us >= SHORTEST_WAIT_US {
+        if wait_us >= MIN_WAIT_US {
             self.clock_us += wait_us;
         }
         let action = match request.op {
@@ -173,14 +183,14 @@ impl Encode for Fio {
             Op::Trim => "trim",
             Op::Flush => "sync",
         };
-        self.put_start(time_ns, volume, out);
+        self.write_line_start(time_ns, volume, out);
         put!(out, "{action} {offset_bytes} {length_bytes}\n");
         Ok(())
     }
 
     fn end(&mut self, out: &mut Vec<u8>) {
-        for &volume in &self.opened {
-            self.put_start(self.clock_us * 1000, volume, out);
+        for &volume in &self.opened_volumes {
+            self.write_line_start(self.clock_us * 1000, volume, out);
             put!(out, "close\n");
         }
     }

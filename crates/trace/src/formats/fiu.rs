@@ -1,7 +1,7 @@
 //! FIU (SyLab) traces of I/O deduplication: block requests with digests of their content.
 
 use super::prelude::*;
-use crate::volumes::{VolumesSeen, device_numbers, device_volume};
+use crate::volumes::{VolumeSet, device_numbers, device_volume};
 
 /// Hexadecimal digits of an MD5.
 const DIGEST_DIGITS: usize = 32;
@@ -43,18 +43,18 @@ fn detect(beginning: &[u8], digest_bytes: u32) -> bool {
 
 struct Fiu {
     digest_bytes: u32,
-    devices: VolumesSeen,
+    devices: VolumeSet,
 }
 
 impl Fiu {
     fn new(digest_bytes: u32) -> Self {
-        Fiu { digest_bytes, devices: VolumesSeen::default() }
+        Fiu { digest_bytes, devices: VolumeSet::default() }
     }
 
-    fn digests(&self, text: &[u8], length_bytes: u64, digests: &mut Vec<Digest>) -> Result<(), Bad> {
+    fn digests(&self, text: &[u8], length_bytes: u64, digests: &mut Vec<Digest>) -> Result<(), BadValue> {
         let expected = length_bytes.div_ceil(u64::from(self.digest_bytes));
         if !text.len().is_multiple_of(DIGEST_DIGITS) || (text.len() / DIGEST_DIGITS) as u64 != expected {
-            return Err(Bad::new(
+            return Err(BadValue::new(
                 "md5",
                 text,
                 match self.digest_bytes {
@@ -65,7 +65,7 @@ impl Fiu {
         }
         for digits in text.chunks_exact(DIGEST_DIGITS) {
             let digest = parse_digest(digits);
-            digests.push(digest.ok_or_else(|| Bad::new("md5", digits, "hexadecimal digits"))?);
+            digests.push(digest.ok_or_else(|| BadValue::new("md5", digits, "hexadecimal digits"))?);
         }
         Ok(())
     }
@@ -84,12 +84,12 @@ pub fn parse_digest(digits: &[u8]) -> Option<Digest> {
 }
 
 /// Appends a digest as 32 hexadecimal digits.
-pub fn put_digest(digest: &Digest, out: &mut Vec<u8>) {
+pub fn write_digest(digest: &Digest, out: &mut Vec<u8>) {
     digest.iter().for_each(|byte| put!(out, "{byte:02x}"));
 }
 
 /// Splits a line around the process name: the text to the left and to the right of it.
-fn around_process(line: &[u8]) -> Option<(&[u8], &[u8])> {
+fn split_around_process(line: &[u8]) -> Option<(&[u8], &[u8])> {
     const COLUMNS_LEFT: usize = 2;
     const COLUMNS_RIGHT: usize = 6;
     let is_blank = |byte: &u8| byte.is_ascii_whitespace();
@@ -106,9 +106,9 @@ fn around_process(line: &[u8]) -> Option<(&[u8], &[u8])> {
 }
 
 impl LineFormat for Fiu {
-    fn line(&mut self, line: &[u8], digests: &mut Vec<Digest>) -> Result<Option<Request>, Bad> {
-        let parts = around_process(line);
-        let (left, right) = parts.ok_or_else(|| Bad::new("(line)", line, "nine columns"))?;
+    fn line(&mut self, line: &[u8], digests: &mut Vec<Digest>) -> Result<Option<Request>, BadValue> {
+        let parts = split_around_process(line);
+        let (left, right) = parts.ok_or_else(|| BadValue::new("(line)", line, "nine columns"))?;
         let mut fields = Fields::blanks(left);
         let time_ns = fields.u64("timestamp")?;
         fields.u64("pid")?;
@@ -119,8 +119,8 @@ impl LineFormat for Fiu {
         let (major, minor) = (fields.u32("major")?, fields.u32("minor")?);
         self.digests(fields.text("md5")?, length_bytes, digests)?;
         let volume = device_volume(major, minor)
-            .ok_or_else(|| Bad::new("major", line, "device numbers of at most 12 and 20 bits"))?;
-        self.devices.note(volume);
+            .ok_or_else(|| BadValue::new("major", line, "device numbers of at most 12 and 20 bits"))?;
+        self.devices.add(volume);
         Ok(Some(Request { time_ns, op, volume, offset_bytes, length_bytes, hint: 0 }))
     }
 
@@ -133,8 +133,13 @@ impl LineFormat for Fiu {
     }
 }
 
-impl Encode for Fiu {
-    fn request(&mut self, request: &Request, content: Content<'_>, out: &mut Vec<u8>) -> Result<(), Reason> {
+impl Encoder for Fiu {
+    fn encode(
+        &mut self,
+        request: &Request,
+        content: RequestContent<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Reason> {
         let op = read_or_write(request.op, 'R', 'W')?;
         let (sector, sectors) = in_sectors(request)?;
         let expected = request.length_bytes.div_ceil(u64::from(self.digest_bytes));
@@ -143,7 +148,7 @@ impl Encode for Fiu {
         }
         let (major, minor) = device_numbers(request.volume);
         put!(out, "{} 0 wearwell {sector} {sectors} {op} {major} {minor} ", request.time_ns);
-        content.digests.iter().for_each(|digest| put_digest(digest, out));
+        content.digests.iter().for_each(|digest| write_digest(digest, out));
         out.push(b'\n');
         Ok(())
     }

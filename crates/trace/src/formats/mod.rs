@@ -20,8 +20,10 @@ pub mod wearwell_csv;
 
 /// Common imports of the formats' files.
 mod prelude {
-    pub(super) use crate::encode::{Content, Encode, Reason, in_sectors, put, read_or_write, without_volume};
-    pub(super) use crate::error::Bad;
+    pub(super) use crate::encode::{
+        Encoder, Reason, RequestContent, in_sectors, put, read_or_write, require_no_volume,
+    };
+    pub(super) use crate::error::BadValue;
     pub(super) use crate::fields::{self, Fields};
     pub(super) use crate::format::Format;
     pub(super) use crate::options::{OptionSpec, Settings};

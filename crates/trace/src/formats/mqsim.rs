@@ -44,26 +44,26 @@ static TIME_UNITS: [TimeUnit; 3] = [
 impl FiveNumbers {
     /// Returns the format with arrival times in `unit`.
     pub fn in_unit(unit: &str) -> Self {
-        let unit = TIME_UNITS.iter().find(|known| known.name == unit);
+        let unit = TIME_UNITS.iter().find(|candidate| candidate.name == unit);
         FiveNumbers { unit: unit.expect("the option allows these units only") }
     }
 }
 
 impl LineFormat for FiveNumbers {
-    fn line(&mut self, line: &[u8], _: &mut Vec<Digest>) -> Result<Option<Request>, Bad> {
+    fn line(&mut self, line: &[u8], _: &mut Vec<Digest>) -> Result<Option<Request>, BadValue> {
         let mut fields = Fields::blanks(line);
         let time_ns = fields.time("arrival", self.unit.multiplier)? / self.unit.divisor;
         let volume = fields.u32("device")?;
         let offset_bytes = fields.bytes("start sector", SECTOR_BYTES)?;
         let length_bytes = fields.bytes("sectors", SECTOR_BYTES)?;
-        let op = fields.coded("type", b'1', b'0', "0 (write) or 1 (read)")?;
+        let op = fields.op_code("type", b'1', b'0', "0 (write) or 1 (read)")?;
         fields.end()?;
         Ok(Some(Request { time_ns, op, volume, offset_bytes, length_bytes, hint: 0 }))
     }
 }
 
-impl Encode for FiveNumbers {
-    fn request(&mut self, request: &Request, _: Content<'_>, out: &mut Vec<u8>) -> Result<(), Reason> {
+impl Encoder for FiveNumbers {
+    fn encode(&mut self, request: &Request, _: RequestContent<'_>, out: &mut Vec<u8>) -> Result<(), Reason> {
         let op = read_or_write(request.op, 1, 0)?;
         let (sector, sectors) = in_sectors(request)?;
         let time = (request.time_ns / self.unit.multiplier).checked_mul(self.unit.divisor);

@@ -1,12 +1,12 @@
 //! MSR Cambridge block traces.
 
 use super::prelude::*;
-use crate::volumes::{VolumeNames, VolumesSeen};
+use crate::volumes::{VolumeNames, VolumeSet};
 
 /// Unit of Windows file times, ns.
 const TICK_NS: u64 = 100;
 
-/// Maximum number of disks of a host in our volume numbers.
+/// Maximum number of disks of a host in Wearwell's volume numbers.
 const DISKS_PER_HOST: u32 = 1 << 16;
 
 /// The `msr` format.
@@ -32,11 +32,11 @@ pub static FORMAT: Format = Format {
 #[derive(Default)]
 struct Msr {
     hosts: VolumeNames,
-    disks: VolumesSeen,
+    disks: VolumeSet,
 }
 
 impl LineFormat for Msr {
-    fn line(&mut self, line: &[u8], _: &mut Vec<Digest>) -> Result<Option<Request>, Bad> {
+    fn line(&mut self, line: &[u8], _: &mut Vec<Digest>) -> Result<Option<Request>, BadValue> {
         let mut fields = Fields::commas(line);
         let time_ns = fields.time("Timestamp", TICK_NS)?;
         let host = fields.text("Hostname")?;
@@ -44,7 +44,7 @@ impl LineFormat for Msr {
         let op = match fields.text("Type")? {
             b"Read" => Op::Read,
             b"Write" => Op::Write,
-            other => return Err(Bad::new("Type", other, "Read or Write")),
+            other => return Err(BadValue::new("Type", other, "Read or Write")),
         };
         let offset_bytes = fields.u64("Offset")?;
         let length_bytes = fields.u64("Size")?;
@@ -64,20 +64,20 @@ impl LineFormat for Msr {
 }
 
 impl Msr {
-    fn volume(&mut self, host: &[u8], disk: u32) -> Result<u32, Bad> {
+    fn volume(&mut self, host: &[u8], disk: u32) -> Result<u32, BadValue> {
         if disk >= DISKS_PER_HOST {
-            return Err(Bad::new("DiskNumber", disk.to_string().as_bytes(), "at most 65535"));
+            return Err(BadValue::new("DiskNumber", disk.to_string().as_bytes(), "at most 65535"));
         }
-        let number = self.hosts.number(host, None);
-        let first = number.checked_mul(DISKS_PER_HOST);
-        let first = first.ok_or_else(|| Bad::new("Hostname", host, "at most 65536 hosts"))?;
-        self.disks.note(first + disk);
+        let host_number = self.hosts.number(host, None);
+        let first = host_number.checked_mul(DISKS_PER_HOST);
+        let first = first.ok_or_else(|| BadValue::new("Hostname", host, "at most 65536 hosts"))?;
+        self.disks.add(first + disk);
         Ok(first + disk)
     }
 }
 
-impl Encode for Msr {
-    fn request(&mut self, request: &Request, _: Content<'_>, out: &mut Vec<u8>) -> Result<(), Reason> {
+impl Encoder for Msr {
+    fn encode(&mut self, request: &Request, _: RequestContent<'_>, out: &mut Vec<u8>) -> Result<(), Reason> {
         let Request { time_ns, volume, offset_bytes, length_bytes, .. } = request;
         let op = read_or_write(request.op, "Read", "Write")?;
         if *volume >= DISKS_PER_HOST {

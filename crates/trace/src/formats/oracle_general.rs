@@ -52,15 +52,15 @@ impl OracleGeneral {
 impl RecordFormat for OracleGeneral {
     const BYTES: usize = 24;
 
-    fn tail_bytes(&self, _: &[u8]) -> Result<usize, Bad> {
+    fn tail_bytes(&self, _: &[u8]) -> Result<usize, BadValue> {
         Ok(0)
     }
 
-    fn record(&mut self, record: &[u8]) -> Result<Option<Request>, Bad> {
+    fn record(&mut self, record: &[u8]) -> Result<Option<Request>, BadValue> {
         let object = u64_at(record, 4);
         let offset_bytes = object.checked_mul(self.page_bytes).ok_or_else(|| {
             let expected = "object times page_bytes below 2^64; hashed object numbers are no addresses";
-            Bad::new("object", object.to_string().as_bytes(), expected)
+            BadValue::new("object", object.to_string().as_bytes(), expected)
         })?;
         Ok(Some(Request {
             time_ns: u64::from(u32_at(record, 0)) * SECOND_NS,
@@ -73,9 +73,9 @@ impl RecordFormat for OracleGeneral {
     }
 }
 
-impl Encode for OracleGeneral {
-    fn request(&mut self, request: &Request, _: Content<'_>, out: &mut Vec<u8>) -> Result<(), Reason> {
-        without_volume(request)?;
+impl Encoder for OracleGeneral {
+    fn encode(&mut self, request: &Request, _: RequestContent<'_>, out: &mut Vec<u8>) -> Result<(), Reason> {
+        require_no_volume(request)?;
         if request.op != self.op {
             return Err(format!("the format holds one operation, and this is no {:?}", self.op).into());
         }

@@ -28,7 +28,7 @@ struct Spc {
 }
 
 impl LineFormat for Spc {
-    fn line(&mut self, line: &[u8], _: &mut Vec<Digest>) -> Result<Option<Request>, Bad> {
+    fn line(&mut self, line: &[u8], _: &mut Vec<Digest>) -> Result<Option<Request>, BadValue> {
         let mut fields = Fields::commas(line);
         let volume = fields.u32("ASU")?;
         let offset_bytes = fields.bytes("LBA", self.block_bytes)?;
@@ -39,8 +39,8 @@ impl LineFormat for Spc {
     }
 }
 
-impl Encode for Spc {
-    fn request(&mut self, request: &Request, _: Content<'_>, out: &mut Vec<u8>) -> Result<(), Reason> {
+impl Encoder for Spc {
+    fn encode(&mut self, request: &Request, _: RequestContent<'_>, out: &mut Vec<u8>) -> Result<(), Reason> {
         let Request { time_ns, volume, offset_bytes, length_bytes, .. } = request;
         let op = read_or_write(request.op, 'R', 'W')?;
         if offset_bytes % self.block_bytes != 0 {

@@ -22,7 +22,7 @@ pub static FORMAT: Format = Format {
 struct Systor17;
 
 impl LineFormat for Systor17 {
-    fn line(&mut self, line: &[u8], _: &mut Vec<Digest>) -> Result<Option<Request>, Bad> {
+    fn line(&mut self, line: &[u8], _: &mut Vec<Digest>) -> Result<Option<Request>, BadValue> {
         // Joined or cut files have the header anywhere or nowhere.
         if line == HEADER {
             return Ok(None);
@@ -39,13 +39,13 @@ impl LineFormat for Systor17 {
     }
 }
 
-impl Encode for Systor17 {
+impl Encoder for Systor17 {
     fn begin(&mut self, out: &mut Vec<u8>) {
         out.extend_from_slice(HEADER);
         out.push(b'\n');
     }
 
-    fn request(&mut self, request: &Request, _: Content<'_>, out: &mut Vec<u8>) -> Result<(), Reason> {
+    fn encode(&mut self, request: &Request, _: RequestContent<'_>, out: &mut Vec<u8>) -> Result<(), Reason> {
         let Request { time_ns, volume, offset_bytes, length_bytes, .. } = request;
         let op = read_or_write(request.op, 'R', 'W')?;
         let (s, ns) = (time_ns / 1_000_000_000, time_ns % 1_000_000_000);

@@ -14,8 +14,9 @@ use crate::request::RequestBatch;
 /// Nanoseconds in a second.
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// Maximum number of requests held back for an open second: about 200 MB. The whole service stays far below.
-const HELD_REQUESTS: usize = 4 << 20;
+/// Maximum number of requests held back for an incomplete second: about 200 MB. The whole service has far fewer
+/// requests in a second.
+const MAX_PENDING_REQUESTS: usize = 4 << 20;
 
 /// Requests parsed at a time.
 const STEP_REQUESTS: usize = 4096;
@@ -33,31 +34,31 @@ pub static FORMAT: Format = Format {
     time_step_ns: SECOND_NS,
     options: &[],
     detect: None, // five whole numbers, as in other formats
-    read: |_| Box::new(Spread::default()),
+    read: |_| Box::new(SecondSpreader::default()),
     write: Some(|_| Box::new(Tencent)),
 };
 
 struct Tencent;
 
 impl LineFormat for Tencent {
-    fn line(&mut self, line: &[u8], _: &mut Vec<Digest>) -> Result<Option<Request>, Bad> {
+    fn line(&mut self, line: &[u8], _: &mut Vec<Digest>) -> Result<Option<Request>, BadValue> {
         let mut fields = Fields::commas(line);
         let time_ns = fields.time("Timestamp", SECOND_NS)?;
         let offset_bytes = fields.bytes("Offset", SECTOR_BYTES)?;
         let length_bytes = fields.bytes("Size", SECTOR_BYTES)?;
-        let op = fields.coded("IOType", b'0', b'1', "0 (read) or 1 (write)")?;
+        let op = fields.op_code("IOType", b'0', b'1', "0 (read) or 1 (write)")?;
         let volume = fields.u32("VolumeID")?;
         fields.end()?;
         // Spreading adds less than a second; the last second before 2^64 ns would overflow.
         if time_ns > u64::MAX - SECOND_NS {
-            return Err(Bad::new("Timestamp", line, "a time that stays below 2^64 in ns"));
+            return Err(BadValue::new("Timestamp", line, "a time that stays below 2^64 in ns"));
         }
         Ok(Some(Request { time_ns, op, volume, offset_bytes, length_bytes, hint: 0 }))
     }
 }
 
-impl Encode for Tencent {
-    fn request(&mut self, request: &Request, _: Content<'_>, out: &mut Vec<u8>) -> Result<(), Reason> {
+impl Encoder for Tencent {
+    fn encode(&mut self, request: &Request, _: RequestContent<'_>, out: &mut Vec<u8>) -> Result<(), Reason> {
         let op = read_or_write(request.op, 0, 1)?;
         let (sector, sectors) = in_sectors(request)?;
         put!(out, "{},{sector},{sectors},{op},{}\n", request.time_ns / SECOND_NS, request.volume);
@@ -66,73 +67,73 @@ impl Encode for Tencent {
 }
 
 /// Holds requests back until their second is complete, then spreads them over it.
-struct Spread {
+struct SecondSpreader {
     lines: Lines<Tencent>,
-    held: VecDeque<Request>,
-    /// State of each second with held requests.
-    seconds: HashMap<u64, Second, FixedState>,
+    pending: VecDeque<Request>,
+    /// State of each second with pending requests.
+    seconds: HashMap<u64, SecondCounts, FixedState>,
     latest_ns: u64,
-    at_end: bool,
+    is_at_end: bool,
     step: RequestBatch,
 }
 
 #[derive(Clone, Copy, Default)]
-struct Second {
+struct SecondCounts {
     requests: u64,
-    given_out: u64,
+    returned: u64,
 }
 
-impl Default for Spread {
+impl Default for SecondSpreader {
     fn default() -> Self {
         let lines = Lines::new(Tencent);
-        let (held, seconds, step) = Default::default();
-        Spread { lines, held, seconds, latest_ns: 0, at_end: false, step }
+        let (pending, seconds, step) = Default::default();
+        SecondSpreader { lines, pending, seconds, latest_ns: 0, is_at_end: false, step }
     }
 }
 
-impl Spread {
-    fn hold_more(&mut self, input: &mut Input, sink: &mut Sink<'_>) -> Result<(), TraceError> {
+impl SecondSpreader {
+    fn read_pending(&mut self, input: &mut Input, sink: &mut Sink<'_>) -> Result<(), TraceError> {
         self.step.clear();
         // Requests of all volumes count for the spreading; volumes are filtered when requests are returned.
-        self.lines.fill(input, &mut sink.detour(&mut self.step, STEP_REQUESTS))?;
-        self.at_end = self.step.is_empty();
+        self.lines.fill(input, &mut sink.redirect(&mut self.step, STEP_REQUESTS))?;
+        self.is_at_end = self.step.is_empty();
         for index in 0..self.step.len() {
             let request = self.step.get(index);
             self.latest_ns = self.latest_ns.max(request.time_ns);
             self.seconds.entry(request.time_ns).or_default().requests += 1;
-            self.held.push_back(request);
+            self.pending.push_back(request);
         }
         Ok(())
     }
 
-    /// Returns the first held request with its time within its second, if that second is complete.
-    fn give_out(&mut self) -> Option<Request> {
-        let start_ns = self.held.front()?.time_ns;
-        let complete = self.at_end
+    /// Returns the first pending request, with a time within its second, if that second is complete.
+    fn next_spread(&mut self) -> Option<Request> {
+        let start_ns = self.pending.front()?.time_ns;
+        let is_complete = self.is_at_end
             || start_ns.saturating_add(2 * SECOND_NS) <= self.latest_ns
-            || self.held.len() >= HELD_REQUESTS;
-        if !complete {
+            || self.pending.len() >= MAX_PENDING_REQUESTS;
+        if !is_complete {
             return None;
         }
         let second = self.seconds.get_mut(&start_ns).expect("every held request is counted");
-        let within_ns = u128::from(second.given_out) * u128::from(SECOND_NS) / u128::from(second.requests);
-        second.given_out += 1;
-        if second.given_out == second.requests {
+        let within_ns = u128::from(second.returned) * u128::from(SECOND_NS) / u128::from(second.requests);
+        second.returned += 1;
+        if second.returned == second.requests {
             self.seconds.remove(&start_ns);
         }
-        let mut request = self.held.pop_front()?;
+        let mut request = self.pending.pop_front()?;
         request.time_ns += within_ns as u64;
         Some(request)
     }
 }
 
-impl Decoder for Spread {
+impl Decoder for SecondSpreader {
     fn fill(&mut self, input: &mut Input, sink: &mut Sink<'_>) -> Result<(), TraceError> {
-        while sink.wants_more() {
-            match self.give_out() {
+        while sink.has_room() {
+            match self.next_spread() {
                 Some(request) => sink.accept(&request, 0).expect("checked when it was held"),
-                None if self.at_end => return Ok(()),
-                None => self.hold_more(input, sink)?,
+                None if self.is_at_end => return Ok(()),
+                None => self.read_pending(input, sink)?,
             }
         }
         Ok(())

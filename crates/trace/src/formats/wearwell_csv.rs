@@ -1,6 +1,6 @@
 //! Wearwell's own CSV format, which loses nothing.
 
-use super::fiu::{parse_digest, put_digest};
+use super::fiu::{parse_digest, write_digest};
 use super::prelude::*;
 use crate::input::MAX_LINE_BYTES;
 
@@ -35,18 +35,18 @@ fn digest_bytes(header: &[u8]) -> Option<u32> {
     match header.trim_ascii().strip_prefix(HEADER.as_bytes())? {
         b"" => Some(0),
         digests => {
-            let bytes = fields::whole(digests.strip_prefix(DIGESTS.as_bytes())?)?;
+            let bytes = fields::parse_u64(digests.strip_prefix(DIGESTS.as_bytes())?)?;
             u32::try_from(bytes).ok().filter(|&bytes| bytes > 0)
         }
     }
 }
 
 impl LineFormat for WearwellCsv {
-    fn line(&mut self, line: &[u8], digests: &mut Vec<Digest>) -> Result<Option<Request>, Bad> {
+    fn line(&mut self, line: &[u8], digests: &mut Vec<Digest>) -> Result<Option<Request>, BadValue> {
         let Some(digest_bytes) = self.digest_bytes else {
             let header = digest_bytes(line);
             let expected = "time_ns,op,volume,offset_bytes,length_bytes,hint[,digests_<bytes>]";
-            self.digest_bytes = Some(header.ok_or_else(|| Bad::new("(header)", line, expected))?);
+            self.digest_bytes = Some(header.ok_or_else(|| BadValue::new("(header)", line, expected))?);
             return Ok(None);
         };
         let mut fields = Fields::commas(line);
@@ -56,23 +56,25 @@ impl LineFormat for WearwellCsv {
             b"W" => Op::Write,
             b"T" => Op::Trim,
             b"F" => Op::Flush,
-            other => return Err(Bad::new("op", other, "R, W, T or F")),
+            other => return Err(BadValue::new("op", other, "R, W, T or F")),
         };
         let volume = fields.u32("volume")?;
         let offset_bytes = fields.u64("offset_bytes")?;
         let length_bytes = fields.u64("length_bytes")?;
         let hint = fields.u32("hint")?;
-        let hint = u16::try_from(hint)
-            .map_err(|_| Bad::new("hint", hint.to_string().as_bytes(), "a whole number from 0 to 65535"))?;
+        let hint = u16::try_from(hint).map_err(|_| {
+            BadValue::new("hint", hint.to_string().as_bytes(), "a whole number from 0 to 65535")
+        })?;
         if op == Op::Flush && (offset_bytes, length_bytes) != (0, 0) {
-            return Err(Bad::new("length_bytes", line, "offset and length 0 for a flush"));
+            return Err(BadValue::new("length_bytes", line, "offset and length 0 for a flush"));
         }
         if digest_bytes > 0 {
-            let text =
-                fields.next().ok_or_else(|| Bad::new("digests", b"", "a column, though it may be empty"))?;
+            let text = fields
+                .next()
+                .ok_or_else(|| BadValue::new("digests", b"", "a column, though it may be empty"))?;
             for digest in text.split(|&byte| byte == b'+').filter(|_| !text.is_empty()) {
                 let expected = "32 hexadecimal digits, joined by +";
-                digests.push(parse_digest(digest).ok_or_else(|| Bad::new("digests", digest, expected))?);
+                digests.push(parse_digest(digest).ok_or_else(|| BadValue::new("digests", digest, expected))?);
             }
         }
         fields.end()?;
@@ -86,7 +88,7 @@ impl LineFormat for WearwellCsv {
 
 impl WearwellCsv {
     /// Appends the header, once it is known if there are digests.
-    fn put_header(&mut self, digest_bytes: u32, out: &mut Vec<u8>) {
+    fn write_header(&mut self, digest_bytes: u32, out: &mut Vec<u8>) {
         self.digest_bytes = Some(digest_bytes);
         out.extend_from_slice(HEADER.as_bytes());
         if digest_bytes > 0 {
@@ -96,10 +98,15 @@ impl WearwellCsv {
     }
 }
 
-impl Encode for WearwellCsv {
-    fn request(&mut self, request: &Request, content: Content<'_>, out: &mut Vec<u8>) -> Result<(), Reason> {
+impl Encoder for WearwellCsv {
+    fn encode(
+        &mut self,
+        request: &Request,
+        content: RequestContent<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Reason> {
         if self.digest_bytes.is_none() {
-            self.put_header(content.digest_bytes, out);
+            self.write_header(content.digest_bytes, out);
         }
         if self.digest_bytes != Some(content.digest_bytes) {
             return Err("digests cover another number of bytes than in the first request".into());
@@ -115,7 +122,7 @@ impl Encode for WearwellCsv {
         put!(out, "{time_ns},{op},{volume},{offset_bytes},{length_bytes},{hint}");
         for (index, digest) in content.digests.iter().enumerate() {
             out.push(if index == 0 { b',' } else { b'+' });
-            put_digest(digest, out);
+            write_digest(digest, out);
         }
         if content.digest_bytes > 0 && content.digests.is_empty() {
             out.push(b',');
@@ -129,7 +136,7 @@ impl Encode for WearwellCsv {
 
     fn end(&mut self, out: &mut Vec<u8>) {
         if self.digest_bytes.is_none() {
-            self.put_header(0, out);
+            self.write_header(0, out);
         }
     }
 }

@@ -1,22 +1,22 @@
 //! Agreement with statistics of real traces that were computed by other means.
 //!
-//! The traces are not part of the repository. `WEARWELL_TRACES` names the directory that holds them; without it the tests print
-//! a message and pass. Pages are 4 KiB, identified by volume and address; a request counts for every page it touches, its start
-//! rounded down and its end up.
+//! The traces are not part of the repository. `WEARWELL_TRACES` names the directory that holds them; without it the
+//! tests print a message and pass. Pages are 4 KiB, identified by volume and address; a request counts for every page
+//! it touches, its start rounded down and its end up.
 //!
-//! The published statistics ignore the read-ahead requests (`RA`) of the two blkreplay files, 1 and 344; Wearwell reads them,
-//! and the rows hold its counts. They give no overwrite ratio for mqsim-wsrch-small, which has four writes. All other published
-//! values agree.
+//! The published statistics ignore the read-ahead requests (`RA`) of the two blkreplay files (1 and 344 requests);
+//! Wearwell reads them, and the rows hold its counts. They give no overwrite ratio for mqsim-wsrch-small, which has
+//! four writes. All other published values agree.
 
 use std::path::PathBuf;
 
 use wearwell_trace::*;
 
 /// File, format or columns, requests, writes %, pages touched, write footprint MiB, written MiB, overwrite ratio.
-type Row = (&'static str, &'static str, u64, f64, u64, f64, f64, f64);
+type TraceRow = (&'static str, &'static str, u64, f64, u64, f64, f64, f64);
 
 #[allow(clippy::approx_constant)] // 3.14 is an overwrite ratio
-const TABLE: &[Row] = &[
+const TABLE: &[TraceRow] = &[
     ("fiu-homes.blkparse", "fiu-homes", 1_000, 100.0, 871, 3.4, 3.9, 1.15),
     ("fiu-webvm.blkparse", "fiu", 1_000, 100.0, 914, 3.6, 3.9, 1.09),
     ("fiu-mail-a.blkparse", "fiu", 8_000, 10.0, 7_229, 2.4, 3.1, 1.30),
@@ -42,9 +42,9 @@ const TABLE: &[Row] = &[
 
 /// Rows for tables that are in none of the other formats, with their columns.
 ///
-/// Counts include requests of all kinds. The statistics of rocksdb-xfs-octf-a count its 231 discards as writes and therefore
-/// give 99.6 % of writes. A row of phone-music-md5 is one page of a request.
-const OWN_TABLES: &[Row] = &[
+/// Counts include requests of all kinds. The statistics of rocksdb-xfs-octf-a count its 231 discards as writes and
+/// therefore give 99.6 % of writes. A row of phone-music-md5 is one page of a request.
+const TABLE_TRACES: &[TraceRow] = &[
     (
         "msr-hm_0-slice.trace",
         "time=1:ms,op=5:0=write/1=read,offset=3:bytes,size=4:bytes",
@@ -122,28 +122,28 @@ fn describe_file(path: &PathBuf, options: &ReadOptions) -> TraceDescription {
     describe(&mut reader, &DescribeOptions::default()).unwrap_or_else(|error| panic!("{error}"))
 }
 
-fn close(found: f64, wanted: f64, digits: i32) -> bool {
-    (found - wanted).abs() <= 0.5000001 * 10f64.powi(-digits) || (found.is_nan() && wanted.is_nan())
+fn is_close(found: f64, expected: f64, digits: i32) -> bool {
+    (found - expected).abs() <= 0.5000001 * 10f64.powi(-digits) || (found.is_nan() && expected.is_nan())
 }
 
 #[test]
-fn statistics_agree() {
+fn statistics_match_reference_values() {
     let Some(directory) = traces() else { return };
-    let mut wrong = Vec::new();
+    let mut mismatches = Vec::new();
     let named = TABLE.iter().map(|row| (row, ReadOptions::named(row.1)));
-    let own = OWN_TABLES.iter().map(|row| (row, ReadOptions::default().with("columns", row.1)));
+    let tables = TABLE_TRACES.iter().map(|row| (row, ReadOptions::default().with("columns", row.1)));
     for (&(file, _, requests, write_percent, pages, footprint, written, overwrite), options) in
-        named.chain(own)
+        named.chain(tables)
     {
         let found = describe_file(&directory.join(format!("{file}.zst")), &options);
         let agrees = found.requests == requests
-            && close(found.write_ratio.unwrap() * 100.0, write_percent, 1)
+            && is_close(found.write_ratio.unwrap() * 100.0, write_percent, 1)
             && found.distinct_pages_touched == pages
-            && close(found.distinct_pages_written as f64 * 4096.0 / MIB, footprint, 1)
-            && close(found.writes.bytes as f64 / MIB, written, 1)
-            && close(found.overwrite_ratio.unwrap_or(f64::NAN), overwrite, 2);
+            && is_close(found.distinct_pages_written as f64 * 4096.0 / MIB, footprint, 1)
+            && is_close(found.writes.bytes as f64 / MIB, written, 1)
+            && is_close(found.overwrite_ratio.unwrap_or(f64::NAN), overwrite, 2);
         if !agrees {
-            wrong.push(format!(
+            mismatches.push(format!(
                 "{file}: {} requests, {:?} writes, {} pages, {} MiB footprint, {} MiB written, {:?}",
                 found.requests,
                 found.write_ratio,
@@ -154,11 +154,11 @@ fn statistics_agree() {
             ));
         }
     }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(mismatches.is_empty(), "{}", mismatches.join("\n"));
 }
 
 #[test]
-fn duplication_agrees() {
+fn duplication_matches_reference_values() {
     let Some(directory) = traces() else { return };
     for (file, format, pages, unique) in [
         ("fiu-homes.blkparse", "fiu-homes", 1_000, 829),
@@ -170,8 +170,8 @@ fn duplication_agrees() {
         assert_eq!((found.pages, found.unique), (pages, unique), "{file}");
         assert_eq!(found.granularity_bytes, 4096);
     }
-    // 63 rows, 18 of them writes, have lost their digest to a process name with a tab in it. The published statistics, 1,607
-    // pages with 1,350 contents, count the text in place of the digest as one more content.
+    // 63 rows, 18 of them writes, have lost their digest to a process name with a tab in it. The published statistics,
+    // 1,607 pages with 1,350 contents, count the text in place of the digest as one more content.
     let columns = "time=1:s,op=2,offset=3:512,size=4:bytes,digest=7:4096,piece==4096";
     let options = ReadOptions { skip_bad: true, ..ReadOptions::default().with("columns", columns) };
     let found = describe_file(&directory.join("phone-music-md5.txt.zst"), &options);
@@ -180,7 +180,7 @@ fn duplication_agrees() {
 }
 
 #[test]
-fn formats_are_detected_or_must_be_given() {
+fn format_is_detected_or_required() {
     let Some(directory) = traces() else { return };
     for &(file, format, ..) in TABLE {
         let path = directory.join(format!("{file}.zst"));

@@ -4,9 +4,9 @@ mod agreement;
 mod files;
 #[cfg(unix)]
 mod pipes;
+mod pitfalls;
 mod roundtrip;
 mod sample_files;
 mod samples;
 mod smoke_fuzz;
 mod support;
-mod traps;

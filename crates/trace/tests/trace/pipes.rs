@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::rc::Rc;
 use std::thread;
-use wearwell_trace::{ReadOptions, RequestBatch, open, while_waiting};
+use wearwell_trace::{ReadOptions, RequestBatch, open, with_wait_callback};
 
 const HEAD: &str = "time_ns,op,volume,offset_bytes,length_bytes,hint\n";
 
@@ -18,25 +18,26 @@ fn pipe(folder: &tempfile::TempDir) -> PathBuf {
 }
 
 /// Opens a pipe for reading and writing, which does not block, and keeps it open.
-fn held(path: &Path) -> File {
+fn open_read_write(path: &Path) -> File {
     fs::OpenOptions::new().read(true).write(true).open(path).unwrap()
 }
 
 #[test]
-fn silent_pipe_is_given_up_opened_or_not() {
+fn read_of_silent_pipe_ends_when_callback_returns_false() {
     let folder = tempfile::tempdir().unwrap();
     let path = pipe(&folder);
-    for holds in [false, true] {
-        let _held = holds.then(|| held(&path));
-        let asked = Rc::new(Cell::new(0));
-        let counted = asked.clone();
-        let goes_on = move || {
-            counted.set(counted.get() + 1);
-            counted.get() < 3
+    for is_open in [false, true] {
+        let _open_pipe = is_open.then(|| open_read_write(&path));
+        let calls = Rc::new(Cell::new(0));
+        let counter = calls.clone();
+        let should_continue = move || {
+            counter.set(counter.get() + 1);
+            counter.get() < 3
         };
-        let error = while_waiting(goes_on, || open(&path, &ReadOptions::default())).err().unwrap();
+        let error =
+            with_wait_callback(should_continue, || open(&path, &ReadOptions::default())).err().unwrap();
         assert!(error.to_string().contains("interrupted"), "{error}");
-        assert_eq!(asked.get(), 3);
+        assert_eq!(calls.get(), 3);
     }
 }
 
@@ -54,7 +55,7 @@ fn pipe_is_read_to_its_end() {
             }
         })
     };
-    let requests = while_waiting(
+    let requests = with_wait_callback(
         || true,
         || {
             let mut reader = open(&path, &ReadOptions::default()).unwrap();
@@ -70,11 +71,11 @@ fn pipe_is_read_to_its_end() {
 }
 
 #[test]
-fn callback_is_unused_outside_of_the_work_and_for_files() {
+fn callback_is_not_called_after_work_or_for_files() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("trace.csv");
     fs::write(&path, format!("{HEAD}1,W,0,0,4096,0\n")).unwrap();
-    while_waiting(
+    with_wait_callback(
         || unreachable!("a file need not be waited for"),
         || {
             assert!(open(&path, &ReadOptions::default()).is_ok());

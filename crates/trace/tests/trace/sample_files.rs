@@ -16,7 +16,7 @@ fn path(sample: &Sample) -> PathBuf {
 /// Returns the requests that the sample of `format` must contain.
 fn expected(format: &Format) -> Vec<Request> {
     let mut requests = crate::samples::requests();
-    requests.retain(|request| crate::samples::holds(format.name, request.op));
+    requests.retain(|request| crate::samples::can_hold(format.name, request.op));
     let start_ns = if format.name == "msr" { 12_816_637_200_000_000_000 } else { 0 };
     for request in &mut requests {
         request.time_ns += start_ns;
@@ -26,7 +26,7 @@ fn expected(format: &Format) -> Vec<Request> {
 }
 
 #[test]
-fn every_format_has_its_sample() {
+fn every_format_has_sample_file() {
     let samples = samples();
     let formats: Vec<_> = samples.iter().map(|sample| sample.format).collect();
     let table: Vec<_> = FORMATS.iter().map(|format| format.name).collect();
@@ -58,8 +58,9 @@ fn digests_of_samples_equal_the_description() {
         let sample = samples().into_iter().find(|sample| sample.format == format).unwrap();
         decode(&sample.content, &ReadOptions::named(format)).unwrap()
     };
-    let (pages, sectors, own) = (digests_of("fiu"), digests_of("fiu-homes"), digests_of("wearwell-csv"));
-    assert_eq!((pages.digest_bytes, sectors.digest_bytes, own.digest_bytes), (4096, 512, 4096));
+    let (pages, sectors, wearwell_csv) =
+        (digests_of("fiu"), digests_of("fiu-homes"), digests_of("wearwell-csv"));
+    assert_eq!((pages.digest_bytes, sectors.digest_bytes, wearwell_csv.digest_bytes), (4096, 512, 4096));
     for index in 0..pages.len() {
         let request = pages.get(index);
         let count = request.length_bytes / 4096;
@@ -73,7 +74,7 @@ fn digests_of_samples_equal_the_description() {
         let writes = (0..batch.len()).filter(|&index| batch.op[index] == Op::Write);
         writes.flat_map(|index| batch.digests_of(index).to_vec()).collect()
     };
-    assert_eq!(writes(&own), writes(&pages));
+    assert_eq!(writes(&wearwell_csv), writes(&pages));
 }
 
 #[test]
@@ -86,14 +87,14 @@ fn samples_with_identifying_content_are_recognised() {
 }
 
 #[test]
-fn samples_survive_conversion_to_their_own_format_and_to_wearwell_csv() {
+fn samples_round_trip_through_own_format_and_wearwell_csv() {
     for sample in samples() {
         let format = find_format(sample.format).unwrap();
         let first = decode(&sample.content, &read_options(format)).unwrap();
-        for through in [format, find_format("wearwell-csv").unwrap()] {
-            let (bytes, _) = encode(&first, &write_options(through)).unwrap();
-            let again = decode(&bytes, &read_options(through)).unwrap();
-            assert_eq!(again, first, "{} through {}", sample.format, through.name);
+        for intermediate in [format, find_format("wearwell-csv").unwrap()] {
+            let (bytes, _) = encode(&first, &write_options(intermediate)).unwrap();
+            let again = decode(&bytes, &read_options(intermediate)).unwrap();
+            assert_eq!(again, first, "{} through {}", sample.format, intermediate.name);
         }
     }
 }

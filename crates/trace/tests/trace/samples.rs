@@ -68,7 +68,7 @@ pub fn hex(digest: &Digest) -> String {
 }
 
 /// True if `format` can hold the operation.
-pub fn holds(format: &str, op: Op) -> bool {
+pub fn can_hold(format: &str, op: Op) -> bool {
     match format {
         "blkparse" | "blktrace" | "fio-iolog-v2" | "fio-iolog-v3" | "cloudphysics" | "table"
         | "wearwell-csv" => true,
@@ -80,12 +80,13 @@ pub fn holds(format: &str, op: Op) -> bool {
 /// Returns all samples.
 pub fn samples() -> Vec<Sample> {
     let text = |format, file, before: &str, line: fn(&Request) -> String, after: &str| {
-        let lines: String = requests().iter().filter(|request| holds(format, request.op)).map(line).collect();
+        let lines: String =
+            requests().iter().filter(|request| can_hold(format, request.op)).map(line).collect();
         Sample { format, file, content: format!("{before}{lines}{after}").into_bytes() }
     };
     let binary = |format, file, record: fn(&Request) -> Vec<u8>| {
         let records = requests();
-        let records = records.iter().filter(|request| holds(format, request.op));
+        let records = records.iter().filter(|request| can_hold(format, request.op));
         Sample { format, file, content: records.flat_map(record).collect() }
     };
     vec![

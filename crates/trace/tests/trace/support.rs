@@ -6,23 +6,23 @@ use std::io::Cursor;
 use wearwell_trace::*;
 
 /// Returns the required options of a format.
-pub fn needed_options(format: &Format) -> Vec<(String, String)> {
-    let needed = format.options.iter().filter(|spec| spec.default.is_none());
+pub fn required_options(format: &Format) -> Vec<(String, String)> {
+    let required = format.options.iter().filter(|spec| spec.default.is_none());
     let value = |spec: &OptionSpec| match spec.text {
         Some(text) => text.example,
         None => spec.choices.last().unwrap(),
     };
-    needed.map(|spec| (spec.name.to_owned(), value(spec).to_owned())).collect()
+    required.map(|spec| (spec.name.to_owned(), value(spec).to_owned())).collect()
 }
 
 /// Returns options for reading a format, including required ones.
 pub fn read_options(format: &Format) -> ReadOptions {
-    ReadOptions { options: needed_options(format), ..ReadOptions::named(format.name) }
+    ReadOptions { options: required_options(format), ..ReadOptions::named(format.name) }
 }
 
 /// Returns options for writing a format, including required ones.
 pub fn write_options(format: &Format) -> WriteOptions {
-    WriteOptions { options: needed_options(format), ..WriteOptions::named(format.name) }
+    WriteOptions { options: required_options(format), ..WriteOptions::named(format.name) }
 }
 
 /// Returns all requests of a reader.
@@ -40,7 +40,7 @@ pub fn decode(bytes: &[u8], options: &ReadOptions) -> Result<RequestBatch, Trace
 }
 
 /// Encodes `batch` in a format.
-pub fn encode(batch: &RequestBatch, options: &WriteOptions) -> Result<(Vec<u8>, Written), TraceError> {
+pub fn encode(batch: &RequestBatch, options: &WriteOptions) -> Result<(Vec<u8>, WriteSummary), TraceError> {
     let mut writer = TraceWriter::in_memory(options)?;
     writer.write_batch(batch)?;
     Ok(writer.into_bytes())

@@ -1,12 +1,12 @@
-//! State of `top`, and its changes by keys.
+//! State of `top`, and how keys change it.
 
 use super::view::View;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 use wearwell_serve::RequestReading;
 
-/// Maximum number of values of write amplification kept for the chart.
-const MOST_POINTS: usize = 512;
+/// Maximum number of values of write amplification that the chart shows.
+const MAX_POINTS: usize = 512;
 
 /// Shortest and longest interval between two readings.
 const INTERVALS: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(60));
@@ -14,11 +14,11 @@ const INTERVALS: (Duration, Duration) = (Duration::from_millis(250), Duration::f
 /// Sort order of the table of writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sort {
-    /// From the top of the stack to the flash.
+    /// By layer, from the top of the stack to the flash.
     Stack,
-    /// By pages, descending.
+    /// By pages written, descending.
     Pages,
-    /// By recent pages, descending.
+    /// By pages written since the previous reading, descending.
     Recent,
 }
 
@@ -43,9 +43,9 @@ impl Sort {
 
 /// State of `top`.
 pub struct App {
-    before: Option<(Instant, View)>,
-    now: Option<(Instant, View)>,
-    past: VecDeque<f64>,
+    previous: Option<(Instant, View)>,
+    current: Option<(Instant, View)>,
+    amplifications: VecDeque<f64>,
     problem: Option<String>,
     sort: Sort,
     is_paused: bool,
@@ -60,13 +60,13 @@ pub struct Line {
     pub layer: String,
     /// Cause of the writes.
     pub cause: String,
-    /// Pages written.
+    /// Number of pages written.
     pub pages: u64,
-    /// Pages written per host page, or `None` without host writes.
+    /// Pages written per host page; `None` without host writes.
     pub ratio: Option<f64>,
     /// Pages written per host page since the previous reading.
     pub recent: Option<f64>,
-    /// Fraction of the layer's writes.
+    /// Fraction of all writes of the layer.
     pub share: f64,
 }
 
@@ -75,13 +75,13 @@ pub struct Line {
 pub struct Rate {
     /// Kind of request.
     pub operation: String,
-    /// Requests since the beginning.
-    pub all: u64,
-    /// Requests a second.
+    /// Number of requests since the device was opened.
+    pub total: u64,
+    /// Requests per second.
     pub requests: f64,
-    /// Bytes a second.
+    /// Bytes per second.
     pub bytes: f64,
-    /// Statistics since the previous reading, or of all requests if there were none since.
+    /// Statistics since the previous reading; if there were no requests since then, statistics of all requests.
     pub latest: RequestReading,
 }
 
@@ -89,9 +89,9 @@ impl App {
     /// Creates the state before the first reading.
     pub fn new(interval: Duration) -> Self {
         App {
-            before: None,
-            now: None,
-            past: VecDeque::new(),
+            previous: None,
+            current: None,
+            amplifications: VecDeque::new(),
             problem: None,
             sort: Sort::Stack,
             is_paused: false,
@@ -100,26 +100,26 @@ impl App {
         }
     }
 
-    /// Takes a reading, or the error of a failed one, of this time.
-    pub fn take(&mut self, at: Instant, read: Result<View, String>) {
+    /// Adds a reading, or the error of a failed one; `at` is its time.
+    pub fn add_reading(&mut self, at: Instant, read: Result<View, String>) {
         if self.is_paused {
             return;
         }
         match read {
             Ok(view) => {
-                self.before = self.now.take();
-                self.now = Some((at, view));
+                self.previous = self.current.take();
+                self.current = Some((at, view));
                 self.problem = None;
                 if let Some(recent) = self.recent() {
-                    self.past.push_back(recent);
-                    self.past.drain(..self.past.len().saturating_sub(MOST_POINTS));
+                    self.amplifications.push_back(recent);
+                    self.amplifications.drain(..self.amplifications.len().saturating_sub(MAX_POINTS));
                 }
             }
             Err(problem) => self.problem = Some(problem),
         }
     }
 
-    /// Handles a key. Unknown keys do nothing.
+    /// Handles a key; an unknown key has no effect.
     pub fn key(&mut self, key: char) {
         match key {
             'q' => self.has_ended = true,
@@ -158,12 +158,12 @@ impl App {
 
     /// Returns the last view.
     pub fn view(&self) -> Option<&View> {
-        self.now.as_ref().map(|(_, view)| view)
+        self.current.as_ref().map(|(_, view)| view)
     }
 
-    /// Returns the seconds between the last two views, and both views.
+    /// Returns the number of seconds between the last two views, and both views.
     fn span(&self) -> Option<(f64, &View, &View)> {
-        let ((before, old), (now, new)) = (self.before.as_ref()?, self.now.as_ref()?);
+        let ((before, old), (now, new)) = (self.previous.as_ref()?, self.current.as_ref()?);
         let seconds = now.duration_since(*before).as_secs_f64();
         (seconds > 0.0).then_some((seconds, old, new))
     }
@@ -180,9 +180,9 @@ impl App {
         ratio(new.programs.saturating_sub(old.programs), new.host_pages.saturating_sub(old.host_pages))
     }
 
-    /// Returns the recent write amplification at each of the readings so far, oldest first.
-    pub fn past(&self) -> impl ExactSizeIterator<Item = f64> {
-        self.past.iter().copied()
+    /// Returns the recent write amplification at each reading so far, oldest first.
+    pub fn amplifications(&self) -> impl ExactSizeIterator<Item = f64> {
+        self.amplifications.iter().copied()
     }
 
     /// Returns the increase of a counter per second.
@@ -229,7 +229,7 @@ impl App {
     pub fn rates(&self) -> Vec<Rate> {
         let Some(view) = self.view() else { return Vec::new() };
         let span = self.span();
-        let of = |(operation, now): (&String, &RequestReading)| {
+        let rate_of = |(operation, now): (&String, &RequestReading)| {
             let since = span.map(|(seconds, old, _)| {
                 let before = old.requests.get(operation).cloned().unwrap_or_default();
                 (seconds, now.since(&before))
@@ -240,13 +240,13 @@ impl App {
             let latest = since.map(|(_, since)| since).filter(|since| since.requests > 0);
             Rate {
                 operation: operation.clone(),
-                all: now.requests,
+                total: now.requests,
                 requests,
                 bytes,
                 latest: latest.unwrap_or_else(|| now.clone()),
             }
         };
-        view.requests.iter().map(of).collect()
+        view.requests.iter().map(rate_of).collect()
     }
 }
 
@@ -272,30 +272,30 @@ mod tests {
     #[test]
     fn recent_is_difference_of_last_two_readings() {
         let (mut app, at) = (App::new(Duration::from_secs(1)), Instant::now());
-        app.take(at, Ok(view(100, 50)));
+        app.add_reading(at, Ok(view(100, 50)));
         assert_eq!((app.amplification(), app.recent()), (Some(1.5), None));
-        app.take(at + Duration::from_secs(2), Ok(view(200, 350)));
+        app.add_reading(at + Duration::from_secs(2), Ok(view(200, 350)));
         assert_eq!((app.amplification(), app.recent()), (Some(2.75), Some(4.0)));
         assert_eq!(app.rate(|view| view.host_pages), Some(50.0));
         let lines = app.lines();
         assert_eq!((lines[1].ratio, lines[1].recent), (Some(1.75), Some(3.0)));
-        assert_eq!(app.past().collect::<Vec<_>>(), [4.0]);
-        // No writes since the previous reading.
-        app.take(at + Duration::from_secs(3), Ok(view(200, 350)));
+        assert_eq!(app.amplifications().collect::<Vec<_>>(), [4.0]);
+        // There were no writes since the previous reading.
+        app.add_reading(at + Duration::from_secs(3), Ok(view(200, 350)));
         assert_eq!(app.recent(), None);
     }
 
     #[test]
     fn keys_change_sort_order_pause_and_quit() {
         let (mut app, at) = (App::new(Duration::from_secs(1)), Instant::now());
-        app.take(at, Ok(view(100, 300)));
+        app.add_reading(at, Ok(view(100, 300)));
         app.key('s');
         assert_eq!(app.lines()[0].cause, "cleaning");
         app.key('p');
-        app.take(at, Ok(view(1000, 0)));
+        app.add_reading(at, Ok(view(1000, 0)));
         assert_eq!(app.view().unwrap().host_pages, 100, "it stands still");
         app.key('p');
-        app.take(at, Err("gone".into()));
+        app.add_reading(at, Err("gone".into()));
         assert_eq!((app.problem(), app.view().unwrap().host_pages), (Some("gone"), 100));
         app.key('-');
         assert_eq!(app.interval(), Duration::from_secs(2));

@@ -8,7 +8,8 @@ use ratatui::style::{Color, Style, Stylize};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Paragraph, Row, Sparkline, Table};
 
-/// Colours of causes, by Okabe and Ito as on the pages; they can be told apart with colour blindness.
+/// Colours of causes, as on the pages, chosen by Okabe and Ito so that people with colour blindness can distinguish
+/// them.
 const COLOURS: [(&str, Color); 7] = [
     ("host", Color::Rgb(86, 180, 233)),
     ("cleaning", Color::Rgb(230, 159, 0)),
@@ -19,10 +20,10 @@ const COLOURS: [(&str, Color); 7] = [
     ("dedup", Color::Rgb(200, 200, 200)),
 ];
 
-/// Cells of the wear map, from least to most worn.
+/// Characters of the wear map, from least to most worn.
 const SHADES: [char; 5] = ['·', '░', '▒', '▓', '█'];
 
-/// Width of the bar for a fraction.
+/// Width in characters of the bar for a fraction.
 const BAR: usize = 12;
 
 /// Draws the whole screen.
@@ -48,7 +49,7 @@ pub fn draw(frame: &mut Frame<'_>, app: &App) {
     frame.render_widget(blocks(app, view), right);
     let [left, right] = Layout::horizontal([Constraint::Min(46), Constraint::Length(33)]).areas(below);
     wear(frame, left, view);
-    past(frame, right, app);
+    amplification_chart(frame, right, app);
 }
 
 fn title(app: &App) -> Line<'static> {
@@ -57,7 +58,7 @@ fn title(app: &App) -> Line<'static> {
     if app.is_paused() {
         spans.push("   [paused]".bold());
     }
-    if let Some(died) = app.view().and_then(|view| view.died.as_ref()) {
+    if let Some(died) = app.view().and_then(|view| view.failure.as_ref()) {
         spans.push(format!("   DIED: {died}").bold());
     }
     if let Some(problem) = app.problem() {
@@ -124,7 +125,7 @@ fn requests(app: &App) -> Table<'static> {
             within(50.0),
             within(99.0),
             within(100.0),
-            short(rate.all as f64),
+            short(rate.total as f64),
         ];
         let cells = cells.map(|cell| Line::from(cell).right_aligned());
         Row::new([Line::from(rate.operation.clone())].into_iter().chain(cells))
@@ -145,7 +146,7 @@ fn blocks(app: &App, view: &View) -> Paragraph<'static> {
     }
     if let Some(wear) = &view.wear {
         let mean = format!("mean {:.1}", wear.mean);
-        lines.push(Line::from(format!("a block: {} to {}, {mean}", wear.least, wear.most)));
+        lines.push(Line::from(format!("a block: {} to {}, {mean}", wear.min, wear.max)));
         if let Some(cycles) = wear.endurance {
             lines.push(Line::from(format!("worn out after {cycles} erases")));
         }
@@ -154,7 +155,7 @@ fn blocks(app: &App, view: &View) -> Paragraph<'static> {
     Paragraph::new(lines).block(Block::bordered().title(" blocks "))
 }
 
-/// Draws the wear map: row by row, in the order of the blocks.
+/// Draws the wear map, row by row, in the order of the blocks.
 fn wear(frame: &mut Frame<'_>, area: Rect, view: &View) {
     let Some(Wear { map, .. }) = view.wear.as_ref().filter(|wear| !wear.map.is_empty()) else { return };
     let block = Block::bordered();
@@ -166,26 +167,26 @@ fn wear(frame: &mut Frame<'_>, area: Rect, view: &View) {
     let in_cell = map.len().div_ceil(cells);
     let mean = |group: &[f64]| group.iter().sum::<f64>() / group.len() as f64;
     let values: Vec<f64> = map.chunks(in_cell).map(mean).collect();
-    let (least, most) = values
+    let (min, max) = values
         .iter()
         .fold((f64::INFINITY, 0.0_f64), |(least, most), &value| (least.min(value), most.max(value)));
-    let step = (most - least).max(1.0) / SHADES.len() as f64;
-    let shade = |value: &f64| SHADES[(((value - least) / step) as usize).min(SHADES.len() - 1)];
+    let step = (max - min).max(1.0) / SHADES.len() as f64;
+    let shade = |value: &f64| SHADES[(((value - min) / step) as usize).min(SHADES.len() - 1)];
     let text: Vec<char> = values.iter().map(shade).collect();
     let rows = text.chunks(usize::from(inner.width)).map(|row| Line::from(row.iter().collect::<String>()));
     let title = format!(
-        " wear over the drive: {} {least:.0} to {} {most:.0} erases ",
+        " wear over the drive: {} {min:.0} to {} {max:.0} erases ",
         SHADES[0],
         SHADES[SHADES.len() - 1]
     );
     frame.render_widget(Paragraph::new(rows.collect::<Vec<_>>()).block(block.title(title)), area);
 }
 
-fn past(frame: &mut Frame<'_>, area: Rect, app: &App) {
+fn amplification_chart(frame: &mut Frame<'_>, area: Rect, app: &App) {
     let block = Block::bordered().title(" amplification lately ");
-    let room = usize::from(block.inner(area).width);
-    let values = app.past();
-    let left_out = values.len().saturating_sub(room);
+    let width = usize::from(block.inner(area).width);
+    let values = app.amplifications();
+    let left_out = values.len().saturating_sub(width);
     let data: Vec<u64> = values.skip(left_out).map(|value| (value * 1000.0) as u64).collect();
     frame.render_widget(
         Sparkline::default().data(data).style(Style::new().fg(COLOURS[1].1)).block(block),
@@ -193,7 +194,7 @@ fn past(frame: &mut Frame<'_>, area: Rect, app: &App) {
     );
 }
 
-/// Formats a number with up to three significant digits and a letter for thousands.
+/// Formats a number with up to three significant digits, and a letter for the power of 1,000.
 fn short(value: f64) -> String {
     const LETTERS: [&str; 6] = ["", "k", "M", "G", "T", "P"];
     let (mut value, mut at) = (value, 0);

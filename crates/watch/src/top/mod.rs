@@ -14,35 +14,38 @@ use std::io;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
-/// Longest delay before a key is handled.
-const TICK: Duration = Duration::from_millis(50);
+/// Maximum delay before a key is handled.
+const KEY_POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Function that takes a reading.
-pub type Read = Box<dyn FnMut() -> Result<View, String> + Send>;
+pub type ReadView = Box<dyn FnMut() -> Result<View, String> + Send>;
 
-/// Reading or its error, with its time.
+/// Time of a reading, and the reading or its error.
 type TimedReading = (Instant, Result<View, String>);
 
-/// Shows the results of `read` in this process's terminal, until the user quits or `goes_on` returns false.
+/// Shows the results of `read` in the terminal of this process, until the user quits or `should_continue` returns
+/// false.
 ///
-/// A separate thread calls `read`, so that keys are handled even while it is slow.
+/// A separate thread calls `read`, so that keys are handled even while `read` is slow.
 ///
 /// # Errors
 /// Fails if the terminal cannot be drawn on.
-pub fn show(read: Read, interval: Duration, goes_on: impl Fn() -> bool) -> io::Result<()> {
+pub fn show(read: ReadView, interval: Duration, should_continue: impl Fn() -> bool) -> io::Result<()> {
     let mut app = App::new(interval);
     let (request, requests) = channel();
     let (results, readings) = channel();
-    // The thread ends with the channels, after the reading in progress.
-    std::thread::Builder::new().name("top".into()).spawn(move || read_on(read, &requests, &results))?;
+    // The thread ends after the reading in progress, when the channels are closed.
+    std::thread::Builder::new()
+        .name("top".into())
+        .spawn(move || serve_readings(read, &requests, &results))?;
     let mut terminal = ratatui::try_init()?;
-    let shown = follow(&mut terminal, &mut app, (&request, &readings), goes_on);
+    let shown = run_loop(&mut terminal, &mut app, (&request, &readings), should_continue);
     ratatui::try_restore()?;
     shown
 }
 
-/// Takes a reading for each message in `requests`.
-fn read_on(mut read: Read, requests: &Receiver<()>, results: &Sender<TimedReading>) {
+/// Takes a reading for each message from `requests`.
+fn serve_readings(mut read: ReadView, requests: &Receiver<()>, results: &Sender<TimedReading>) {
     while requests.recv().is_ok() {
         let view = read();
         if results.send((Instant::now(), view)).is_err() {
@@ -51,14 +54,14 @@ fn read_on(mut read: Read, requests: &Receiver<()>, results: &Sender<TimedReadin
     }
 }
 
-fn follow(
+fn run_loop(
     terminal: &mut ratatui::DefaultTerminal,
     app: &mut App,
     (request, readings): (&Sender<()>, &Receiver<TimedReading>),
-    goes_on: impl Fn() -> bool,
+    should_continue: impl Fn() -> bool,
 ) -> io::Result<()> {
     let (mut requested_at, mut is_waiting) = (None::<Instant>, false);
-    while goes_on() && !app.has_ended() {
+    while should_continue() && !app.has_ended() {
         if !is_waiting && requested_at.is_none_or(|requested_at| requested_at.elapsed() >= app.interval()) {
             requested_at = Some(Instant::now());
             is_waiting = request.send(()).is_ok();
@@ -67,13 +70,13 @@ fn follow(
         match readings.recv_timeout(Duration::ZERO) {
             Ok((at, view)) => {
                 is_waiting = false;
-                app.take(at, view);
+                app.add_reading(at, view);
                 continue;
             }
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => return Ok(()),
         }
-        if event::poll(TICK)?
+        if event::poll(KEY_POLL_INTERVAL)?
             && let Event::Key(key) = event::read()?
             && key.kind == KeyEventKind::Press
         {
@@ -88,16 +91,21 @@ fn follow(
     Ok(())
 }
 
-/// Returns the screen as text, `columns` wide, for callers without a terminal. It shows the change between two readings that are
-/// `interval` apart.
+/// Returns the screen as text, `columns` characters wide, for callers without a terminal. It shows the change between
+/// two readings, which are taken `interval` apart.
 ///
 /// # Errors
 /// Fails if a reading fails.
-pub fn once(mut read: Read, interval: Duration, columns: u16, lines: u16) -> Result<String, String> {
+pub fn screen_as_text(
+    mut read: ReadView,
+    interval: Duration,
+    columns: u16,
+    lines: u16,
+) -> Result<String, String> {
     let mut app = App::new(interval);
-    app.take(Instant::now(), Ok(read()?));
+    app.add_reading(Instant::now(), Ok(read()?));
     std::thread::sleep(interval);
-    app.take(Instant::now(), Ok(read()?));
+    app.add_reading(Instant::now(), Ok(read()?));
     Ok(render(&app, columns, lines))
 }
 
@@ -139,22 +147,22 @@ mod tests {
             erases: host / 64,
             free: vec![("fs".into(), 5), ("ftl".into(), 17)],
             wear: Some(Wear {
-                least: 1,
+                min: 1,
                 mean: 12.5,
-                most: 24,
+                max: 24,
                 endurance: Some(3000),
                 map: (0..500).map(|at| f64::from(at % 25)).collect(),
             }),
             requests: [("write".to_owned(), written)].into(),
             facts: vec![("bad blocks".into(), "0".into())],
-            died: None,
+            failure: None,
         }
     }
 
     fn screen(columns: u16, lines: u16) -> String {
         let (mut app, at) = (App::new(Duration::from_secs(1)), Instant::now());
-        app.take(at, Ok(view(1000)));
-        app.take(at + Duration::from_secs(1), Ok(view(3000)));
+        app.add_reading(at, Ok(view(1000)));
+        app.add_reading(at + Duration::from_secs(1), Ok(view(3000)));
         render(&app, columns, lines)
     }
 

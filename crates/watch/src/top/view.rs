@@ -9,25 +9,25 @@ use wearwell_serve::{Reading, RequestReading};
 pub struct View {
     /// Name of the drive or file system.
     pub title: String,
-    /// Reason why it accepts no more writes, if it is dead.
-    pub died: Option<String>,
-    /// Writes of each layer to the layer below, top layer first, by cause.
+    /// Reason why the drive or file system accepts no writes, if it is at its end of life.
+    pub failure: Option<String>,
+    /// Writes of each layer to the layer below, by cause; the top layer comes first.
     pub writes: Vec<Writes>,
-    /// Pages written by the host.
+    /// Number of pages written by the host.
     pub host_pages: u64,
-    /// Bytes of a page.
+    /// Bytes per page.
     pub page_bytes: u64,
-    /// Pages programmed.
+    /// Number of pages programmed.
     pub programs: u64,
-    /// Blocks erased.
+    /// Number of blocks erased.
     pub erases: u64,
-    /// Erased blocks available for writes, by layer.
+    /// Number of erased blocks available for writes, by layer.
     pub free: Vec<(String, u64)>,
-    /// Erase counts of the blocks, if known.
+    /// Erase counts of the blocks, if they are known.
     pub wear: Option<Wear>,
     /// Statistics of requests, by kind.
     pub requests: BTreeMap<String, RequestReading>,
-    /// Further facts: name and value.
+    /// Further facts, each with its name and value.
     pub facts: Vec<(String, String)>,
 }
 
@@ -38,29 +38,29 @@ pub struct Writes {
     pub layer: String,
     /// Cause of the writes.
     pub cause: String,
-    /// Pages written.
+    /// Number of pages written.
     pub pages: u64,
 }
 
 /// Erase counts of blocks.
 #[derive(Clone, Debug, Default)]
 pub struct Wear {
-    /// Erases of the least worn block.
-    pub least: u32,
-    /// Mean erases of a block.
+    /// Smallest erase count of a block.
+    pub min: u32,
+    /// Mean erase count of the blocks.
     pub mean: f64,
-    /// Erases of the most worn block.
-    pub most: u32,
-    /// Rated number of erase cycles, if known.
+    /// Largest erase count of a block.
+    pub max: u32,
+    /// Rated number of erase cycles, if it is known.
     pub endurance: Option<u32>,
-    /// Mean erases of neighbouring blocks, in block order; empty if unknown.
+    /// Mean erase count of each group of neighbouring blocks, in block order; empty if unknown.
     pub map: Vec<f64>,
 }
 
 impl View {
     /// Builds the view of a drive.
-    pub fn of_drive(reading: &Reading) -> View {
-        let so_far = &reading.so_far;
+    pub fn from_reading(reading: &Reading) -> View {
+        let so_far = &reading.intermediate_result;
         let write = Operation::Write.name();
         let writes = so_far.layers.iter().flat_map(|layer| {
             layer.outgoing.iter().filter_map(|(cause, amounts)| {
@@ -72,7 +72,7 @@ impl View {
         let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20);
         View {
             title: reading.name.clone().unwrap_or_else(|| "a live drive".into()),
-            died: reading.died.clone(),
+            failure: reading.failure.clone(),
             writes: writes.collect(),
             host_pages: so_far.host_pages,
             page_bytes: u64::from(so_far.device.page_bytes),
@@ -80,9 +80,9 @@ impl View {
             erases: so_far.nand.erases,
             free: so_far.layers.iter().filter_map(|layer| of_layer(&layer.name)).collect(),
             wear: Some(Wear {
-                least: wear.erases_min,
+                min: wear.erases_min,
                 mean: wear.erases_mean,
-                most: wear.erases_max,
+                max: wear.erases_max,
                 endurance: reading.endurance_cycles,
                 map: wear.map.as_ref().map(|map| map.erases.clone()).unwrap_or_default(),
             }),

@@ -1,4 +1,4 @@
-//! Replies of the control server agree with the device's own counters.
+//! Tests that the replies of the control server agree with the counters of the device.
 
 use crate::common::{STACK, device, start_control, write};
 use serde_json::Value;
@@ -18,15 +18,15 @@ fn reading_agrees_with_device_and_layers() {
     let mode = folder.path().join("control.sock").metadata().unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
     let reading = client.read().unwrap();
-    // The device's own status is the reference, and each layer's output must equal the next layer's input.
+    // The status of the device is the reference. The output of each layer must equal the input of the next one.
     let known = device.with(|device| Ok(device.status())).unwrap().read();
-    assert_eq!(reading.so_far, known.so_far);
+    assert_eq!(reading.intermediate_result, known.intermediate_result);
     assert_eq!(reading.requests, known.requests);
     assert_eq!(reading.erased_blocks, known.erased_blocks);
     let of = |operation: &str| (reading.requests[operation].requests, reading.requests[operation].bytes);
     assert_eq!(of("write"), (8000, 8000 * 4096));
     assert_eq!((of("read"), of("trim"), of("flush")), ((1, 8192), (1, 3 * 4096), (1, 0)));
-    let so_far = &reading.so_far;
+    let so_far = &reading.intermediate_result;
     assert_eq!(so_far.host_pages, 8000);
     let sent =
         |at: usize| -> u64 { so_far.layers[at].outgoing.values().filter_map(|of| of.get("write")).sum() };
@@ -41,18 +41,18 @@ fn reading_agrees_with_device_and_layers() {
     assert!(!folder.path().join("control.sock").exists());
 }
 
-/// The number of readings is limited by time, not by the number of queries.
+/// Time limits the number of readings, not the number of queries.
 #[test]
 fn many_queries_cause_few_readings() {
     let folder = tempfile::tempdir().unwrap();
     let device = device(STACK);
     let (control, client) = start_control(&device, folder.path());
-    let (began, mut seconds) = (Instant::now(), BTreeSet::new());
+    let (started, mut seconds) = (Instant::now(), BTreeSet::new());
     for _ in 0..100 {
         write(&device, 1);
         seconds.insert(client.read().unwrap().seconds.to_bits());
     }
-    let most = began.elapsed().as_secs_f64() / 0.25 + 2.0;
+    let most = started.elapsed().as_secs_f64() / 0.25 + 2.0;
     assert!((seconds.len() as f64) < most, "{} readings in {most} quarters of a second", seconds.len());
     drop(control);
 }
@@ -98,7 +98,7 @@ fn page_is_self_contained_and_escapes_text() {
     drop(control);
 }
 
-/// Each block takes sixteen pages and is opened by its first page.
+/// A block takes sixteen pages, and is opened when its first page is written.
 #[test]
 fn erased_blocks_fall_when_a_block_is_opened() {
     let device = device("[device]\nblocks_per_plane = 96\npages_per_block = 16\nspare_factor = 0.25\n");

@@ -1,20 +1,20 @@
-//! Foreign and malformed queries are refused and do no harm.
+//! Tests that queries from other sites and malformed queries are refused without effect.
 
 use crate::common::{STACK, device, send, write};
 use std::io::Write;
 use std::net::TcpStream;
 use wearwell_serve::sockets::Address;
-use wearwell_watch::{Client, Control, ControlError};
+use wearwell_watch::{Client, ControlError, ControlServer};
 
-fn control(device: &wearwell_serve::SharedDevice) -> Control {
-    Control::start(device.clone(), &"tcp:127.0.0.1:0".parse().unwrap()).unwrap()
+fn control(device: &wearwell_serve::SharedDevice) -> ControlServer {
+    ControlServer::start(device.clone(), &"tcp:127.0.0.1:0".parse().unwrap()).unwrap()
 }
 
 #[test]
 fn queries_from_other_machines_or_sites_are_refused() {
     let device = device(STACK);
     for address in ["tcp:0.0.0.0:0", "tcp:[::]:0", "tcp:192.0.2.1:9090"] {
-        let refused = Control::start(device.clone(), &address.parse().unwrap());
+        let refused = ControlServer::start(device.clone(), &address.parse().unwrap());
         assert!(matches!(refused, Err(ControlError::Remote(_))), "{address}");
     }
     let control = control(&device);
@@ -62,7 +62,7 @@ fn malformed_queries_and_idle_connections_do_not_block_clients() {
     let idle: Vec<TcpStream> = (0..300).map_while(|_| TcpStream::connect(address).ok()).collect();
     let client = Client::new(control.address().clone()).unwrap();
     write(&device, 100);
-    // Earlier readings expire in this time.
+    // Earlier readings are no longer reused after this time.
     std::thread::sleep(std::time::Duration::from_millis(300));
     assert_eq!(client.read().unwrap().requests["write"].requests, 100);
     drop(idle);

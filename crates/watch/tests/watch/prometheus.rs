@@ -1,11 +1,12 @@
-//! Metrics conform to the format of Prometheus: https://prometheus.io/docs/instrumenting/exposition_formats/.
+//! Tests that the metrics conform to the format of Prometheus:
+//! https://prometheus.io/docs/instrumenting/exposition_formats/.
 
 use crate::common::{STACK, device, start_control, write};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-/// Name, labels and value of a sample line.
+/// Sample line: name, labels and value.
 type Sample = (String, BTreeMap<String, String>, f64);
 
 /// Metric families by name, each with its type and samples.
@@ -76,7 +77,7 @@ fn metrics_have_prometheus_format_and_agree_with_device() {
         families[family].1.iter().filter(|(_, labels, _)| holds(labels)).map(|(_, _, value)| value).sum()
     };
     let reading = device.with(|device| Ok(device.status())).unwrap().read();
-    let so_far = &reading.so_far;
+    let so_far = &reading.intermediate_result;
     assert_eq!(value("wearwell_host_written_pages_total", &[]), 8000.0);
     for layer in &so_far.layers {
         for (cause, amounts) in &layer.outgoing {
@@ -91,7 +92,7 @@ fn metrics_have_prometheus_format_and_agree_with_device() {
     assert_eq!(value("wearwell_write_amplification", &[]), programs / 8000.0);
     let erased = f64::from(reading.erased_blocks["ftl"]);
     assert_eq!(value("wearwell_layer_erased_blocks", &[("layer", "ftl")]), erased);
-    // Cumulative buckets never fall, and the last one counts all requests.
+    // Cumulative buckets never decrease, and the last one counts all requests.
     let (_, samples) = &families["wearwell_request_duration_seconds"];
     let writes = samples.iter().filter(|(_, labels, _)| labels["operation"] == "write");
     let buckets: Vec<f64> =

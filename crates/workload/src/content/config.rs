@@ -22,7 +22,8 @@ pub struct ContentConfig {
     pub dedup_ratio: f64,
     /// Share of the written pages that rewrite the content already at their address; at most `dedup_ratio`.
     pub same_content_ratio: f64,
-    /// Share of the written pages that are the second and last copy of a content; with `same_content_ratio` at most `dedup_ratio`.
+    /// Share of the written pages that are the second and last copy of a content; with `same_content_ratio` at most
+    /// `dedup_ratio`.
     pub pair_ratio: f64,
     /// Number of contents in the pool, as a share of the logical pages, above 0 and at most 1; at least one.
     pub popular_contents: f64,
@@ -36,7 +37,8 @@ pub struct ContentConfig {
 }
 
 impl ContentConfig {
-    /// Returns a configuration with this share of duplicates, all drawn from the pool, and all other settings at their defaults.
+    /// Returns a configuration with this share of duplicates, all drawn from the pool, and all other settings at their
+    /// defaults.
     pub fn with_ratio(dedup_ratio: f64) -> Self {
         ContentConfig {
             preset: None,

@@ -8,9 +8,9 @@ mod generator;
 mod preset;
 
 #[cfg(test)]
-pub(super) mod census;
+pub(super) mod stats;
 #[cfg(test)]
 mod tests;
 
 pub use config::ContentConfig;
-pub use generator::{Contents, SINGLES};
+pub use generator::{ContentGenerator, MAX_SINGLES};

@@ -17,7 +17,8 @@ struct ContentTable {
     preset: Option<String>,
     /// Share of the written pages whose content was written before, 0 to below 1; required without a preset.
     dedup_ratio: Option<f64>,
-    /// Share of the written pages that rewrite the content already at their address; at most `dedup_ratio`. 0 without a preset.
+    /// Share of the written pages that rewrite the content already at their address; at most `dedup_ratio`. 0 without a
+    /// preset.
     same_content_ratio: Option<f64>,
     /// Share of the written pages that are the second and last copy of a content. 0 without a preset.
     pair_ratio: Option<f64>,
@@ -31,13 +32,14 @@ struct ContentTable {
     cold_duplicates: Option<f64>,
 }
 
-/// Reads a string that is present: a name given alone reaches the table as a plain string, which `Option` does not accept.
+/// Reads a string that is present: a name given alone reaches the table as a plain string, which `Option` does not
+/// accept.
 fn given<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
     String::deserialize(deserializer).map(Some)
 }
 
 /// Returns the names of all presets.
-fn names() -> Vec<&'static str> {
+fn preset_names() -> Vec<&'static str> {
     FIU_TRACES.iter().map(|trace| trace.entry.name).collect()
 }
 
@@ -47,7 +49,7 @@ impl ContentConfig {
         match fiu::find(name) {
             Some(trace) => Ok(ContentConfig { preset: Some(name.to_owned()), ..trace.content.clone() }),
             None => {
-                let problem = format!("is \"{name}\"; it must be one of {}", names().join(", "));
+                let problem = format!("is \"{name}\"; it must be one of {}", preset_names().join(", "));
                 Err(ConfigError::new("preset", problem))
             }
         }
@@ -60,7 +62,7 @@ impl ContentTable {
             (Some(name), _) => ContentConfig::preset(name)?,
             (None, Some(ratio)) => ContentConfig::with_ratio(ratio),
             (None, None) => {
-                let problem = format!("is missing; give it, or a `preset`: {}", names().join(", "));
+                let problem = format!("is missing; give it, or a `preset`: {}", preset_names().join(", "));
                 return Err(ConfigError::new("dedup_ratio", problem));
             }
         };
@@ -94,7 +96,7 @@ impl JsonSchema for ContentConfig {
         let table = generator.subschema_for::<ContentTable>();
         json_schema!({
             "description": "What written pages hold: a preset's name, or a table.",
-            "oneOf": [{ "type": "string", "enum": names(), "x-short-for": "preset" }, table],
+            "oneOf": [{ "type": "string", "enum": preset_names(), "x-short-for": "preset" }, table],
         })
     }
 }

@@ -1,53 +1,53 @@
 //! Tests of the generator's guarantees: shares, order, identifiers.
 
-use super::census::Census;
+use super::stats::ContentStats;
 use super::*;
 use crate::{FIU_TRACES, PageBatch};
 use proptest::prelude::*;
 use std::collections::HashSet;
-use wearwell_base::content::Content;
+use wearwell_base::content::ContentId;
 use wearwell_base::request::Op;
-use wearwell_base::seed::{Random, Seed, below};
+use wearwell_base::seed::{Random, Seed, random_below};
 use wearwell_base::units::Lpn;
 
 const LOGICAL_PAGES: u32 = 20_000;
 
 fn config(text: &str) -> Result<ContentConfig, String> {
     #[derive(serde::Deserialize)]
-    struct Holder {
+    struct Table {
         content: ContentConfig,
     }
-    let read = toml::from_str::<Holder>(&format!("content = {text}"));
-    read.map(|holder| holder.content).map_err(|error| error.message().to_owned())
+    let parsed = toml::from_str::<Table>(&format!("content = {text}"));
+    parsed.map(|holder| holder.content).map_err(|error| error.message().to_owned())
 }
 
 /// Draws a page: nine of ten writes go to a tenth of the space.
 fn page(random: &mut Random) -> Lpn {
     let hot = LOGICAL_PAGES / 10;
-    let is_hot = below(random, 10) < 9;
+    let is_hot = random_below(random, 10) < 9;
     let drawn = if is_hot {
-        below(random, u64::from(hot))
+        random_below(random, u64::from(hot))
     } else {
-        u64::from(hot) + below(random, u64::from(LOGICAL_PAGES - hot))
+        u64::from(hot) + random_below(random, u64::from(LOGICAL_PAGES - hot))
     };
     Lpn(drawn as u32)
 }
 
-fn census(config: &ContentConfig) -> Census {
+fn measure(config: &ContentConfig) -> ContentStats {
     let mut contents = config.build(LOGICAL_PAGES, Seed(1)).unwrap();
-    let (mut census, mut random) = (Census::default(), Seed(2).random());
+    let (mut stats, mut random) = (ContentStats::default(), Seed(2).random());
     for at in 0..20 * LOGICAL_PAGES {
         if at == 10 * LOGICAL_PAGES {
-            census.restart();
+            stats.reset_counts();
         }
         let page = page(&mut random);
-        census.write(u64::from(page.0), contents.next(page));
+        stats.write(u64::from(page.0), contents.next(page));
     }
-    census
+    stats
 }
 
 #[test]
-fn shares_are_met() {
+fn measured_shares_match_config() {
     for text in [
         "{ dedup_ratio = 0 }",
         "{ dedup_ratio = 0.5 }",
@@ -56,33 +56,29 @@ fn shares_are_met() {
         "{ dedup_ratio = 0.3, same_content_ratio = 0.3 }",
     ] {
         let config = config(text).unwrap();
-        let census = census(&config);
-        assert!(
-            (census.dedup_ratio() - config.dedup_ratio).abs() < 0.005,
-            "{text}: {}",
-            census.dedup_ratio()
-        );
-        let same = census.same as f64 / census.written as f64;
+        let stats = measure(&config);
+        assert!((stats.dedup_ratio() - config.dedup_ratio).abs() < 0.005, "{text}: {}", stats.dedup_ratio());
+        let same = stats.same_content as f64 / stats.written as f64;
         // The share is lower because some addresses were never written before.
         assert!(same >= config.same_content_ratio - 0.01, "{text}: {same}");
     }
 }
 
 #[test]
-fn a_second_copy_is_the_last() {
-    let counts = census(&config("{ dedup_ratio = 0.4, pair_ratio = 0.4 }").unwrap()).reference_counts();
+fn pair_content_has_at_most_two_copies() {
+    let counts = measure(&config("{ dedup_ratio = 0.4, pair_ratio = 0.4 }").unwrap()).reference_counts();
     assert_eq!(counts[0], 2);
-    let counts = census(&config("{ dedup_ratio = 0 }").unwrap()).reference_counts();
+    let counts = measure(&config("{ dedup_ratio = 0 }").unwrap()).reference_counts();
     assert_eq!(counts[0], 1);
 }
 
 #[test]
-fn references_follow_the_law_of_popularity() {
+fn reference_counts_follow_popularity_distribution() {
     let steep = config("{ dedup_ratio = 0.5, exponent = 1.2, popular_lifetime = 1000 }").unwrap();
     let flat = config("{ dedup_ratio = 0.5, exponent = 0.2, popular_lifetime = 1000 }").unwrap();
     // Half of the pages hold one of 200 contents.
     let top = |config| {
-        let counts = census(config).reference_counts();
+        let counts = measure(config).reference_counts();
         f64::from(counts[0]) / (0.5 * f64::from(counts.iter().sum::<u32>()))
     };
     let share = |exponent: f64| 1.0 / (1..=200).map(|rank| f64::from(rank).powf(-exponent)).sum::<f64>();
@@ -95,11 +91,11 @@ fn popular_at_hot(cold_duplicates: f64) -> f64 {
     let config = ContentConfig { cold_duplicates, ..ContentConfig::with_ratio(0.3) };
     let mut contents = config.build(LOGICAL_PAGES, Seed(1)).unwrap();
     let mut random = Seed(2).random();
-    let mut seen = HashSet::new();
+    let mut known = HashSet::new();
     let (mut hot, mut popular) = (0, 0);
     for at in 0..20 * LOGICAL_PAGES {
         let page = page(&mut random);
-        let is_new = seen.insert(contents.next(page));
+        let is_new = known.insert(contents.next(page));
         if at >= 10 * LOGICAL_PAGES && page.0 < LOGICAL_PAGES / 10 {
             hot += 1;
             popular += u32::from(!is_new);
@@ -109,28 +105,28 @@ fn popular_at_hot(cold_duplicates: f64) -> f64 {
 }
 
 #[test]
-fn duplicates_go_to_cold_addresses_as_far_as_asked() {
+fn cold_duplicates_moves_duplicates_to_cold_addresses() {
     let shares = [0.0, 0.5, 1.0].map(popular_at_hot);
     assert!((shares[0] - 0.3).abs() < 0.01, "{shares:?}");
     assert!(shares[1] < 0.285 && shares[2] < 0.25 && shares[2] < shares[1], "{shares:?}");
 }
 
 #[test]
-fn popular_contents_outlive_their_stay_in_the_pool() {
+fn longer_popular_lifetime_means_fewer_unreferenced_popular_contents() {
     let short = config("{ dedup_ratio = 0.5, popular_lifetime = 0.5 }").unwrap();
     let long = config("{ dedup_ratio = 0.5, popular_lifetime = 500 }").unwrap();
-    assert!(census(&short).dead_share(3) > 4.0 * census(&long).dead_share(3));
+    assert!(measure(&short).unreferenced_share(3) > 4.0 * measure(&long).unreferenced_share(3));
 }
 
 #[test]
-fn generators_of_other_seeds_share_nothing() {
-    let names = |seed| {
+fn generators_with_different_seeds_share_no_contents() {
+    let contents_of = |seed| {
         let mut contents = config("{ dedup_ratio = 0.5 }").unwrap().build(100, Seed(seed)).unwrap();
         (0..5000).map(|at| contents.next(Lpn(at % 100))).collect::<HashSet<_>>()
     };
-    assert!(names(1).is_disjoint(&names(2)));
-    assert_eq!(names(1), names(1));
-    assert!(!names(1).contains(&Content::UNKNOWN));
+    assert!(contents_of(1).is_disjoint(&contents_of(2)));
+    assert_eq!(contents_of(1), contents_of(1));
+    assert!(!contents_of(1).contains(&ContentId::UNKNOWN));
 }
 
 proptest! {
@@ -148,7 +144,7 @@ proptest! {
                     batch.push_request(op, 0, Lpn(next * 13 % 38), 1 + next % 3);
                     next += 1;
                 }
-                contents.dress(&mut batch);
+                contents.add_contents(&mut batch);
             }
             (batch.contents, contents.final_draw())
         };
@@ -157,7 +153,7 @@ proptest! {
 }
 
 #[test]
-fn presets_come_by_name_and_can_be_changed() {
+fn preset_by_name_round_trips_and_accepts_overrides() {
     for trace in FIU_TRACES {
         let name = trace.entry.name;
         let by_name = config(&format!("'{name}'")).unwrap();
@@ -171,8 +167,8 @@ fn presets_come_by_name_and_can_be_changed() {
 }
 
 #[test]
-fn refusals_name_the_key_and_what_is_allowed() {
-    let refusal = |text: &str| match config(text) {
+fn invalid_setting_error_names_key_and_allowed_values() {
+    let error_of = |text: &str| match config(text) {
         Ok(config) => config.build(100, Seed(1)).err().unwrap().to_string(),
         Err(message) => message,
     };
@@ -191,7 +187,7 @@ fn refusals_name_the_key_and_what_is_allowed() {
         ("{ dedup = 0.5 }", "unknown field `dedup`, expected one of `preset`, `dedup_ratio`"),
     ];
     for (text, message) in cases {
-        let found = refusal(text);
+        let found = error_of(text);
         assert!(found.starts_with(message), "{text}\n{found}");
     }
 }

@@ -11,7 +11,7 @@ pub use table::{FIU_TRACES, FiuTrace};
 use super::Workload;
 use super::hot_cold::HotCold;
 use super::kind::Kind;
-use super::place::Space;
+use super::rank_map::Space;
 use super::requests::{RequestConfig, RequestPages, WeightedPages};
 use schemars::{JsonSchema, Schema};
 use serde::de::Error as _;
@@ -76,10 +76,10 @@ impl Fiu {
 impl<'de> Deserialize<'de> for Fiu {
     /// Resolves the figures of the trace at once, so that a result contains every setting.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let mut given = toml::Table::deserialize(deserializer)?;
+        let mut table = toml::Table::deserialize(deserializer)?;
         let names: Vec<_> = FIU_TRACES.iter().map(|trace| trace.entry.name).collect();
         let allowed = format!("one of {}", names.join(", "));
-        let name = match given.remove("trace") {
+        let name = match table.remove("trace") {
             Some(toml::Value::String(name)) => name,
             Some(other) => return Err(D::Error::custom(format!("`trace` is {other}; it must be {allowed}"))),
             None => return Err(D::Error::custom(format!("missing field `trace`, {allowed}"))),
@@ -87,16 +87,16 @@ impl<'de> Deserialize<'de> for Fiu {
         let Some(trace) = find(&name) else {
             return Err(D::Error::custom(format!("no FIU trace is called \"{name}\"; {allowed}")));
         };
-        let mut take = |key: &str, preset: f64| match given.remove(key) {
+        let mut take_or = |key: &str, preset: f64| match table.remove(key) {
             Some(toml::Value::Float(value)) => Ok(value),
             Some(toml::Value::Integer(value)) => Ok(value as f64),
             Some(other) => Err(D::Error::custom(format!("`{key}` is {other}; it must be a number"))),
             None => Ok(preset),
         };
         let (hot_writes, hot_space) =
-            (take("hot_writes", trace.hot_writes)?, take("hot_space", trace.hot_space)?);
+            (take_or("hot_writes", trace.hot_writes)?, take_or("hot_space", trace.hot_space)?);
         let mut requests = toml::Table::try_from(trace.requests()).map_err(D::Error::custom)?;
-        requests.extend(given);
+        requests.extend(table);
         let requests =
             RequestConfig::deserialize(requests).map_err(|error| D::Error::custom(error.message()))?;
         Ok(Fiu { trace: name, hot_writes, hot_space, requests })

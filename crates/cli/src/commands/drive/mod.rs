@@ -1,27 +1,27 @@
 //! `wearwell drive`.
 
+mod figure_parsers;
 mod parts;
-mod seen;
 mod sheet;
-mod words;
+mod smart;
 
 use super::run::Format;
-use super::trace::written_a_day;
+use super::trace::bytes_per_day;
 use crate::exit::Failure;
 use crate::interrupt::Interruptible;
-use crate::output::{keep_apart, print, write_text};
+use crate::output::{check_not_input, print, write_text};
 use crate::progress::ProgressArgs;
-use crate::report::{csv_rows, pretty, wrapped};
+use crate::report::{csv_rows, pretty, wrap};
 use crate::scenario_args::size;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use wearwell_base::config::ConfigError;
 use wearwell_stack::{ByteSize, Draft};
-use wearwell_study::drive::{DataSheet, DriveError, SmartReport, field, scenario, summary};
+use wearwell_study::drive::{DataSheet, DriveError, SmartReport, evaluate_reports, scenario, summarize};
 
 /// Largest report that is read, in bytes; a longer report is cut and then rejected by the parser.
-const LONGEST_REPORT: u64 = 32 << 20;
+const MAX_REPORT_BYTES: u64 = 32 << 20;
 
 /// Evaluates the data sheet of a drive and its SMART counters
 ///
@@ -68,19 +68,19 @@ struct SheetArgs {
     #[arg(long, value_name = "SIZE", value_parser = size, conflicts_with_all = ["over_provisioning", "spare_factor"])]
     raw_capacity: Option<ByteSize>,
     /// Spare flash as a share of the capacity: 7% or 0.07
-    #[arg(long, value_name = "RATIO", value_parser = words::ratio, conflicts_with = "spare_factor")]
+    #[arg(long, value_name = "RATIO", value_parser = figure_parsers::ratio, conflicts_with = "spare_factor")]
     over_provisioning: Option<f64>,
     /// Spare flash as a share of the raw flash
-    #[arg(long, value_name = "SHARE", value_parser = words::ratio)]
+    #[arg(long, value_name = "SHARE", value_parser = figure_parsers::ratio)]
     spare_factor: Option<f64>,
     /// Terabytes written (TBW) within the warranty: 3500, or 3.5PB
-    #[arg(long, value_name = "TB", value_parser = words::terabytes)]
+    #[arg(long, value_name = "TB", value_parser = figure_parsers::terabytes)]
     tbw: Option<f64>,
     /// Drive writes per day over the warranty
-    #[arg(long, value_name = "N", value_parser = words::positive)]
+    #[arg(long, value_name = "N", value_parser = figure_parsers::positive)]
     dwpd: Option<f64>,
     /// Length of the warranty: 5y
-    #[arg(long, value_name = "YEARS", value_parser = words::years)]
+    #[arg(long, value_name = "YEARS", value_parser = figure_parsers::years)]
     warranty: Option<f64>,
     /// Type of the cells: slc, mlc, tlc, qlc, or another of `wearwell list presets`
     #[arg(long, value_name = "NAME")]
@@ -89,16 +89,16 @@ struct SheetArgs {
     #[arg(long, value_name = "N")]
     endurance_cycles: Option<u32>,
     /// Write amplification for which TBW is stated; the endurance in cycles follows from it
-    #[arg(long, value_name = "WA", value_parser = words::positive, conflicts_with = "endurance_cycles")]
+    #[arg(long, value_name = "WA", value_parser = figure_parsers::positive, conflicts_with = "endurance_cycles")]
     rated_wa: Option<f64>,
     /// Sequential write rate: 2.7GB/s
-    #[arg(long, value_name = "RATE", value_parser = words::rate)]
+    #[arg(long, value_name = "RATE", value_parser = figure_parsers::rate)]
     sequential_write: Option<ByteSize>,
     /// Sustained random writes of 4 KiB per second: 130k; with --sequential-write, determines the spare space of the drive
-    #[arg(long, value_name = "IOPS", value_parser = words::operations, requires = "sequential_write")]
+    #[arg(long, value_name = "IOPS", value_parser = figure_parsers::operations, requires = "sequential_write")]
     random_write: Option<f64>,
     /// Transfer rate of the interface, for the timing of the scenario: 7GB/s
-    #[arg(long, value_name = "RATE", value_parser = words::rate)]
+    #[arg(long, value_name = "RATE", value_parser = figure_parsers::rate)]
     interface: Option<ByteSize>,
 }
 
@@ -107,7 +107,7 @@ struct SheetArgs {
 #[command(next_help_heading = "Use")]
 struct UsageArgs {
     /// Host writes per day: 500GB
-    #[arg(long, value_name = "SIZE", value_parser = words::per_day, conflicts_with = "trace")]
+    #[arg(long, value_name = "SIZE", value_parser = figure_parsers::per_day, conflicts_with = "trace")]
     per_day: Option<ByteSize>,
     /// Trace whose own rate is that of the use; it is read once for that
     #[arg(long, value_name = "FILE")]
@@ -125,10 +125,10 @@ struct UsageArgs {
 #[command(next_help_heading = "Models")]
 struct ModelArgs {
     /// Share of the writes that go to hot pages; 0.8 unless given
-    #[arg(long, value_name = "R", value_parser = words::ratio, requires = "hot_space")]
+    #[arg(long, value_name = "R", value_parser = figure_parsers::ratio, requires = "hot_space")]
     hot_writes: Option<f64>,
     /// Share of the pages that are hot; 0.2 unless given
-    #[arg(long, value_name = "F", value_parser = words::ratio, requires = "hot_writes")]
+    #[arg(long, value_name = "F", value_parser = figure_parsers::ratio, requires = "hot_writes")]
     hot_space: Option<f64>,
     /// Pages of a block; 128 unless given
     #[arg(long, value_name = "B")]
@@ -147,7 +147,7 @@ struct ReportArgs {
     #[arg(long, value_name = "FILE", requires = "smart")]
     ocp: Vec<PathBuf>,
     /// Days between the two reports, or in service, where the reports have no times or power-on hours: 30d
-    #[arg(long, value_name = "DAYS", value_parser = words::days, requires = "smart")]
+    #[arg(long, value_name = "DAYS", value_parser = figure_parsers::days, requires = "smart")]
     days: Option<f64>,
 }
 
@@ -168,12 +168,12 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let inputs: Vec<PathBuf> =
         [&args.reports.smart[..], &args.reports.ocp[..], args.usage.trace.as_slice()].concat();
     if let Some(output) = &args.output {
-        keep_apart(output, &inputs)?;
+        check_not_input(output, &inputs)?;
     }
     let text = if args.reports.smart.is_empty() {
-        let found = summary(&sheet.resolve().map_err(of_sheet)?).map_err(failure)?;
+        let found = summarize(&sheet.resolve().map_err(of_sheet)?).map_err(failure)?;
         match args.format {
-            Format::Table => wrapped(&sheet::table(&found)),
+            Format::Table => wrap(&sheet::table(&found)),
             Format::Json => pretty(&found),
             Format::Csv => csv_rows(&sheet::rows(&found))?,
         }
@@ -186,7 +186,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
                 return Err(Failure::Usage("--smart: one report, or two in the order of their times".into()));
             }
         };
-        let found = field(&sheet, earlier, later, args.reports.days).map_err(failure)?;
+        let found = evaluate_reports(&sheet, earlier, later, args.reports.days).map_err(failure)?;
         sheet.capacity = sheet.capacity.or(found.capacity_bytes.map(ByteSize));
         if args.calibrated {
             let spare = found.effective_spare_factor.ok_or_else(|| {
@@ -203,9 +203,9 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             };
         }
         match args.format {
-            Format::Table => wrapped(&seen::table(&found)),
+            Format::Table => wrap(&smart::table(&found)),
             Format::Json => pretty(&found),
-            Format::Csv => csv_rows(&seen::rows(&found))?,
+            Format::Csv => csv_rows(&smart::rows(&found))?,
         }
     };
     if let Some(output) = &args.output {
@@ -221,7 +221,7 @@ fn data_sheet(args: &Args) -> Result<DataSheet, Failure> {
         None => None,
         Some(trace) => {
             let (format, columns) = (usage.trace_format.clone(), usage.columns.clone());
-            Some(written_a_day(trace, format, columns, args.progress)?)
+            Some(bytes_per_day(trace, format, columns, args.progress)?)
         }
     };
     Ok(DataSheet {
@@ -272,21 +272,25 @@ fn read(path: &Path) -> Result<String, Failure> {
     };
     let mut text = Vec::new();
     if path.as_os_str() == "-" {
-        Interruptible(std::io::stdin()).take(LONGEST_REPORT).read_to_end(&mut text).map_err(failed)?;
+        Interruptible(std::io::stdin()).take(MAX_REPORT_BYTES).read_to_end(&mut text).map_err(failed)?;
     } else {
         let file = File::open(path).map_err(failed)?;
-        Interruptible(file).take(LONGEST_REPORT).read_to_end(&mut text).map_err(failed)?;
+        Interruptible(file).take(MAX_REPORT_BYTES).read_to_end(&mut text).map_err(failed)?;
     }
     String::from_utf8(text)
         .map_err(|_| Failure::run(format!("{}: is no JSON: it is not UTF-8", path.display())))
 }
 
 /// Writes the scenario, after checking that it can be built.
-fn write_scenario(output: &Path, sheet: &DataSheet, shown: Option<ByteSize>) -> Result<(), Failure> {
+fn write_scenario(
+    output: &Path,
+    sheet: &DataSheet,
+    simulated_capacity: Option<ByteSize>,
+) -> Result<(), Failure> {
     if output.extension().is_none_or(|extension| extension != "toml") {
         return Err(Failure::Usage(format!("{}: a scenario ends in .toml", output.display())));
     }
-    let text = scenario(&sheet.resolve().map_err(of_sheet)?, shown).map_err(of_sheet)?;
+    let text = scenario(&sheet.resolve().map_err(of_sheet)?, simulated_capacity).map_err(of_sheet)?;
     let checked = wearwell_stack::ResolvedScenario::of(Draft::from_toml(&text, "the scenario")?.scenario()?);
     checked.map_err(|error| Failure::Usage(format!("the scenario of this drive would not run: {error}")))?;
     write_text(output, &text)

@@ -3,14 +3,14 @@
 use crate::report::table::{gigabytes, short};
 use crate::report::{count, grid};
 use wearwell_stack::{ByteSize, Rating};
-use wearwell_study::drive::{Effective, Interval};
+use wearwell_study::drive::{EffectiveSpace, Interval};
 
 /// If both bounds are within this share of the figure, they are shown as `±`.
-const NEAR: f64 = 0.005;
+const SYMMETRY_TOLERANCE: f64 = 0.005;
 
 /// Formats the size of the flash; `assumed` is the remark for a size that was not given.
 pub fn flash(raw_bytes: u64, assumed: Option<&str>) -> String {
-    let assumed = assumed.map_or_else(String::new, |why| format!(", ASSUMED{why}"));
+    let assumed = assumed.map_or_else(String::new, |remark| format!(", ASSUMED{remark}"));
     format!("{} ({}){assumed}", gigabytes(raw_bytes as f64 / 1e9), ByteSize(raw_bytes))
 }
 
@@ -34,8 +34,8 @@ pub fn size(bytes: f64) -> String {
 }
 
 /// Returns a table of the models' explanations of a write amplification.
-pub fn explained(all: &[Effective]) -> String {
-    let line = |one: &Effective| {
+pub fn effective_table(all: &[EffectiveSpace]) -> String {
+    let line = |one: &EffectiveSpace| {
         let dash = || "–".to_owned();
         vec![
             one.writes.clone(),
@@ -74,7 +74,7 @@ pub fn interval(figure: &Interval, scale: f64) -> String {
     }
     let off = (high - value).max(value - low);
     match () {
-        _ if off > NEAR * value => format!("{} ({} to {})", at(value), at(low), at(high)),
+        _ if off > SYMMETRY_TOLERANCE * value => format!("{} ({} to {})", at(value), at(low), at(high)),
         _ if at(off) == at(0.0) => at(value),
         _ => format!("{} ± {}", at(value), at(off)),
     }

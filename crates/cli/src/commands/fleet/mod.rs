@@ -5,16 +5,17 @@ mod table;
 mod workers;
 
 use super::run::Format;
-use super::sweep::write_table;
 use crate::exit::Failure;
 use crate::output::{FileKind, OutputFile, print};
-use crate::progress::{ProgressArgs, SweepProgress};
-use crate::report::{csv_rows, pretty, wrapped};
+use crate::progress::{ProgressArgs, with_progress};
+use crate::report::{csv_rows, pretty, wrap, write_table};
 use crate::study_args::StudyArgs;
 use std::path::PathBuf;
 use wearwell_stack::RunError;
-use wearwell_study::fleet::{CheckOptions, Fleet, FleetError, FleetOptions, FleetResult, foresee, from_file};
-use workers::tell_of;
+use wearwell_study::fleet::{
+    CheckOptions, Fleet, FleetError, FleetOptions, FleetResult, evaluate, from_file,
+};
+use workers::print_durations;
 
 /// Predicts a fleet of drives: when they wear out, what each tenant costs, and the effect of changes
 ///
@@ -56,8 +57,8 @@ pub struct Args {
     #[arg(long, value_enum, default_value_t = Format::Table, help_heading = "Output")]
     format: Format,
     /// Table that is written as CSV or Parquet
-    #[arg(long, value_enum, default_value_t = rows::Which::Years, help_heading = "Output")]
-    table: rows::Which,
+    #[arg(long, value_enum, default_value_t = rows::FleetTable::Years, help_heading = "Output")]
+    table: rows::FleetTable,
     /// Also write the result to a file: .json (everything), .csv or .parquet (one table)
     #[arg(long, short, value_name = "FILE", help_heading = "Output")]
     output: Option<PathBuf>,
@@ -110,20 +111,19 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         blocks: args.check_blocks.0,
         tolerance: args.tolerance,
     });
-    let study = args.study.place(None)?;
+    let study = args.study.open_resources(None)?;
     let options = FleetOptions { check, sweep: study.options(false, false) };
-    let display = SweepProgress::new(args.progress, args.check.unwrap_or(0) as usize);
-    let outcome = foresee(&plan, &options, &display);
-    display.clear();
+    let drives = args.check.unwrap_or(0) as usize;
+    let outcome = with_progress(args.progress, drives, |display| evaluate(&plan, &options, display));
     let result = outcome.map_err(failure)?;
     if let (Some(check), Some(workers)) = (&result.check, args.workers) {
-        tell_of(check, options.sweep.threads, workers as usize);
+        print_durations(check, options.sweep.threads, workers as usize);
     }
     if let Some(file) = &output {
         write(file, &result, args.table)?;
     }
     print(&match args.format {
-        Format::Table => wrapped(&table::table(&result)),
+        Format::Table => wrap(&table::table(&result)),
         Format::Json => json(&result),
         Format::Csv => csv_rows(&rows::rows(&result, args.table))?,
     })
@@ -137,7 +137,7 @@ fn json(result: &FleetResult) -> String {
     pretty(result)
 }
 
-fn write(file: &OutputFile, result: &FleetResult, table: rows::Which) -> Result<(), Failure> {
+fn write(file: &OutputFile, result: &FleetResult, table: rows::FleetTable) -> Result<(), Failure> {
     match file.kind {
         FileKind::Json => file.write(|out| out.write_all(json(result).as_bytes())),
         FileKind::Csv | FileKind::Parquet => write_table(file, &rows::rows(result, table)),

@@ -7,7 +7,7 @@ use wearwell_study::fleet::FleetResult;
 
 /// One of the tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum Which {
+pub enum FleetTable {
     /// Each year ahead
     Years,
     /// Life of the drives
@@ -25,28 +25,30 @@ pub enum Which {
 }
 
 /// Returns the rows of a table; names of nested fields are joined by an underscore.
-pub fn rows(result: &FleetResult, which: Which) -> Vec<Row> {
-    match which {
-        Which::Years => flat(&result.years),
-        Which::Life => flat(&result.life),
-        Which::Groups => flat(&result.groups),
-        Which::Tenants => flat(&result.tenants),
-        Which::WhatIf => flat(&result.what_if),
-        Which::Basis => flat(&result.basis),
-        Which::Check => result.check.as_ref().map_or_else(Vec::new, |check| flat(&check.rows)),
+pub fn rows(result: &FleetResult, table: FleetTable) -> Vec<Row> {
+    match table {
+        FleetTable::Years => flatten_rows(&result.years),
+        FleetTable::Life => flatten_rows(&result.life),
+        FleetTable::Groups => flatten_rows(&result.groups),
+        FleetTable::Tenants => flatten_rows(&result.tenants),
+        FleetTable::WhatIf => flatten_rows(&result.what_if),
+        FleetTable::Basis => flatten_rows(&result.basis),
+        FleetTable::Check => result.check.as_ref().map_or_else(Vec::new, |check| flatten_rows(&check.rows)),
     }
 }
 
-fn flat<T: Serialize>(rows: &[T]) -> Vec<Row> {
+fn flatten_rows<T: Serialize>(rows: &[T]) -> Vec<Row> {
     let row = |row: &T| match serde_json::to_value(row).expect("plain data") {
-        Value::Object(fields) => fields.into_iter().flat_map(|(name, value)| field(name, value)).collect(),
+        Value::Object(fields) => {
+            fields.into_iter().flat_map(|(name, value)| flatten_field(name, value)).collect()
+        }
         other => vec![("value".to_owned(), other)],
     };
     rows.iter().map(row).collect()
 }
 
 /// Flattens a field. In an estimate, the mean keeps the name of the field.
-fn field(name: String, value: Value) -> Row {
+fn flatten_field(name: String, value: Value) -> Row {
     match value {
         Value::Object(mut fields) => {
             let mean = fields.remove("mean").map(|mean| (name.clone(), mean));

@@ -3,7 +3,7 @@
 use crate::report::table::short;
 use crate::report::{count, grid};
 use wearwell_study::fleet::{
-    Basis, Check, CheckRow, Estimate, FleetResult, LifeRow, PartRow, Verdict, WhatIfRow, YearRow,
+    Basis, CheckRow, Estimate, FleetResult, LifeRow, PartRow, TheoryAccuracy, TheoryCheck, WhatIfRow, YearRow,
 };
 
 /// Returns the complete output.
@@ -14,12 +14,12 @@ pub fn table(result: &FleetResult) -> String {
     text += &format!(
         "{} drives in {}, {}; drawn {} times, {} years ahead.\n",
         count(result.drives as u64),
-        counted(fleet.group.len(), "group"),
-        counted(fleet.tenant.len(), "tenant"),
+        plural(fleet.group.len(), "group"),
+        plural(fleet.tenant.len(), "tenant"),
         fleet.draws,
         fleet.years
     );
-    text += &(rests_on(result) + "\n\nDrives that wear out:\n");
+    text += &(methods(result) + "\n\nDrives that wear out:\n");
     text += &(years(result) + "\nYears left, of the drives as they are; whole lives in brackets:\n");
     text += &(lives(&result.life) + "\nWho wears them out:\n");
     text += &(parts(result) + "\n");
@@ -30,13 +30,13 @@ pub fn table(result: &FleetResult) -> String {
     text += "What that rests on:\n";
     text += &(bases(&result.basis) + "\n");
     if let Some(check) = &result.check {
-        text += &checked(check);
+        text += &check_table(check);
     }
     text += &notes(&result.basis);
     text
 }
 
-fn counted(number: usize, what: &str) -> String {
+fn plural(number: usize, what: &str) -> String {
     format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }
 
@@ -44,7 +44,7 @@ fn percent(share: f64) -> String {
     format!("{:.3} %", 100.0 * share)
 }
 
-fn rests_on(result: &FleetResult) -> String {
+fn methods(result: &FleetResult) -> String {
     let off = result.basis.iter().map(|basis| basis.interpolation_error).fold(0.0, f64::max);
     let simulated = 1.0 - result.share_by_theory;
     let rest = if simulated > 0.0 {
@@ -96,7 +96,7 @@ fn years(result: &FleetResult) -> String {
 fn lives(rows: &[LifeRow]) -> String {
     let mut lines: Vec<Vec<String>> = Vec::new();
     for row in rows {
-        let name = if row.of == "all" { "all drives".into() } else { format!("{} {}", row.of, row.name) };
+        let name = if row.kind == "all" { "all drives".into() } else { format!("{} {}", row.kind, row.name) };
         if lines.last().is_none_or(|line| line[0] != name) {
             lines.push(vec![name]);
         }
@@ -163,7 +163,7 @@ fn bases(bases: &[Basis]) -> String {
             basis.setting.clone(),
             basis.group.clone(),
             basis.tenant.clone(),
-            basis.rests_on.to_owned(),
+            basis.method.to_owned(),
             basis.model.clone(),
             basis.points.to_string(),
             percent(basis.interpolation_error) + &error,
@@ -173,14 +173,14 @@ fn bases(bases: &[Basis]) -> String {
     grid(&head, bases.iter().map(row).collect(), &[5, 6])
 }
 
-fn checked(check: &Check) -> String {
+fn check_table(check: &TheoryCheck) -> String {
     let row = |row: &CheckRow| {
         let of = if row.group.is_empty() { "all".into() } else { format!("{}, {}", row.group, row.tenant) };
-        let half = row.ci95.map_or_else(String::new, |half| format!(" ± {:.2}", 100.0 * half));
+        let half_width = row.ci95.map_or_else(String::new, |half| format!(" ± {:.2}", 100.0 * half));
         let verdict = match row.verdict {
-            Verdict::Trusted => "trusted",
-            Verdict::Off => "OFF",
-            Verdict::Open => "open: more drives",
+            TheoryAccuracy::WithinTolerance => "trusted",
+            TheoryAccuracy::OutsideTolerance => "OFF",
+            TheoryAccuracy::Undecided => "open: more drives",
         };
         let unsteady = if row.unsteady > 0 { format!("; {} unsteady", row.unsteady) } else { String::new() };
         vec![
@@ -189,7 +189,7 @@ fn checked(check: &Check) -> String {
             format!("{:.4}", row.theory),
             format!("{:.4}", row.theory_scaled),
             format!("{:.4}", row.simulated),
-            format!("{:+.2}{half}", 100.0 * row.difference),
+            format!("{:+.2}{half_width}", 100.0 * row.difference),
             format!("{:+.2}", 100.0 * row.scale_effect),
             format!("{verdict}{unsteady}"),
         ]

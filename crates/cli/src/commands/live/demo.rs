@@ -1,9 +1,9 @@
 //! `wearwell live demo`: effect of live software on a small drive, and possible improvements.
 
-use super::writers::{PARTS, Part, has_fio};
+use super::writers::{DemoPart, PARTS, has_fio};
 use crate::commands::advise;
 use crate::exit::Failure;
-use crate::interrupt::be_patient;
+use crate::interrupt::wait_for_cleanup;
 use crate::output::{print, write_text};
 use crate::report::grid;
 use clap::Parser;
@@ -30,8 +30,8 @@ const ADVICE: [&str; 8] =
 #[command(after_help = HELP)]
 pub struct Args {
     /// Client that writes
-    #[arg(long, value_enum, default_value_t = Who::Auto)]
-    client: Who,
+    #[arg(long, value_enum, default_value_t = ClientKind::Auto)]
+    client: ClientKind,
     /// Most seconds for each part
     #[arg(long, value_name = "SECONDS", default_value_t = 20, value_parser = clap::value_parser!(u16).range(1..=3600))]
     seconds: u16,
@@ -42,7 +42,7 @@ pub struct Args {
 
 /// Client that writes.
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Who {
+enum ClientKind {
     /// fio if it is installed
     Auto,
     /// fio
@@ -60,7 +60,7 @@ Examples:
 /// Arguments of `advise` as its command line parses them.
 #[derive(Parser)]
 #[command(name = "wearwell advise", no_binary_name = true)]
-struct Advise {
+struct AdviseCommand {
     #[command(flatten)]
     args: advise::Args,
 }
@@ -68,10 +68,10 @@ struct Advise {
 /// Runs the command.
 pub fn run(args: &Args) -> Result<(), Failure> {
     let uses_fio = match args.client {
-        Who::Own => false,
-        Who::Auto => has_fio(),
-        Who::Fio if has_fio() => true,
-        Who::Fio => {
+        ClientKind::Own => false,
+        ClientKind::Auto => has_fio(),
+        ClientKind::Fio if has_fio() => true,
+        ClientKind::Fio => {
             return Err(Failure::usage(
                 "--client fio: fio is not installed, or does not speak NBD (`fio --enghelp=nbd`)",
             ));
@@ -82,8 +82,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         temporary.map_err(|error| Failure::run(format!("a folder for the demonstration: {error}")))?;
     let folder = match &args.keep {
         Some(folder) => {
-            let made = std::fs::create_dir(folder);
-            made.map_err(|error| {
+            let created = std::fs::create_dir(folder);
+            created.map_err(|error| {
                 Failure::Usage(format!(
                     "--keep {}: {error}; name a folder that is not there yet",
                     folder.display()
@@ -95,7 +95,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     };
     let (scenario, recording) = (folder.join("drive.toml"), folder.join("recording.csv.zst"));
     write_text(&scenario, DRIVE)?;
-    be_patient();
+    wait_for_cleanup();
     write(args, uses_fio, temporary.path(), &recording)?;
     advice(&scenario, &recording)
 }
@@ -114,14 +114,14 @@ fn write(args: &Args, uses_fio: bool, folder: &Path, recording: &Path) -> Result
         "A drive of {mib} MiB is served at {}, as `wearwell serve scenarios/live.toml --nbd` does.\n\n",
         server.uri()
     ))?;
-    let most = Duration::from_secs(args.seconds.into());
+    let max_duration = Duration::from_secs(args.seconds.into());
     let mut parts = Vec::new();
     let mut before = status(&shared)?;
     for part in PARTS {
-        let who = part.run(&socket, uses_fio, most)?;
+        let client = part.run(&socket, uses_fio, max_duration)?;
         let after = status(&shared)?;
-        print(&format!("{}: written by {who}\n", part.name))?;
-        parts.push(Did::between(part, &before, &after));
+        print(&format!("{}: written by {client}\n", part.name))?;
+        parts.push(PartEffect::of_part(part, &before, &after));
         before = after;
     }
     server.stop();
@@ -137,7 +137,7 @@ fn status(device: &SharedDevice) -> Result<Status, Failure> {
 }
 
 /// Effect of one part.
-struct Did {
+struct PartEffect {
     name: &'static str,
     /// Counters of the FTL.
     counters: Counters,
@@ -146,16 +146,17 @@ struct Did {
     p99_ns: Option<u64>,
 }
 
-impl Did {
+impl PartEffect {
     /// Returns the differences between two readings of the drive's status.
-    fn between(part: &Part, before: &Status, after: &Status) -> Self {
-        let ftl =
-            |status: &Status| status.look.reports().layers.last().expect("every stack has an FTL").counters;
+    fn of_part(part: &DemoPart, before: &Status, after: &Status) -> Self {
+        let ftl = |status: &Status| {
+            status.snapshot.reports().layers.last().expect("every stack has an FTL").counters
+        };
         let writes = |status: &Status| status.read().requests["write"].clone();
-        Did {
+        PartEffect {
             name: part.name,
             counters: ftl(after).since(&ftl(before)),
-            page_bytes: u64::from(after.look.so_far().device.page_bytes),
+            page_bytes: u64::from(after.snapshot.result().device.page_bytes),
             p99_ns: writes(after).since(&writes(before)).percentile_ns(99.0),
         }
     }
@@ -175,9 +176,10 @@ impl Did {
 }
 
 /// Returns a table with a row for each part, and a column for each cause that wrote anything.
-fn table(parts: &[Did]) -> String {
-    let wrote = |cause: &Cause| parts.iter().any(|part| part.counters.outgoing(*cause, Operation::Write) > 0);
-    let causes: Vec<Cause> = Cause::ALL.into_iter().filter(wrote).collect();
+fn table(parts: &[PartEffect]) -> String {
+    let has_writes =
+        |cause: &Cause| parts.iter().any(|part| part.counters.outgoing(*cause, Operation::Write) > 0);
+    let causes: Vec<Cause> = Cause::ALL.into_iter().filter(has_writes).collect();
     let names = causes.iter().map(|cause| cause.name());
     let head: Vec<&str> =
         ["", "MiB written"].into_iter().chain(names).chain(["all", "99 % of writes within"]).collect();
@@ -194,6 +196,6 @@ fn advice(scenario: &Path, recording: &Path) -> Result<(), Failure> {
         "What would be better, by the recording of that (--keep FOLDER keeps both files):\n$ wearwell advise {}\n",
         words.join(" ")
     ))?;
-    let advise = Advise::try_parse_from(words).map_err(|error| Failure::run(error.to_string()))?;
+    let advise = AdviseCommand::try_parse_from(words).map_err(|error| Failure::run(error.to_string()))?;
     advise::run(&advise.args)
 }

@@ -6,37 +6,37 @@ use std::io;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
-use wearwell_base::seed::{Seed, below};
+use wearwell_base::seed::{Seed, random_below};
 use wearwell_serve::nbd::Client;
 
 /// Bytes of a random write.
-const BLOCK: u64 = 4096;
+const RANDOM_WRITE_BYTES: u64 = 4096;
 /// Bytes of a sequential write.
-const LONG: u64 = 256 << 10;
+const SEQUENTIAL_WRITE_BYTES: u64 = 256 << 10;
 /// Number of random writes between two flushes.
-const WRITES_A_FLUSH: u64 = 64;
+const WRITES_PER_FLUSH: u64 = 64;
 /// Number of times that random writes overwrite the drive.
 const OVERWRITES: u64 = 2;
 /// Interval between checks whether a program has ended.
-const TICK: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// A part of the demonstration.
-pub struct Part {
+pub struct DemoPart {
     /// Description of the part.
     pub name: &'static str,
     /// Arguments of the fio job for this part, if fio can run it; the address is appended.
     fio: Option<&'static [&'static str]>,
-    own: fn(&mut Client, &mut dyn FnMut() -> bool) -> io::Result<()>,
+    built_in: fn(&mut Client, &mut dyn FnMut() -> bool) -> io::Result<()>,
 }
 
 /// All parts, in the order in which they run.
-pub const PARTS: &[Part] = &[
-    Part {
+pub const PARTS: &[DemoPart] = &[
+    DemoPart {
         name: "fill, 256 KiB at a time",
         fio: Some(&["--name=fill", "--rw=write", "--bs=256k", "--size=100%"]),
-        own: fill,
+        built_in: fill,
     },
-    Part {
+    DemoPart {
         name: "random overwrites of 4 KiB",
         fio: Some(&[
             "--name=random",
@@ -48,39 +48,44 @@ pub const PARTS: &[Part] = &[
             "--iodepth=16",
             "--fsync=64",
         ]),
-        own: overwrite,
+        built_in: overwrite,
     },
-    Part { name: "a log and sorted tables", fio: None, own: log_and_tables },
+    DemoPart { name: "a log and sorted tables", fio: None, built_in: log_and_tables },
 ];
 
-impl Part {
-    /// Runs the part on the drive at `socket`, for at most `most`: with fio if wanted and possible, otherwise with the
-    /// built-in client. Returns the name of the client.
-    pub fn run(&self, socket: &Path, uses_fio: bool, most: Duration) -> Result<&'static str, Failure> {
+impl DemoPart {
+    /// Runs the part on the drive at `socket`, for at most `max_duration`: with fio if requested and possible,
+    /// otherwise with the built-in client. Returns the name of the client.
+    pub fn run(
+        &self,
+        socket: &Path,
+        uses_fio: bool,
+        max_duration: Duration,
+    ) -> Result<&'static str, Failure> {
         if let Some(job) = self.fio.filter(|_| uses_fio) {
-            return fio(job, socket, most).map(|()| "fio");
+            return fio(job, socket, max_duration).map(|()| "fio");
         }
-        let end = Instant::now() + most;
+        let end = Instant::now() + max_duration;
         let failed = |error| Failure::run(format!("{}: {error}", self.name));
         let mut client = Client::connect(socket).map_err(failed)?;
-        let mut goes_on = || !interrupted() && Instant::now() < end;
-        (self.own)(&mut client, &mut goes_on).map_err(failed)?;
+        let mut keep_going = || !interrupted() && Instant::now() < end;
+        (self.built_in)(&mut client, &mut keep_going).map_err(failed)?;
         if interrupted() { Err(Failure::Interrupted) } else { Ok("a client of our own") }
     }
 }
 
 /// True if fio is installed and supports NBD.
 pub fn has_fio() -> bool {
-    let asked = Command::new("fio").arg("--enghelp=nbd").stdout(Stdio::null()).stderr(Stdio::null()).status();
-    asked.is_ok_and(|status| status.success())
+    let probe = Command::new("fio").arg("--enghelp=nbd").stdout(Stdio::null()).stderr(Stdio::null()).status();
+    probe.is_ok_and(|status| status.success())
 }
 
-fn fio(job: &[&str], socket: &Path, most: Duration) -> Result<(), Failure> {
+fn fio(job: &[&str], socket: &Path, max_duration: Duration) -> Result<(), Failure> {
     let mut command = Command::new("fio");
     // fio leaves files in its working directory.
     command.current_dir(socket.parent().unwrap_or(Path::new(".")));
     command.args(job).arg("--ioengine=nbd").arg(format!("--uri=nbd+unix:///?socket={}", socket.display()));
-    command.arg(format!("--runtime={}", most.as_secs().max(1))).arg("--output-format=terse");
+    command.arg(format!("--runtime={}", max_duration.as_secs().max(1))).arg("--output-format=terse");
     let spawned = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn();
     let mut child = spawned.map_err(|error| Failure::run(format!("fio: {error}")))?;
     loop {
@@ -94,17 +99,17 @@ fn fio(job: &[&str], socket: &Path, most: Duration) -> Result<(), Failure> {
             let _ = child.wait();
             return Err(Failure::Interrupted);
         }
-        std::thread::sleep(TICK);
+        std::thread::sleep(POLL_INTERVAL);
     }
     let done = child.wait_with_output().map_err(|error| Failure::run(format!("fio: {error}")))?;
     if done.status.success() {
         return Ok(());
     }
-    let told = String::from_utf8_lossy(&done.stderr);
+    let message = String::from_utf8_lossy(&done.stderr);
     Err(Failure::run(format!(
         "fio ended with {}: {}; `--client own` does without it",
         done.status,
-        told.trim()
+        message.trim()
     )))
 }
 
@@ -118,54 +123,55 @@ fn bytes(count: u64, seed: u64) -> Vec<u8> {
 fn rand_fill(bytes: &mut [u8], seed: u64) {
     let mut random = Seed(seed).random();
     for word in bytes.chunks_mut(8) {
-        let drawn = below(&mut random, u64::MAX).to_le_bytes();
+        let drawn = random_below(&mut random, u64::MAX).to_le_bytes();
         word.copy_from_slice(&drawn[..word.len()]);
     }
 }
 
-fn fill(client: &mut Client, goes_on: &mut dyn FnMut() -> bool) -> io::Result<()> {
-    let (size, data) = (client.bytes(), bytes(LONG, 1));
+fn fill(client: &mut Client, keep_going: &mut dyn FnMut() -> bool) -> io::Result<()> {
+    let (size, data) = (client.bytes(), bytes(SEQUENTIAL_WRITE_BYTES, 1));
     let mut at = 0;
-    while at < size && goes_on() {
-        let length = LONG.min(size - at);
+    while at < size && keep_going() {
+        let length = SEQUENTIAL_WRITE_BYTES.min(size - at);
         client.write(at, &data[..length as usize])?;
         at += length;
     }
     client.flush()
 }
 
-fn overwrite(client: &mut Client, goes_on: &mut dyn FnMut() -> bool) -> io::Result<()> {
-    let (blocks, mut data) = (client.bytes() / BLOCK, bytes(BLOCK, 2));
+fn overwrite(client: &mut Client, keep_going: &mut dyn FnMut() -> bool) -> io::Result<()> {
+    let (blocks, mut data) = (client.bytes() / RANDOM_WRITE_BYTES, bytes(RANDOM_WRITE_BYTES, 2));
     let mut random = Seed(3).random();
     for at in 0..OVERWRITES * blocks {
-        if !goes_on() {
+        if !keep_going() {
             break;
         }
         data[..8].copy_from_slice(&at.to_le_bytes());
-        client.write(below(&mut random, blocks) * BLOCK, &data)?;
-        if at % WRITES_A_FLUSH == WRITES_A_FLUSH - 1 {
+        client.write(random_below(&mut random, blocks) * RANDOM_WRITE_BYTES, &data)?;
+        if at % WRITES_PER_FLUSH == WRITES_PER_FLUSH - 1 {
             client.flush()?;
         }
     }
     client.flush()
 }
 
-/// Writes like a key-value store on raw flash. Each batch of records is appended to a log and made durable. When the log
-/// is full, its sorted table is written at once. When there are enough tables, all are read, written as one larger run,
-/// and discarded. The log has an eighth of the drive, tables have three quarters; the space of merged tables is trimmed.
-fn log_and_tables(client: &mut Client, goes_on: &mut dyn FnMut() -> bool) -> io::Result<()> {
+/// Writes like a key-value store on raw flash. Each batch of records is appended to a log and made durable. When the
+/// log is full, its sorted table is written at once. When there are enough tables, all are read, written as one larger
+/// run, and discarded. The log has an eighth of the drive, tables have three quarters; the space of merged tables is
+/// trimmed.
+fn log_and_tables(client: &mut Client, keep_going: &mut dyn FnMut() -> bool) -> io::Result<()> {
     /// Bytes of a batch of records.
     const BATCH: u64 = 8 << 10;
     /// Number of tables that are merged together.
-    const MERGED: u64 = 4;
-    let size = client.bytes() / LONG * LONG;
-    let log = size / 8 / LONG * LONG;
+    const MERGED_TABLES: u64 = 4;
+    let size = client.bytes() / SEQUENTIAL_WRITE_BYTES * SEQUENTIAL_WRITE_BYTES;
+    let log = size / 8 / SEQUENTIAL_WRITE_BYTES * SEQUENTIAL_WRITE_BYTES;
     let table = log;
-    let (mut data, mut read) = (bytes(LONG, 4), vec![0; LONG as usize]);
-    let places = (size - log) / table;
-    let young = places.min(MERGED + 1).saturating_sub(1).max(1);
+    let (mut data, mut read) = (bytes(SEQUENTIAL_WRITE_BYTES, 4), vec![0; SEQUENTIAL_WRITE_BYTES as usize]);
+    let table_slots = (size - log) / table;
+    let new_slots = table_slots.min(MERGED_TABLES + 1).saturating_sub(1).max(1);
     let copy = |client: &mut Client, from: Option<u64>, to: u64, data: &mut [u8], read: &mut [u8]| {
-        for at in (0..table).step_by(LONG as usize) {
+        for at in (0..table).step_by(SEQUENTIAL_WRITE_BYTES as usize) {
             if let Some(from) = from {
                 client.read(from + at, read)?;
             }
@@ -174,10 +180,10 @@ fn log_and_tables(client: &mut Client, goes_on: &mut dyn FnMut() -> bool) -> io:
         }
         client.flush()
     };
-    let place = |number: u64| log + number * table;
+    let slot_offset = |number: u64| log + number * table;
     for number in 0..OVERWRITES * size / log {
         for at in (0..log).step_by(BATCH as usize) {
-            if !goes_on() {
+            if !keep_going() {
                 return client.flush();
             }
             data[..8].copy_from_slice(&(number * log + at).to_le_bytes());
@@ -185,14 +191,14 @@ fn log_and_tables(client: &mut Client, goes_on: &mut dyn FnMut() -> bool) -> io:
             client.flush()?;
         }
         // The log is written as a new table.
-        let at = number % young;
-        copy(client, None, place(at), &mut data, &mut read)?;
+        let at = number % new_slots;
+        copy(client, None, slot_offset(at), &mut data, &mut read)?;
         client.trim(0, log as u32)?;
-        if at == young - 1 {
-            for old in 0..young.min(places - young) {
-                copy(client, Some(place(old)), place(young + old), &mut data, &mut read)?;
+        if at == new_slots - 1 {
+            for old in 0..new_slots.min(table_slots - new_slots) {
+                copy(client, Some(slot_offset(old)), slot_offset(new_slots + old), &mut data, &mut read)?;
             }
-            (0..young).try_for_each(|old| client.trim(place(old), table as u32))?;
+            (0..new_slots).try_for_each(|old| client.trim(slot_offset(old), table as u32))?;
         }
     }
     client.flush()

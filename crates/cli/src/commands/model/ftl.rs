@@ -3,7 +3,7 @@
 use crate::commands::run::Format;
 use crate::exit::Failure;
 use crate::output::print;
-use crate::report::{csv_rows, grid, ordered_json, wrapped};
+use crate::report::{csv_rows, grid, ordered_json, wrap};
 use crate::scenario_args::size;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde_json::{Value, json};
@@ -11,7 +11,7 @@ use wearwell_stack::ByteSize;
 use wearwell_study::Row;
 use wearwell_theory::TheoryError;
 use wearwell_theory::ftl::{
-    self, Counters, Ftl, FtlDrive, FtlSizes, RamPart, Step, crossing_log2_blocks,
+    self, CounterCoverage, Ftl, FtlDrive, FtlSizes, RamPart, RecoveryStepCost, crossing_log2_blocks,
     flash_bitmap_write_amplification, gecko_write_amplification,
 };
 
@@ -84,8 +84,8 @@ struct DesignArgs {
     #[arg(long, value_name = "S")]
     partitions: Option<u32>,
     /// Blocks whose number of valid pages is kept in RAM, for FTLs without a bitmap in RAM
-    #[arg(long, value_enum, default_value_t = Held::Full)]
-    counters: Held,
+    #[arg(long, value_enum, default_value_t = CounterKind::Full)]
+    counters: CounterKind,
     /// Share of the blocks in the sample of --counters sampled
     #[arg(long, value_name = "SHARE", default_value_t = 0.05, allow_negative_numbers = true)]
     counter_share: f64,
@@ -99,7 +99,7 @@ struct DesignArgs {
 
 /// Blocks whose number of valid pages is in RAM.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
-enum Held {
+enum CounterKind {
     /// All blocks
     Full,
     /// A sample of the blocks
@@ -109,24 +109,24 @@ enum Held {
 }
 
 impl DesignArgs {
-    fn counters(&self) -> Counters {
+    fn counters(&self) -> CounterCoverage {
         let (share, choices) = (self.counter_share, self.counter_choices);
         match self.counters {
-            Held::Full => Counters::Full,
-            Held::Sampled => Counters::Sampled { share, choices: choices.unwrap_or(4) },
-            Held::None => Counters::None { choices: choices.unwrap_or(10) },
+            CounterKind::Full => CounterCoverage::Full,
+            CounterKind::Sampled => CounterCoverage::Sampled { share, choices: choices.unwrap_or(4) },
+            CounterKind::None => CounterCoverage::None { choices: choices.unwrap_or(10) },
         }
     }
 }
 
 /// Returns the counters in the words of the options, as JSON.
-fn counters_json(counters: Counters) -> Value {
+fn counters_json(counters: CounterCoverage) -> Value {
     match counters {
-        Counters::Full => json!({ "kind": "full" }),
-        Counters::Sampled { share, choices } => {
+        CounterCoverage::Full => json!({ "kind": "full" }),
+        CounterCoverage::Sampled { share, choices } => {
             json!({ "kind": "sampled", "share": share, "choices": choices })
         }
-        Counters::None { choices } => json!({ "kind": "none", "choices": choices }),
+        CounterCoverage::None { choices } => json!({ "kind": "none", "choices": choices }),
     }
 }
 
@@ -138,9 +138,10 @@ fn names() -> impl TypedValueParser<Value = Ftl> {
 impl Args {
     fn drive(&self) -> Result<FtlDrive, Failure> {
         let (drive, design) = (&self.drive, &self.design);
-        let wrong = |problem: &str| Failure::Usage(problem.to_owned());
+        let usage_error = |problem: &str| Failure::Usage(problem.to_owned());
         let page_bytes = u32::try_from(drive.page_size.0).ok().filter(|bytes| *bytes > 0);
-        let page_bytes = page_bytes.ok_or_else(|| wrong("--page-size: at least 1 byte, less than 4 GiB"))?;
+        let page_bytes =
+            page_bytes.ok_or_else(|| usage_error("--page-size: at least 1 byte, less than 4 GiB"))?;
         let block = u64::from(page_bytes) * u64::from(drive.pages_per_block.max(1));
         if drive.capacity.0 < block {
             return Err(Failure::Usage(format!(
@@ -177,18 +178,18 @@ impl Args {
 }
 
 /// Calculated figures of one FTL.
-struct Account {
+struct FtlFigures {
     ftl: Ftl,
     ram: Vec<RamPart>,
-    recovery: Vec<(Step, f64)>,
+    recovery: Vec<(RecoveryStepCost, f64)>,
 }
 
-impl Account {
+impl FtlFigures {
     fn new(ftl: Ftl, drive: &FtlDrive) -> Self {
         let design = ftl.design(drive.sizes().battery);
         let steps = ftl::recovery(&design, drive).into_iter();
         let recovery = steps.map(|step| (step, step.seconds(drive))).collect();
-        Account { ftl, ram: ftl::ram(&design, drive), recovery }
+        FtlFigures { ftl, ram: ftl::ram(&design, drive), recovery }
     }
 
     fn ram_bytes(&self) -> u64 {
@@ -244,22 +245,22 @@ impl Account {
 pub fn run(args: &Args) -> Result<(), Failure> {
     let drive = args.drive()?;
     let ftls = if args.ftl.is_empty() { &Ftl::ALL[..] } else { &args.ftl };
-    let accounts: Vec<Account> = ftls.iter().map(|ftl| Account::new(*ftl, &drive)).collect();
+    let ftl_figures: Vec<FtlFigures> = ftls.iter().map(|ftl| FtlFigures::new(*ftl, &drive)).collect();
     print(&match args.format {
-        Format::Table => wrapped(&table(&drive, &accounts)?),
-        Format::Json => json_of(&drive, &accounts)?,
-        Format::Csv => csv_rows(&accounts.iter().flat_map(Account::rows).collect::<Vec<_>>())?,
+        Format::Table => wrap(&table(&drive, &ftl_figures)?),
+        Format::Json => json_of(&drive, &ftl_figures)?,
+        Format::Csv => csv_rows(&ftl_figures.iter().flat_map(FtlFigures::rows).collect::<Vec<_>>())?,
     })
 }
 
 /// Returns a table with a column for each FTL, a line for each name and a line for the sums.
-fn side_by_side(
+fn comparison_table(
     what: &str,
-    accounts: &[Account],
-    cells: impl Fn(&Account) -> Vec<(&'static str, String)>,
-    sum: impl Fn(&Account) -> String,
+    ftl_figures: &[FtlFigures],
+    cells: impl Fn(&FtlFigures) -> Vec<(&'static str, String)>,
+    sum: impl Fn(&FtlFigures) -> String,
 ) -> String {
-    let columns: Vec<_> = accounts.iter().map(cells).collect();
+    let columns: Vec<_> = ftl_figures.iter().map(cells).collect();
     let mut names: Vec<&str> = Vec::new();
     for (name, _) in columns.iter().flatten() {
         if !names.contains(name) {
@@ -277,13 +278,13 @@ fn side_by_side(
         [name.to_owned()].into_iter().chain(columns.iter().map(|column| cell(column, name))).collect()
     };
     let mut lines: Vec<Vec<String>> = names.iter().map(|name| line(name)).collect();
-    lines.push([String::from("sum")].into_iter().chain(accounts.iter().map(sum)).collect());
+    lines.push([String::from("sum")].into_iter().chain(ftl_figures.iter().map(sum)).collect());
     let head: Vec<&str> =
-        [what].into_iter().chain(accounts.iter().map(|account| account.ftl.title())).collect();
+        [what].into_iter().chain(ftl_figures.iter().map(|entry| entry.ftl.title())).collect();
     grid(&head, lines, &(1..head.len()).collect::<Vec<_>>())
 }
 
-fn table(drive: &FtlDrive, accounts: &[Account]) -> Result<String, Failure> {
+fn table(drive: &FtlDrive, ftl_figures: &[FtlFigures]) -> Result<String, Failure> {
     let sizes = drive.sizes();
     let page = u64::from(sizes.page_bytes);
     let mut text = format!("FTLs by their sizes  (wearwell {}, model)\n", env!("CARGO_PKG_VERSION"));
@@ -304,17 +305,17 @@ fn table(drive: &FtlDrive, accounts: &[Account]) -> Result<String, Failure> {
         ("Logarithmic Gecko", gecko),
         ("Validity in flash", validity_text(drive)?),
     ];
-    text += &grid(&[], figures.map(|(what, much)| vec![what.to_owned(), much]).to_vec(), &[]);
+    text += &grid(&[], figures.map(|(what, value)| vec![what.to_owned(), value]).to_vec(), &[]);
     text.push('\n');
-    let ram = |account: &Account| {
-        account.ram.iter().map(|part| (part.name, ByteSize(part.bytes).to_string())).collect()
+    let ram = |entry: &FtlFigures| {
+        entry.ram.iter().map(|part| (part.name, ByteSize(part.bytes).to_string())).collect()
     };
-    text += &side_by_side("RAM", accounts, ram, |account| ByteSize(account.ram_bytes()).to_string());
+    text += &comparison_table("RAM", ftl_figures, ram, |account| ByteSize(account.ram_bytes()).to_string());
     text.push('\n');
-    let recovery = |account: &Account| {
-        account.recovery.iter().map(|(step, seconds)| (step.name, time(*seconds))).collect()
+    let recovery = |entry: &FtlFigures| {
+        entry.recovery.iter().map(|(step, seconds)| (step.name, time(*seconds))).collect()
     };
-    text += &side_by_side("recovery, s", accounts, recovery, |account| time(account.seconds()));
+    text += &comparison_table("recovery, s", ftl_figures, recovery, |entry| time(entry.seconds()));
     text.push('\n');
     Ok(text)
 }
@@ -329,7 +330,7 @@ fn validity_text(drive: &FtlDrive) -> Result<String, Failure> {
     Ok(format!("write amplification {gecko:.4}, of a bitmap {bitmap:.4}; equal at 2^{crossing:.0} blocks"))
 }
 
-fn json_of(drive: &FtlDrive, accounts: &[Account]) -> Result<String, Failure> {
+fn json_of(drive: &FtlDrive, ftl_figures: &[FtlFigures]) -> Result<String, Failure> {
     let sizes = drive.sizes();
     let parameters = json!({
         "blocks": sizes.blocks,
@@ -363,7 +364,7 @@ fn json_of(drive: &FtlDrive, accounts: &[Account]) -> Result<String, Failure> {
         ("model", json!("ftl")),
         ("parameters", parameters),
         ("derived", derived),
-        ("ftls", accounts.iter().map(Account::json).collect()),
+        ("ftls", ftl_figures.iter().map(FtlFigures::json).collect()),
     ];
     Ok(ordered_json(fields.map(|(name, value)| (name.to_owned(), value)).to_vec()))
 }

@@ -62,31 +62,32 @@ impl From<Persist> for Persistence {
 pub type AnySsd = Box<dyn Ssd>;
 
 /// Returns an error about an option.
-pub fn about(option: &str, error: impl std::fmt::Display) -> Failure {
+pub fn option_failure(option: &str, error: impl std::fmt::Display) -> Failure {
     Failure::Run(format!("{option}: {error}"))
 }
 
 /// Returns the reason why a file was not created or opened, with a hint.
-fn not_made(option: &str, error: &std::io::Error) -> Failure {
+fn create_failure(option: &str, error: &std::io::Error) -> Failure {
     let help = match error.kind() {
         ErrorKind::AlreadyExists => "; --force destroys its content",
         ErrorKind::NotFound => "; mkfs makes it if it is told the size",
         _ => "",
     };
-    about(option, format!("{error}{help}"))
+    option_failure(option, format!("{error}{help}"))
 }
 
 impl Devices {
     /// Creates the NVRAM, or opens an existing one if `bytes` gives no size.
     pub fn create_nvram(&self, bytes: Option<u64>, existing: Existing) -> Result<MappedNvram, Failure> {
-        let made = MappedNvram::create_set(&self.nvram, bytes, existing, self.persist.into(), random_id()?);
-        made.map_err(|error| not_made("--nvram", &error))
+        let created =
+            MappedNvram::create_set(&self.nvram, bytes, existing, self.persist.into(), random_id()?);
+        created.map_err(|error| create_failure("--nvram", &error))
     }
 
     /// Opens the NVRAM.
     pub fn open_nvram(&self) -> Result<MappedNvram, Failure> {
         let opened = MappedNvram::open_set(&self.nvram, self.persist.into());
-        opened.map_err(|error| not_made("--nvram", &error))
+        opened.map_err(|error| create_failure("--nvram", &error))
     }
 
     /// Creates the SSD, or opens an existing one if `bytes` gives no size.
@@ -96,26 +97,26 @@ impl Devices {
                 let problem = "--ssd-size: the scenario says how large its drive is; leave the option away";
                 return Err(Failure::usage(problem));
             }
-            let ssd =
-                StackSsd::over_file(self.content(), &scenario).map_err(|error| about("--ssd", error))?;
+            let ssd = StackSsd::with_file(self.content(), &scenario)
+                .map_err(|error| option_failure("--ssd", error))?;
             return Ok(Box::new(ssd));
         }
-        let made = match bytes {
+        let created = match bytes {
             Some(bytes) => FileSsd::create(&self.ssd, bytes, existing, self.caching()),
             None => FileSsd::open(&self.ssd, self.caching()),
         };
-        Ok(Box::new(made.map_err(|error| not_made("--ssd", &error))?))
+        Ok(Box::new(created.map_err(|error| create_failure("--ssd", &error))?))
     }
 
     /// Opens the SSD. The simulated drive of a scenario is first filled with the pages that have content.
     pub fn open_ssd(&self) -> Result<AnySsd, Failure> {
         let Some(scenario) = self.scenario()? else { return self.create_ssd(None, Existing::Refuse) };
         let content = self.content();
-        let written = written_blocks(&content).map_err(|error| about("--ssd", error))?;
-        let ssd = StackSsd::over_file(&content, &scenario).map_err(|error| about("--ssd", error))?;
+        let written = written_blocks(&content).map_err(|error| option_failure("--ssd", error))?;
+        let ssd = StackSsd::with_file(&content, &scenario).map_err(|error| option_failure("--ssd", error))?;
         let blocks = ssd.blocks();
         let within = written.into_iter().map(|range| range.start.min(blocks)..range.end.min(blocks));
-        ssd.resume(within).map_err(|error| about("--ssd", error))?;
+        ssd.precondition(within).map_err(|error| option_failure("--ssd", error))?;
         Ok(Box::new(ssd))
     }
 
@@ -158,10 +159,10 @@ pub fn open_to_read(
     ssd: &Path,
     caching: Caching,
 ) -> Result<(MappedNvram, FileSsd), Failure> {
-    let nvram = MappedNvram::open_set_private(nvram).map_err(|error| not_made("--nvram", &error))?;
+    let nvram = MappedNvram::open_set_private(nvram).map_err(|error| create_failure("--nvram", &error))?;
     let (ssd, caching) =
         if is_scenario(ssd) { (content(ssd), Caching::Cached) } else { (ssd.to_owned(), caching) };
-    let ssd = FileSsd::open_to_read(ssd, caching).map_err(|error| not_made("--ssd", &error))?;
+    let ssd = FileSsd::open_read_only(ssd, caching).map_err(|error| create_failure("--ssd", &error))?;
     Ok((nvram, ssd))
 }
 
@@ -174,7 +175,7 @@ pub fn random_id() -> Result<u128, Failure> {
 pub fn random() -> Result<u64, Failure> {
     let mut bytes = [0; 8];
     let read = File::open("/dev/urandom").and_then(|mut source| source.read_exact(&mut bytes));
-    read.map_err(|error| about("/dev/urandom", error))?;
+    read.map_err(|error| option_failure("/dev/urandom", error))?;
     Ok(u64::from_le_bytes(bytes))
 }
 
@@ -190,15 +191,15 @@ fn is_scenario(ssd: &Path) -> bool {
 
 /// Returns the path of the statistics that a simulated drive left at its last unmount.
 pub fn record(ssd: &Path) -> Option<PathBuf> {
-    is_scenario(ssd).then(|| beside(ssd, ".stats.json"))
+    is_scenario(ssd).then(|| sibling(ssd, ".stats.json"))
 }
 
 /// Returns the path of the contents of a simulated drive.
 fn content(ssd: &Path) -> PathBuf {
-    beside(ssd, ".content")
+    sibling(ssd, ".content")
 }
 
-fn beside(ssd: &Path, ending: &str) -> PathBuf {
+fn sibling(ssd: &Path, ending: &str) -> PathBuf {
     let mut name = OsString::from(ssd);
     name.push(ending);
     name.into()

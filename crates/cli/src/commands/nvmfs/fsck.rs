@@ -1,6 +1,6 @@
 //! `wearwell nvmfs fsck`.
 
-use super::devices::{Devices, about, now_ns, random};
+use super::devices::{Devices, now_ns, option_failure, random};
 use crate::exit::Failure;
 use crate::output::print;
 use crate::report::pretty;
@@ -55,11 +55,11 @@ Exit codes:
   8  it could not be checked";
 
 /// Exit code for corrected errors.
-const CORRECTED: u8 = 1;
+const EXIT_CORRECTED: u8 = 1;
 /// Exit code for errors that remain.
-const LEFT: u8 = 4;
+const EXIT_UNCORRECTED: u8 = 4;
 /// Exit code for a file system that cannot be checked.
-const NOT_CHECKED: u8 = 8;
+const EXIT_NOT_CHECKED: u8 = 8;
 
 /// Result of a check.
 #[derive(Serialize)]
@@ -74,47 +74,55 @@ struct Report {
     problem_count: u64,
     /// Descriptions of problems, limited in number.
     problems: Vec<String>,
-    /// True if the problems were corrected, except those in `left`.
+    /// True if the problems were corrected, except those in `uncorrected`.
     repaired: bool,
     /// Problems that cannot be corrected: lost data, and names in snapshots.
-    left: u64,
-    /// Part of `left` that concerns names in snapshots; these problems end when the snapshots are deleted.
-    left_in_snapshots: u64,
+    #[serde(rename = "left")]
+    uncorrected: u64,
+    /// Part of `uncorrected` that concerns names in snapshots; these problems end when the snapshots are deleted.
+    #[serde(rename = "left_in_snapshots")]
+    uncorrected_in_snapshots: u64,
 }
 
 /// Runs the command.
 pub fn run(args: &Args) -> Result<(), Failure> {
     let report = if args.repair { repair(args) } else { check(args) };
     let report = report.map_err(|failure| match failure {
-        Failure::Run(message) => Failure::Checked(NOT_CHECKED, format!("error: {message}")),
+        Failure::Run(message) => Failure::CheckFailed(EXIT_NOT_CHECKED, format!("error: {message}")),
         other => other,
     })?;
     print(&if args.json { pretty(&report) } else { as_text(&report) })?;
-    let (count, left) = (report.problem_count, report.left);
+    let (count, uncorrected) = (report.problem_count, report.uncorrected);
     match (count, args.repair) {
         (0, _) => Ok(()),
-        (_, true) if left > 0 => Err(Failure::Checked(LEFT, of_those_left(&report))),
-        (_, true) => Err(Failure::Checked(CORRECTED, format!("corrected: {}", counted(count, "problem")))),
-        (_, false) => Err(Failure::Checked(
-            LEFT,
-            format!("left: {}; --repair corrects what it can", counted(count, "problem")),
+        (_, true) if uncorrected > 0 => {
+            Err(Failure::CheckFailed(EXIT_UNCORRECTED, uncorrected_message(&report)))
+        }
+        (_, true) => {
+            Err(Failure::CheckFailed(EXIT_CORRECTED, format!("corrected: {}", plural(count, "problem"))))
+        }
+        (_, false) => Err(Failure::CheckFailed(
+            EXIT_UNCORRECTED,
+            format!("left: {}; --repair corrects what it can", plural(count, "problem")),
         )),
     }
 }
 
 /// Returns a message about the remaining problems, with a hint.
-fn of_those_left(report: &Report) -> String {
-    let (left, names) = (report.left - report.left_in_snapshots, report.left_in_snapshots);
+fn uncorrected_message(report: &Report) -> String {
+    let (blocks, names) =
+        (report.uncorrected - report.uncorrected_in_snapshots, report.uncorrected_in_snapshots);
     let data = "of data, which is lost: bring these files back from a copy, or delete them";
     let kinds = [
-        (left, format!("{} {data}", counted(left, "block"))),
-        (names, format!("{} in snapshots, which go when these are deleted", counted(names, "problem"))),
+        (blocks, format!("{} {data}", plural(blocks, "block"))),
+        (names, format!("{} in snapshots, which go when these are deleted", plural(names, "problem"))),
     ];
-    let told: Vec<String> = kinds.into_iter().filter(|(count, _)| *count > 0).map(|(_, text)| text).collect();
+    let parts: Vec<String> =
+        kinds.into_iter().filter(|(count, _)| *count > 0).map(|(_, text)| text).collect();
     format!(
         "corrected: {}; left: {}",
-        counted(report.problem_count - report.left, "problem"),
-        told.join("; ")
+        plural(report.problem_count - report.uncorrected, "problem"),
+        parts.join("; ")
     )
 }
 
@@ -122,45 +130,45 @@ fn of_those_left(report: &Report) -> String {
 fn check(args: &Args) -> Result<Report, Failure> {
     let (nvram, ssd) = args.devices.open_to_read()?;
     let opened = Store::open_damaged(nvram, Arc::new(ssd), Options::default());
-    let (fs, mut report) = with_right_blocks(opened.map_err(Failure::run)?)?;
-    report.tell(&names::check::check(&fs.store().region).map_err(Failure::run)?);
-    report.look_at_data(&fs, args.quick)?;
-    report.look_at_snapshots(fs.into_store());
+    let (fs, mut report) = with_corrected_blocks(opened.map_err(Failure::run)?)?;
+    report.add_problems(&names::check::check(&fs.store().region).map_err(Failure::run)?);
+    report.check_data(&fs, args.quick)?;
+    report.check_snapshot_names(fs.into_store());
     Ok(report)
 }
 
 /// Corrects all errors, and completes interrupted operations.
 fn repair(args: &Args) -> Result<Report, Failure> {
     let (nvram, ssd) = (args.devices.open_nvram()?, Arc::new(args.devices.open_ssd()?));
-    let options = Options { mark: random()?, ..Options::default() };
+    let options = Options { nonce: random()?, ..Options::default() };
     let opened = match args.unpaired {
         true => Store::open_unpaired(nvram, ssd, options),
         false => Store::open_damaged(nvram, ssd, options),
     };
     let mut opened = opened.map_err(Failure::run)?;
     // From here on, changes make every earlier copy of one device mismatch.
-    opened.0.begin_epoch().map_err(|error| about("--ssd", error))?;
-    let (mut fs, mut report) = with_right_blocks(opened)?;
+    opened.0.begin_epoch().map_err(|error| option_failure("--ssd", error))?;
+    let (mut fs, mut report) = with_corrected_blocks(opened)?;
     let caller = Caller { now_ns: now_ns(), ..Caller::default() };
     // Also removes orphans.
-    report.tell(&wearwell_nvmfs::fs::repair(&mut fs, &caller).map_err(Failure::run)?);
+    report.add_problems(&wearwell_nvmfs::fs::repair(&mut fs, &caller).map_err(Failure::run)?);
     report.repaired = report.problem_count > 0;
-    report.look_at_data(&fs, args.quick)?;
+    report.check_data(&fs, args.quick)?;
     let has_snapshots = fs.store().has_snapshots();
     fs.close();
     if has_snapshots {
         let (nvram, ssd) = args.devices.open_to_read()?;
         let opened = Store::open_damaged(nvram, Arc::new(ssd), Options::default());
-        report.look_at_snapshots(opened.map_err(Failure::run)?.0);
+        report.check_snapshot_names(opened.map_err(Failure::run)?.0);
     }
     Ok(report)
 }
 
 /// Returns the file system with all block pointers corrected where possible.
-fn with_right_blocks<N: Nvram, S: Ssd>(
-    (mut store, found): (Store<N, S>, OpenReport),
+fn with_corrected_blocks<N: Nvram, S: Ssd>(
+    (mut store, opened): (Store<N, S>, OpenReport),
 ) -> Result<(Nvmfs<N, S>, Report), Failure> {
-    let OpenReport { was_closed, scan } = found;
+    let OpenReport { was_closed, scan } = opened;
     let problems = scan.descriptions();
     let (scan, problem_count) = store.repair_all(scan).map_err(Failure::run)?;
     let (inodes, orphans) = (scan.inodes, scan.orphans.len());
@@ -171,38 +179,38 @@ fn with_right_blocks<N: Nvram, S: Ssd>(
         problem_count,
         problems,
         repaired: false,
-        left: 0,
-        left_in_snapshots: 0,
+        uncorrected: 0,
+        uncorrected_in_snapshots: 0,
     };
     Ok((Nvmfs::open_for_repair(store).map_err(Failure::run)?, report))
 }
 
 impl Report {
-    fn tell(&mut self, problems: &[NameProblem]) {
+    fn add_problems(&mut self, problems: &[NameProblem]) {
         self.problem_count += problems.len() as u64;
         self.problems.extend(problems.iter().map(ToString::to_string));
     }
 
     /// Checks the names in each snapshot, in a store over a copy of the NVRAM. Errors found there are not corrected.
-    fn look_at_snapshots<N: Nvram, S: Ssd>(&mut self, store: Store<N, S>) {
+    fn check_snapshot_names<N: Nvram, S: Ssd>(&mut self, store: Store<N, S>) {
         let problems = match check_snapshots(store) {
             Ok(problems) => {
                 problems.iter().map(|(name, problem)| format!("snapshot {name}: {problem}")).collect()
             }
             Err(error) => vec![format!("snapshots: {error}")],
         };
-        self.left_in_snapshots = problems.len() as u64;
-        self.left += self.left_in_snapshots;
-        self.problem_count += self.left_in_snapshots;
+        self.uncorrected_in_snapshots = problems.len() as u64;
+        self.uncorrected += self.uncorrected_in_snapshots;
+        self.problem_count += self.uncorrected_in_snapshots;
         self.problems.extend(problems);
     }
 
     /// Reads all data that has checksums.
-    fn look_at_data<N: Nvram, S: Ssd>(&mut self, fs: &Nvmfs<N, S>, is_quick: bool) -> Result<(), Failure> {
+    fn check_data<N: Nvram, S: Ssd>(&mut self, fs: &Nvmfs<N, S>, is_quick: bool) -> Result<(), Failure> {
         if !is_quick {
-            let problems = fs.store().check_all_data().map_err(|error| about("--ssd", error))?;
-            self.left = problems.len() as u64;
-            self.problem_count += self.left;
+            let problems = fs.store().check_all_data().map_err(|error| option_failure("--ssd", error))?;
+            self.uncorrected = problems.len() as u64;
+            self.problem_count += self.uncorrected;
             self.problems.extend(problems.iter().map(ToString::to_string));
         }
         Ok(())
@@ -215,10 +223,10 @@ fn as_text(report: &Report) -> String {
         text += &format!("{problem}\n");
     }
     let state = if report.was_closed { "unmounted properly" } else { "not unmounted properly" };
-    let inodes = counted(report.inodes.into(), "inode");
-    text + &format!("{state}; {inodes} in use, {}\n", counted(report.problem_count, "problem"))
+    let inodes = plural(report.inodes.into(), "inode");
+    text + &format!("{state}; {inodes} in use, {}\n", plural(report.problem_count, "problem"))
 }
 
-fn counted(count: u64, what: &str) -> String {
+fn plural(count: u64, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }

@@ -43,9 +43,9 @@ fn of_drive(metrics: &mut Metrics, drive: &Drive) {
         metrics.counter("wearwell_flash_operations_total", help, &[("operation", operation)], amount as f64);
     }
     let erases = [
-        ("least", f64::from(drive.least_erases)),
+        ("least", f64::from(drive.min_erases)),
         ("mean", drive.mean_erases),
-        ("most", f64::from(drive.most_erases)),
+        ("most", f64::from(drive.max_erases)),
     ];
     for (which, erases) in erases {
         metrics.gauge(

@@ -1,6 +1,6 @@
 //! `wearwell nvmfs mkfs`.
 
-use super::devices::{Devices, about, now_ns, random_id};
+use super::devices::{Devices, now_ns, option_failure, random_id};
 use crate::exit::Failure;
 use crate::output::print;
 use crate::scenario_args::size;
@@ -113,7 +113,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     print(&format!("made; what is in the NVRAM {guarantee}\n"))
 }
 
-/// Makes the file system, and returns what the NVRAM guarantees.
+/// Makes the file system, and returns the guarantee of its NVRAM.
 fn make(args: &Args, format: &Format) -> Result<Guarantee, Failure> {
     let existing = if args.force { Existing::Overwrite } else { Existing::Refuse };
     let ssd = args.devices.create_ssd(args.ssd_size.map(|size| size.0), existing)?;
@@ -125,16 +125,16 @@ fn make(args: &Args, format: &Format) -> Result<Guarantee, Failure> {
     let nvram = args.devices.create_nvram(nvram_bytes, existing)?;
     let guarantee = nvram.guarantee();
     let store = Store::format(nvram, Arc::new(ssd), format, Options::default());
-    store.map_err(|error| about("--nvram, --ssd", error))?.close();
+    store.map_err(|error| option_failure("--nvram, --ssd", error))?.close();
     Ok(guarantee)
 }
 
 /// Refuses to overwrite content without `--force`.
 fn refuse_content(ssd: &impl Ssd) -> Result<(), Failure> {
     let mut first = [0; BLOCK_BYTES];
-    ssd.read(0, &mut first).map_err(|error| about("--ssd", error))?;
+    ssd.read(0, &mut first).map_err(|error| option_failure("--ssd", error))?;
     if is_blank(&first) {
         return Ok(());
     }
-    Err(about("--ssd", "holds something already; --force destroys its content"))
+    Err(option_failure("--ssd", "holds something already; --force destroys its content"))
 }

@@ -1,16 +1,16 @@
 //! `wearwell nvmfs mount`.
 
-use super::devices::{Devices, about, random};
+use super::devices::{Devices, option_failure, random};
 use super::options::MountOptions;
 use crate::exit::Failure;
-use crate::interrupt::{be_patient, interrupted};
+use crate::interrupt::{interrupted, wait_for_cleanup};
 use std::io::IsTerminal;
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
-use wearwell_mount::{MountedOnFiles, OnFiles};
+use wearwell_mount::{FileNvmfs, FileNvmfsMount};
 
 /// Mounts a file system on a directory, by FUSE
 ///
@@ -57,12 +57,12 @@ Examples:
   wearwell nvmfs mount --nvram /dev/shm/nvram --ssd ssd.img --snapshot monday /mnt";
 
 /// Interval between checks whether to end.
-const TICK: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Runs the command.
 pub fn run(args: &Args) -> Result<(), Failure> {
     if args.directory.metadata().is_ok_and(|of| !of.is_dir()) {
-        return Err(about(&args.directory.display().to_string(), "is not a directory"));
+        return Err(option_failure(&args.directory.display().to_string(), "is not a directory"));
     }
     if args.background {
         return in_background(&args.directory);
@@ -75,22 +75,23 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         read_only: args.options.read_only || snapshot.is_some(),
         direct_io: args.options.direct_io,
         writeback_cache: args.options.writeback_cache,
-        no_programs: args.options.no_programs,
+        no_exec: args.options.no_programs,
         scrub: !args.options.no_scrub,
         threads: args.options.threads.map_or(usual.threads, usize::from),
         ..usual
     };
     let file_system =
-        wearwell_nvmfs::options::Options { mark: random()?, ..args.options.file_system.clone() };
+        wearwell_nvmfs::options::Options { nonce: random()?, ..args.options.file_system.clone() };
     let (file_system, guarantee) = open(&args.devices, file_system, snapshot)?;
     let directory = args.directory.display();
-    let mounted =
-        file_system.mount(&args.directory, &options).map_err(|error| about(&directory.to_string(), error))?;
-    crate::tell::tell(format_args!("mounted on {directory}; {guarantee}"));
+    let mounted = file_system
+        .mount(&args.directory, &options)
+        .map_err(|error| option_failure(&directory.to_string(), error))?;
+    crate::messages::print_message(format_args!("mounted on {directory}; {guarantee}"));
     if args.quiet_once_mounted {
         // Redirect the outputs: a process that reads our pipe would otherwise wait for the end of this process.
-        let nowhere = std::fs::File::options().write(true).open("/dev/null").map_err(Failure::run)?;
-        rustix::stdio::dup2_stderr(&nowhere).map_err(Failure::run)?;
+        let null_device = std::fs::File::options().write(true).open("/dev/null").map_err(Failure::run)?;
+        rustix::stdio::dup2_stderr(&null_device).map_err(Failure::run)?;
     }
     serve(mounted, &args.directory, args.devices.record().filter(|_| snapshot.is_none()).as_deref())
 }
@@ -100,60 +101,63 @@ fn open(
     devices: &Devices,
     options: wearwell_nvmfs::options::Options,
     snapshot: Option<&String>,
-) -> Result<(OnFiles, String), Failure> {
+) -> Result<(FileNvmfs, String), Failure> {
     if let Some(name) = snapshot {
         let (nvram, ssd) = devices.open_to_read()?;
-        let opened = OnFiles::open_snapshot(nvram, Box::new(ssd), options, name);
-        let (file_system, _) = opened.map_err(|error| about("--snapshot", error))?;
+        let opened = FileNvmfs::open_snapshot(nvram, Box::new(ssd), options, name);
+        let (file_system, _) = opened.map_err(|error| option_failure("--snapshot", error))?;
         return Ok((file_system, format!("snapshot {name}, to be read")));
     }
     let (nvram, ssd) = (devices.open_nvram()?, devices.open_ssd()?);
     let guarantee = nvram.guarantee();
-    let opened = OnFiles::open(nvram, ssd, options);
-    let (file_system, found) = opened.map_err(|error| about("--nvram, --ssd", error))?;
+    let opened = FileNvmfs::open(nvram, ssd, options);
+    let (file_system, found) = opened.map_err(|error| option_failure("--nvram, --ssd", error))?;
     if !found.was_closed {
-        crate::tell::tell(format_args!("it was not unmounted before; everything acknowledged is there"));
+        crate::messages::print_message(format_args!(
+            "it was not unmounted before; everything acknowledged is there"
+        ));
     }
     Ok((file_system, format!("what is in the NVRAM {guarantee}")))
 }
 
-/// Returns the source for the mount table: the NVRAM, the first file of several. `nvmfs umount` finds the NVRAM by this path.
+/// Returns the source for the mount table: the NVRAM, the first file of several. `nvmfs umount` finds the NVRAM by this
+/// path.
 fn source(nvram: &Path) -> PathBuf {
     nvram.canonicalize().unwrap_or_else(|_| nvram.to_owned())
 }
 
 /// Waits until Ctrl-C or SIGTERM. On a terminal, open files delay the end, with a message; a service ends at once.
-fn serve(mounted: MountedOnFiles, directory: &Path, record: Option<&Path>) -> Result<(), Failure> {
-    be_patient();
+fn serve(mounted: FileNvmfsMount, directory: &Path, record: Option<&Path>) -> Result<(), Failure> {
+    wait_for_cleanup();
     let directory = directory.display();
     let waits = std::io::stderr().is_terminal();
-    let mut told = false;
-    while !mounted.ended() {
+    let mut is_notified = false;
+    while !mounted.has_ended() {
         if interrupted()
             && let Err(error) = mounted.unmount()
-            && !told
+            && !is_notified
         {
             if !waits {
-                keep(&mounted, record);
-                return mounted.end().map_err(|error| about(&directory.to_string(), error));
+                store_statistics(&mounted, record);
+                return mounted.end().map_err(|error| option_failure(&directory.to_string(), error));
             }
-            crate::tell::tell(format_args!(
+            crate::messages::print_message(format_args!(
                 "{directory}: {error}; waiting. Ctrl-C again ends at once, without loss; then `umount -l {directory}`"
             ));
-            told = true;
+            is_notified = true;
         }
-        std::thread::sleep(TICK);
+        std::thread::sleep(POLL_INTERVAL);
     }
-    keep(&mounted, record);
-    mounted.join().map_err(|error| about(&directory.to_string(), error))
+    store_statistics(&mounted, record);
+    mounted.join().map_err(|error| option_failure(&directory.to_string(), error))
 }
 
 /// Stores the statistics of a simulated drive for `stats`, because the drive ends with the mount.
-fn keep(mounted: &MountedOnFiles, record: Option<&Path>) {
+fn store_statistics(mounted: &FileNvmfsMount, record: Option<&Path>) {
     if let (Some(path), Some(report)) = (record, mounted.report())
         && let Err(error) = std::fs::write(path, report)
     {
-        crate::tell::tell(format_args!(
+        crate::messages::print_message(format_args!(
             "{}: {error}; `stats` will not tell what the drive did",
             path.display()
         ));
@@ -163,7 +167,7 @@ fn keep(mounted: &MountedOnFiles, record: Option<&Path>) {
 /// Starts the same command without `--background`, and waits until the directory is on another file system.
 fn in_background(directory: &Path) -> Result<(), Failure> {
     let shown = directory.display().to_string();
-    let device = || directory.metadata().map(|of| of.dev()).map_err(|error| about(&shown, error));
+    let device = || directory.metadata().map(|of| of.dev()).map_err(|error| option_failure(&shown, error));
     let before = device()?;
     let program = std::env::current_exe().map_err(Failure::run)?;
     let arguments = std::env::args_os().skip(1).map(|argument| match argument.to_str() {
@@ -177,7 +181,7 @@ fn in_background(directory: &Path) -> Result<(), Failure> {
         if child.try_wait().map_err(Failure::run)?.is_some() {
             return Err(Failure::Run(format!("{shown}: it was not mounted")));
         }
-        std::thread::sleep(TICK);
+        std::thread::sleep(POLL_INTERVAL);
     }
     Ok(())
 }

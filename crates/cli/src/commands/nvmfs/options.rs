@@ -3,8 +3,9 @@
 use std::str::FromStr;
 use wearwell_nvmfs::options::Options;
 
-/// Upper limit of threads for requests: each has a buffer of 16 MiB, and uses as much of it as the largest request needs.
-const MOST_THREADS: u16 = 256;
+/// Upper limit of threads for requests: each has a buffer of 16 MiB, and uses as much of it as the largest request
+/// needs.
+const MAX_THREADS: u16 = 256;
 
 /// Options that `-o` accepts.
 #[derive(Clone, Debug, Default)]
@@ -54,9 +55,9 @@ impl FromStr for MountOptions {
         }
         let settings = toml::Value::Table(settings).try_into::<Options>();
         options.file_system = settings.map_err(|error| {
-            let others =
+            let valid_options =
                 "allow_other, ro, rw, direct_io, writeback_cache, nosuid, nodev, noexec, no_scrub, threads, snapshot";
-            format!("{}; or {others}", error.to_string().trim_end())
+            format!("{}; or {valid_options}", error.to_string().trim_end())
         })?;
         options.file_system.check().map_err(|error| error.to_string())?;
         Ok(options)
@@ -65,8 +66,8 @@ impl FromStr for MountOptions {
 
 /// Parses the number of threads for requests.
 fn threads(text: &str) -> Result<u16, String> {
-    let number = text.parse().ok().filter(|number| (1..=MOST_THREADS).contains(number));
-    number.ok_or_else(|| format!("threads={text}: a number from 1 to {MOST_THREADS} is needed"))
+    let number = text.parse().ok().filter(|number| (1..=MAX_THREADS).contains(number));
+    number.ok_or_else(|| format!("threads={text}: a number from 1 to {MAX_THREADS} is needed"))
 }
 
 /// Returns a number or a truth value if `text` is one, otherwise a string.

@@ -1,6 +1,6 @@
 //! `wearwell nvmfs stats`.
 
-use super::devices::{about, open_to_read, record};
+use super::devices::{open_to_read, option_failure, record};
 use crate::exit::Failure;
 use crate::output::print;
 use crate::report::{grid, pretty};
@@ -11,11 +11,11 @@ use wearwell_nvmfs::fs::Nvmfs;
 use wearwell_nvmfs::options::Options;
 use wearwell_nvmfs::placement::PlacementKind;
 use wearwell_nvmfs::ssd::Caching;
-use wearwell_nvmfs::stats::{REPORT_XATTR, Stats};
+use wearwell_nvmfs::stats::{STATS_XATTR, Stats};
 use wearwell_nvmfs::store::Store;
 
 /// Largest report, in bytes.
-const MOST_BYTES: usize = 64 << 10;
+const MAX_REPORT_BYTES: usize = 64 << 10;
 
 /// Shows the statistics of a mounted file system since its mount, or the fill level of an unmounted one
 #[derive(clap::Args)]
@@ -49,7 +49,7 @@ Examples:
 
 /// Statistics of a file system that is not mounted.
 #[derive(Serialize)]
-struct Image {
+struct ImageStats {
     /// Identifier that NVRAM and SSD have in common.
     id: String,
     /// Size of the NVRAM in bytes.
@@ -80,15 +80,20 @@ struct Image {
 pub fn run(args: &Args) -> Result<(), Failure> {
     #[cfg(feature = "serve")]
     if let (true, Some(directory)) = (args.prometheus, &args.directory) {
-        let stats = report(directory).map_err(|error| about(&directory.display().to_string(), error))?;
+        let stats =
+            report(directory).map_err(|error| option_failure(&directory.display().to_string(), error))?;
         return print(&super::metrics::text(&stats));
     }
     let (json, text) = match (&args.directory, &args.nvram[..], &args.ssd) {
         (Some(directory), ..) => {
-            let stats = report(directory).map_err(|error| about(&directory.display().to_string(), error))?;
+            let stats =
+                report(directory).map_err(|error| option_failure(&directory.display().to_string(), error))?;
             (
                 serde_json::to_value(&stats),
-                table([in_use(&stats), done(&stats), checked(&stats), of_drive(&stats)].concat()),
+                table(
+                    [usage_rows(&stats), event_rows(&stats), checksum_rows(&stats), drive_rows(&stats)]
+                        .concat(),
+                ),
             )
         }
         (None, nvram @ [_, ..], Some(ssd)) => {
@@ -96,8 +101,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             let last = image
                 .last_mount
                 .iter()
-                .flat_map(|stats| [done(stats), checked(stats), of_drive(stats)].concat());
-            let rows = [of_image(&image), in_use(&image.stats), last.collect()].concat();
+                .flat_map(|stats| [event_rows(stats), checksum_rows(stats), drive_rows(stats)].concat());
+            let rows = [image_rows(&image), usage_rows(&image.stats), last.collect()].concat();
             (serde_json::to_value(&image), table(rows))
         }
         _ => return Err(Failure::usage("give a directory, or --nvram and --ssd")),
@@ -107,8 +112,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 }
 
 pub fn report(directory: &Path) -> Result<Stats, String> {
-    let mut text = vec![0; MOST_BYTES];
-    let length = rustix::fs::getxattr(directory, REPORT_XATTR, &mut text).map_err(|error| {
+    let mut text = vec![0; MAX_REPORT_BYTES];
+    let length = rustix::fs::getxattr(directory, STATS_XATTR, &mut text).map_err(|error| {
         format!(
             "no NVMFS is mounted on it ({error}); give the directory that `wearwell nvmfs mount` was given"
         )
@@ -116,14 +121,14 @@ pub fn report(directory: &Path) -> Result<Stats, String> {
     serde_json::from_slice(&text[..length]).map_err(|error| error.to_string())
 }
 
-fn image(nvram: &[PathBuf], ssd: &Path) -> Result<Image, Failure> {
+fn image(nvram: &[PathBuf], ssd: &Path) -> Result<ImageStats, Failure> {
     let record = record(ssd);
     let (nvram, ssd) = open_to_read(nvram, ssd, Caching::Cached)?;
     let opened = Store::open_damaged(nvram, Arc::new(ssd), Options::default());
-    let (store, found) = opened.map_err(|error| about("--nvram, --ssd", error))?;
+    let (store, found) = opened.map_err(|error| option_failure("--nvram, --ssd", error))?;
     let fs = Nvmfs::open_for_repair(store).map_err(Failure::run)?;
     let superblock = fs.store().superblock();
-    Ok(Image {
+    Ok(ImageStats {
         id: format!("{:032x}", superblock.id),
         nvram_bytes: superblock.nvram_bytes,
         ssd_blocks: superblock.ssd_blocks,
@@ -151,15 +156,15 @@ fn share(share: Option<f64>) -> String {
     share.map_or("-".into(), |share| format!("{:.1} %", share * 100.0))
 }
 
-fn of_all(part: u64, whole: u64) -> String {
+fn part_with_percent(part: u64, whole: u64) -> String {
     if whole == 0 { "-".into() } else { format!("{:.1} %", part as f64 * 100.0 / whole as f64) }
 }
 
-fn of(part: impl Into<u64>, whole: impl Into<u64>) -> String {
+fn part_of_whole(part: impl Into<u64>, whole: impl Into<u64>) -> String {
     format!("{} of {}", part.into(), whole.into())
 }
 
-fn of_image(image: &Image) -> Vec<Row> {
+fn image_rows(image: &ImageStats) -> Vec<Row> {
     vec![
         ("Number", image.id.clone()),
         ("NVRAM, bytes", image.nvram_bytes.to_string()),
@@ -171,36 +176,39 @@ fn of_image(image: &Image) -> Vec<Row> {
     ]
 }
 
-fn in_use(stats: &Stats) -> Vec<Row> {
+fn usage_rows(stats: &Stats) -> Vec<Row> {
     vec![
-        ("Blocks of data in use", of(stats.used_blocks, stats.capacity_blocks)),
+        ("Blocks of data in use", part_of_whole(stats.used_blocks, stats.capacity_blocks)),
         ("  reserved and not written yet", stats.reserved_blocks.to_string()),
-        ("  of snapshots, with what leads to them", of_snapshots(stats)),
+        ("  of snapshots, with what leads to them", snapshots_text(stats)),
         ("  that can still be had", stats.available_blocks.to_string()),
-        ("  that can be written over", written_over(stats)),
-        ("Inodes in use", of(stats.inodes, stats.inode_limit)),
-        ("NVRAM: dirty pages", of(stats.dirty_pages, stats.pages)),
-        ("  length of the dirty list", of(stats.dirty_list_pages, stats.pages)),
+        ("  that can be written over", overwritable_blocks(stats)),
+        ("Inodes in use", part_of_whole(stats.inodes, stats.inode_limit)),
+        ("NVRAM: dirty pages", part_of_whole(stats.dirty_pages, stats.pages)),
+        ("  length of the dirty list", part_of_whole(stats.dirty_list_pages, stats.pages)),
         ("  clean pages", stats.clean_pages.to_string()),
         ("  of them read once or not yet", stats.probation_pages.to_string()),
-        ("  pages of metadata", of(stats.metadata_pages, stats.metadata_pages + stats.free_metadata_pages)),
+        (
+            "  pages of metadata",
+            part_of_whole(stats.metadata_pages, stats.metadata_pages + stats.free_metadata_pages),
+        ),
         ("  pages of inodes", stats.inode_pages.to_string()),
-        ("SSD: free extents", of(stats.free_extents, stats.extents)),
+        ("SSD: free extents", part_of_whole(stats.free_extents, stats.extents)),
         ("  valid blocks", stats.ssd_valid_blocks.to_string()),
     ]
 }
 
-fn done(stats: &Stats) -> Vec<Row> {
+fn event_rows(stats: &Stats) -> Vec<Row> {
     let counts = &stats.counts;
     vec![
         ("Blocks read", counts.read_blocks.to_string()),
-        ("  of them on NVRAM", of_all(counts.read_hits, counts.read_blocks)),
-        ("  on the SSD", of_all(counts.read_misses(), counts.read_blocks)),
-        ("  nowhere: holes", of_all(counts.read_holes, counts.read_blocks)),
+        ("  of them on NVRAM", part_with_percent(counts.read_hits, counts.read_blocks)),
+        ("  on the SSD", part_with_percent(counts.read_misses(), counts.read_blocks)),
+        ("  nowhere: holes", part_with_percent(counts.read_holes, counts.read_blocks)),
         ("Blocks written, to NVRAM", counts.written_blocks.to_string()),
-        ("  over one on NVRAM", of_all(counts.write_hits, counts.written_blocks)),
-        ("  over one on the SSD", of_all(counts.write_misses(), counts.written_blocks)),
-        ("  new ones", of_all(counts.written_holes, counts.written_blocks)),
+        ("  over one on NVRAM", part_with_percent(counts.write_hits, counts.written_blocks)),
+        ("  over one on the SSD", part_with_percent(counts.write_misses(), counts.written_blocks)),
+        ("  new ones", part_with_percent(counts.written_holes, counts.written_blocks)),
         ("Blocks written to the SSD", counts.ssd_written_blocks.to_string()),
         ("  in requests", counts.ssd_writes.to_string()),
         ("Blocks read from the SSD", (counts.ssd_read_blocks + counts.cleaning_read_blocks).to_string()),
@@ -213,15 +221,15 @@ fn done(stats: &Stats) -> Vec<Row> {
 }
 
 /// Returns the results of checksum verification.
-fn checked(stats: &Stats) -> Vec<Row> {
+fn checksum_rows(stats: &Stats) -> Vec<Row> {
     let Some(of) = &stats.checksums else { return Vec::new() };
-    let wrong = match &of.last_wrong {
-        Some(last) => format!("{}; the last time {last}", of.wrong),
-        None => of.wrong.to_string(),
+    let last_error = match &of.last_mismatch {
+        Some(last) => format!("{}; the last time {last}", of.mismatches),
+        None => of.mismatches.to_string(),
     };
     vec![
-        ("Checksums", if of.of_data { "metadata and data" } else { "metadata" }.into()),
-        ("  found to be wrong, times", wrong),
+        ("Checksums", if of.covers_data { "metadata and data" } else { "metadata" }.into()),
+        ("  found to be wrong, times", last_error),
         ("  all looked at, times", of.passes.to_string()),
         ("  inodes and pages looked at", of.checked_metadata.to_string()),
         ("  blocks of the SSD looked at", of.checked_blocks.to_string()),
@@ -229,7 +237,7 @@ fn checked(stats: &Stats) -> Vec<Row> {
 }
 
 /// Returns the statistics of a simulated drive.
-fn of_drive(stats: &Stats) -> Vec<Row> {
+fn drive_rows(stats: &Stats) -> Vec<Row> {
     let Some(drive) = &stats.drive else { return Vec::new() };
     let amplification = drive.write_amplification.map_or("-".into(), |of| format!("{of:.3}"));
     let mut rows = vec![
@@ -246,14 +254,14 @@ fn of_drive(stats: &Stats) -> Vec<Row> {
         ("  blocks erased", drive.erases.to_string()),
         (
             "  erases of a block",
-            format!("{} to {}, {:.2} in the mean", drive.least_erases, drive.most_erases, drive.mean_erases),
+            format!("{} to {}, {:.2} in the mean", drive.min_erases, drive.max_erases, drive.mean_erases),
         ),
-        ("  bad blocks", of(drive.bad_blocks, drive.blocks)),
+        ("  bad blocks", part_of_whole(drive.bad_blocks, drive.blocks)),
     ]);
     rows
 }
 
-fn of_snapshots(stats: &Stats) -> String {
+fn snapshots_text(stats: &Stats) -> String {
     match stats.snapshots_being_deleted {
         0 => stats.snapshot_blocks.to_string(),
         going => format!("{}; snapshots being deleted: {going}", stats.snapshot_blocks),
@@ -261,7 +269,7 @@ fn of_snapshots(stats: &Stats) -> String {
 }
 
 /// Formats the number of blocks that can safely be overwritten.
-fn written_over(stats: &Stats) -> String {
+fn overwritable_blocks(stats: &Stats) -> String {
     match stats.snapshots.last() {
         Some(newest) => {
             format!("{}, and those changed since the snapshot {}", stats.available_blocks, newest.name)

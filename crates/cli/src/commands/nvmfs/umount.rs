@@ -1,6 +1,6 @@
 //! `wearwell nvmfs umount`.
 
-use super::devices::about;
+use super::devices::option_failure;
 use crate::exit::Failure;
 use crate::interrupt::interrupted;
 use std::ffi::OsString;
@@ -30,37 +30,40 @@ Examples:
 /// File-system types in the mount table; old kernels use the second.
 const TYPES: [&[u8]; 2] = [b"fuse.nvmfs", b"fuse"];
 /// Interval between checks whether the server has ended.
-const TICK: Duration = Duration::from_millis(10);
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Runs the command.
 pub fn run(args: &Args) -> Result<(), Failure> {
     let shown = args.directory.display().to_string();
     // A mount whose server has crashed has no accessible files.
     let canonical = args.directory.canonicalize().or_else(|_| std::path::absolute(&args.directory));
-    let at = canonical.map_err(|error| about(&shown, error))?;
-    let table =
-        std::fs::read("/proc/self/mountinfo").map_err(|error| about("/proc/self/mountinfo", error))?;
-    let nvram = nvram_of(&table, &at)
-        .ok_or_else(|| about(&shown, "no NVMFS is mounted on it; give the directory that was mounted on"))?;
-    unmount_directory(&at).map_err(|error| about(&shown, error))?;
-    while is_in_use(&nvram).map_err(|error| about("it was unmounted, and may still be closed", error))? {
+    let at = canonical.map_err(|error| option_failure(&shown, error))?;
+    let table = std::fs::read("/proc/self/mountinfo")
+        .map_err(|error| option_failure("/proc/self/mountinfo", error))?;
+    let nvram = nvram_of_mount(&table, &at).ok_or_else(|| {
+        option_failure(&shown, "no NVMFS is mounted on it; give the directory that was mounted on")
+    })?;
+    unmount_directory(&at).map_err(|error| option_failure(&shown, error))?;
+    while is_in_use(&nvram)
+        .map_err(|error| option_failure("it was unmounted, and may still be closed", error))?
+    {
         if interrupted() {
-            return Err(about(&shown, "it was unmounted, and its server still closes it"));
+            return Err(option_failure(&shown, "it was unmounted, and its server still closes it"));
         }
-        std::thread::sleep(TICK);
+        std::thread::sleep(POLL_INTERVAL);
     }
     Ok(())
 }
 
 /// Returns the NVRAM of the NVMFS mounted on a directory, the last of several.
-fn nvram_of(table: &[u8], at: &Path) -> Option<PathBuf> {
+fn nvram_of_mount(table: &[u8], mount_point: &Path) -> Option<PathBuf> {
     table.split(|byte| *byte == b'\n').rev().find_map(|line| {
         let fields: Vec<&[u8]> = line.split(|byte| *byte == b' ').collect();
         // Optional fields precede a dash; type and source follow it.
         let dash = fields.iter().position(|field| *field == b"-")?;
         let (directory, kind, source) = (fields.get(4)?, fields.get(dash + 1)?, fields.get(dash + 2)?);
-        let is_it = TYPES.contains(kind) && unescaped(directory) == at.as_os_str().as_bytes();
-        let nvram: PathBuf = is_it.then(|| OsString::from_vec(unescaped(source)).into())?;
+        let is_match = TYPES.contains(kind) && unescaped(directory) == mount_point.as_os_str().as_bytes();
+        let nvram: PathBuf = is_match.then(|| OsString::from_vec(unescaped(source)).into())?;
         (*kind == TYPES[0] || is_in_use(&nvram).unwrap_or(false)).then_some(nvram)
     })
 }
@@ -91,13 +94,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_mount_of_the_directory_is_found() {
+    fn last_mount_of_directory_is_found() {
         let table = b"30 1 0:5 / /mnt/a\\040b rw shared:1 - fuse.nvmfs /dev/shm/one rw\n\
             31 1 0:6 / /mnt/c rw - tmpfs tmpfs rw\n\
             32 1 0:7 / /mnt/a\\040b rw - fuse.nvmfs /dev/shm/the\\134other\\011one rw\n";
-        let found = nvram_of(table, Path::new("/mnt/a b"));
+        let found = nvram_of_mount(table, Path::new("/mnt/a b"));
         assert_eq!(found.as_deref(), Some(Path::new("/dev/shm/the\\other\tone")));
-        assert_eq!(nvram_of(table, Path::new("/mnt/c")), None);
-        assert_eq!(nvram_of(b"", Path::new("/mnt/c")), None);
+        assert_eq!(nvram_of_mount(table, Path::new("/mnt/c")), None);
+        assert_eq!(nvram_of_mount(b"", Path::new("/mnt/c")), None);
     }
 }

@@ -1,28 +1,28 @@
 //! `wearwell reproduce`.
 
-mod answer;
 mod list;
+mod point_worker;
 
 use super::run::Format;
 use crate::exit::Failure;
 use crate::output::print;
 use crate::page::Page;
 use crate::progress::{PointProgress, ProgressArgs};
-use crate::report::{csv_rows, grid, rows_as_json, wrapped};
+use crate::report::{csv_rows, grid, rows_as_json, wrap};
 use crate::scenario_args::key_and_value;
-use crate::study_args::CrewArgs;
+use crate::study_args::ExecutorArgs;
 use list::as_row;
 use serde_json::json;
 use std::path::PathBuf;
 use wearwell_experiments::assumptions::Assumptions;
-use wearwell_experiments::manifest::{self, Found, Manifest};
+use wearwell_experiments::manifest::{self, Manifest, ManifestEntry};
 use wearwell_experiments::nvmfs::job::play;
 use wearwell_experiments::runner::pages;
 use wearwell_experiments::runner::reproduce::{
-    Effort, Plan, Record, check, folder_of, judge_again, reproduce,
+    Effort, Plan, Record, check, decide_claims_again, folder_of, reproduce,
 };
 use wearwell_experiments::runner::sensitivity::{Effect, vary};
-use wearwell_experiments::session::{Crew, Interrupted, Lost};
+use wearwell_experiments::session::{ExecutorLost, Interrupted, PointExecutor};
 use wearwell_study::Row;
 
 /// Reproduces figures, tables and claims of the five papers, each with data, plots and a verdict
@@ -60,7 +60,7 @@ pub struct Args {
     #[arg(long)]
     again: bool,
     #[command(flatten)]
-    crew: CrewArgs,
+    executor: ExecutorArgs,
     /// Output format
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
@@ -93,44 +93,50 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         return play(job, directory).map_err(Failure::run);
     }
     if args.answer {
-        return answer::answer();
+        return point_worker::answer();
     }
-    let manifests = manifest::all().map_err(Failure::run)?;
-    let named = args.items.iter().map(|name| manifest::named(&manifests, name));
-    let items: Vec<Vec<Found>> = named.collect::<Result<_, _>>().map_err(Failure::usage)?;
-    let items: Vec<Found> = items.concat();
+    let manifests = manifest::read_all().map_err(Failure::run)?;
+    let named = args.items.iter().map(|name| manifest::select(&manifests, name));
+    let items: Vec<Vec<ManifestEntry>> = named.collect::<Result<_, _>>().map_err(Failure::usage)?;
+    let items: Vec<ManifestEntry> = items.concat();
     if items.is_empty() {
         if args.vary_assumptions || args.judge {
             return Err(Failure::Usage("name items, papers or `all`".into()));
         }
         return list::list(&manifests, args.format);
     }
-    if let Some(threads) = args.crew.threads() {
+    if let Some(threads) = args.executor.threads() {
         // Fails if a thread pool exists already, as in a test that runs several commands; that pool has all cores.
         let _ = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global();
     }
-    let dask = args.crew.dask()?;
+    let dask = args.executor.dask()?;
     let page = args.report.as_deref().map(|path| Page::new(path, &[])).transpose()?;
     let assumptions = assumptions(&args.assume)?;
     let effort = if args.full { Effort::Full } else { Effort::Quick };
     let settings = settings(&args.set)?;
     let points = args.output.join("finished");
-    let (output, assumptions, again) = (&args.output, &assumptions, args.again);
-    let crew = dask.as_ref().map(|dask| dask as &dyn Crew);
-    let plan =
-        Plan { output, points: &points, effort, settings, assumptions, again, traces: traces()?, crew };
-    can_be_reproduced(&manifests, &items, &plan)?;
+    let plan = Plan {
+        output: &args.output,
+        points_folder: &points,
+        effort,
+        settings,
+        assumptions: &assumptions,
+        rerun: args.again,
+        traces: traces()?,
+        executor: dask.as_ref().map(|dask| dask as &dyn PointExecutor),
+    };
+    check_settings(&manifests, &items, &plan)?;
     std::fs::create_dir_all(&args.output)
         .map_err(|error| Failure::run(format!("{}: {error}", args.output.display())))?;
     if args.vary_assumptions {
-        return try_assumptions(args, &manifests, &items, &plan);
+        return vary_assumptions(args, &manifests, &items, &plan);
     }
     let (records, failed) = if args.judge {
-        let again = items.iter().map(|found| {
-            let judged = judge_again(&manifests, *found, &args.output);
-            judged.map_err(|error| format!("{}: {error}", found.name()))
+        let rejudged = items.iter().map(|found| {
+            let record = decide_claims_again(&manifests, *found, &args.output);
+            record.map_err(|error| format!("{}: {error}", found.name()))
         });
-        let records: Vec<Option<Record>> = again.collect::<Result<_, _>>().map_err(Failure::run)?;
+        let records: Vec<Option<Record>> = rejudged.collect::<Result<_, _>>().map_err(Failure::run)?;
         pages::write(&manifests, &args.output).map_err(Failure::run)?;
         (records.into_iter().flatten().collect(), Vec::new())
     } else {
@@ -141,9 +147,10 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     }
     if failed.is_empty() || !records.is_empty() {
         print(&match args.format {
-            Format::Table => {
-                wrapped(&[verdicts(&records), without(&items, &records, args), place(args)].concat())
-            }
+            Format::Table => wrap(
+                &[verdict_table(&records), without_verdict(&items, &records, args), output_note(args)]
+                    .concat(),
+            ),
             Format::Json => rows_as_json(&rows(&records)),
             Format::Csv => csv_rows(&rows(&records))?,
         })?;
@@ -154,7 +161,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 /// Writes the page: records, descriptions from the manifests, and the plots and tables in the folders.
 fn draw(
     page: &Page,
-    items: &[Found],
+    items: &[ManifestEntry],
     records: &[Record],
     failed: &[String],
     args: &Args,
@@ -162,16 +169,17 @@ fn draw(
     let shown = items.iter().filter_map(|found| {
         let record = records.iter().find(|record| record.item == found.name())?;
         let mut value = serde_json::to_value(record).expect("records are plain data");
-        (value["title"], value["says"]) = (json!(found.item.title), json!(found.item.says));
+        (value["title"], value["says"]) = (json!(found.item.title), json!(found.item.summary));
         Some((value, folder_of(&args.output, *found)))
     });
-    let mut whole = wearwell_report::reproduction(shown.collect()).map_err(Failure::run)?;
-    whole["failed"] = json!(failed);
-    page.write_value(&args.items.join(", "), whole)
+    let mut page_value = wearwell_report::reproduction(shown.collect()).map_err(Failure::run)?;
+    page_value["failed"] = json!(failed);
+    page.write_value(&args.items.join(", "), page_value)
 }
 
-/// Rejects settings that no item supports, before any run. Settings that only some items lack are reported with those items.
-fn can_be_reproduced(manifests: &[Manifest], items: &[Found], plan: &Plan) -> Result<(), Failure> {
+/// Rejects settings that no item supports, before any run. Settings that only some items lack are reported with those
+/// items.
+fn check_settings(manifests: &[Manifest], items: &[ManifestEntry], plan: &Plan) -> Result<(), Failure> {
     let mut problems = Vec::new();
     for found in items {
         let problem = match &found.item.impossible {
@@ -191,7 +199,7 @@ fn can_be_reproduced(manifests: &[Manifest], items: &[Found], plan: &Plan) -> Re
 fn reproduce_all(
     args: &Args,
     manifests: &[Manifest],
-    items: &[Found],
+    items: &[ManifestEntry],
     plan: &Plan,
 ) -> Result<(Vec<Record>, Vec<String>), Failure> {
     let (mut records, mut failed) = (Vec::new(), Vec::new());
@@ -207,7 +215,7 @@ fn reproduce_all(
             }
             Err(error) if error.is::<Interrupted>() => return Err(Failure::Interrupted),
             // The other items would fail in the same way.
-            Err(error) if error.is::<Lost>() => {
+            Err(error) if error.is::<ExecutorLost>() => {
                 failed.push(format!("{}: {error}", found.name()));
                 return Err(Failure::Run(failed.join("\n")));
             }
@@ -228,9 +236,9 @@ fn traces() -> Result<Option<PathBuf>, Failure> {
     absolute.map_err(|error| Failure::run(format!("WEARWELL_TRACES: {error}")))
 }
 
-fn settings(given: &[String]) -> Result<toml::Table, Failure> {
+fn settings(arguments: &[String]) -> Result<toml::Table, Failure> {
     let mut settings = toml::Table::new();
-    for text in given {
+    for text in arguments {
         let (key, value) = key_and_value(text)?;
         let value = toml::Value::try_from(value)
             .map_err(|problem| Failure::Usage(format!("--set {text}: {problem}")))?;
@@ -239,9 +247,9 @@ fn settings(given: &[String]) -> Result<toml::Table, Failure> {
     Ok(settings)
 }
 
-fn assumptions(given: &[String]) -> Result<Assumptions, Failure> {
+fn assumptions(arguments: &[String]) -> Result<Assumptions, Failure> {
     let mut assumptions = Assumptions::register();
-    for text in given {
+    for text in arguments {
         let (name, value) = text
             .split_once('=')
             .ok_or_else(|| Failure::Usage(format!("--assume {text}: write NAME=VALUE")))?;
@@ -255,19 +263,19 @@ fn assumptions(given: &[String]) -> Result<Assumptions, Failure> {
     Ok(assumptions)
 }
 
-fn verdicts(records: &[Record]) -> String {
+fn verdict_table(records: &[Record]) -> String {
     let mut text = String::new();
     for record in records {
-        text += &format!("{}: {}\n", record.item, record.verdict.words());
+        text += &format!("{}: {}\n", record.item, record.verdict.label());
         let lines = record.claims.iter().map(|claim| {
             let number = |value: Option<f64>| value.map_or(String::new(), |value| value.to_string());
-            let whose = if claim.ours { "ours: " } else { "" };
+            let prefix = if claim.ours { "ours: " } else { "" };
             vec![
-                format!("{whose}{}", claim.says),
+                format!("{prefix}{}", claim.says),
                 number(claim.printed),
                 number(claim.measured),
                 format!("{} of {}", claim.holds_in, claim.cases),
-                claim.verdict.words().to_owned(),
+                claim.verdict.label().to_owned(),
             ]
         });
         let head = ["claim", "printed", "ours", "holds in", "verdict"];
@@ -278,7 +286,7 @@ fn verdicts(records: &[Record]) -> String {
 }
 
 /// Describes the requested items without a verdict, except failed items.
-fn without(items: &[Found], records: &[Record], args: &Args) -> String {
+fn without_verdict(items: &[ManifestEntry], records: &[Record], args: &Args) -> String {
     let mut text = String::new();
     for found in items.iter().filter(|found| !records.iter().any(|record| record.item == found.name())) {
         match &found.item.impossible {
@@ -290,7 +298,7 @@ fn without(items: &[Found], records: &[Record], args: &Args) -> String {
     if text.is_empty() { text } else { text + "\n" }
 }
 
-fn place(args: &Args) -> String {
+fn output_note(args: &Args) -> String {
     format!("Data, plots and pages are in {}.\n", args.output.join("README.md").display())
 }
 
@@ -308,8 +316,13 @@ fn rows(records: &[Record]) -> Vec<Row> {
 }
 
 /// Reproduces the items with each of their assumptions halved and doubled.
-fn try_assumptions(args: &Args, manifests: &[Manifest], items: &[Found], plan: &Plan) -> Result<(), Failure> {
-    let names: Vec<String> = items.iter().map(Found::name).collect();
+fn vary_assumptions(
+    args: &Args,
+    manifests: &[Manifest],
+    items: &[ManifestEntry],
+    plan: &Plan,
+) -> Result<(), Failure> {
+    let names: Vec<String> = items.iter().map(ManifestEntry::name).collect();
     let register = Assumptions::register();
     let mut chosen = register.all().to_vec();
     chosen.iter_mut().for_each(|assumption| assumption.used_by.retain(|item| names.contains(item)));
@@ -323,17 +336,17 @@ fn try_assumptions(args: &Args, manifests: &[Manifest], items: &[Found], plan: &
     let rows: Vec<Row> = effects.iter().map(row).collect();
     let lines = effects.iter().map(|effect| {
         let [before, after] = [0, 1].map(|at| format!("{} of {}", effect.holds_in[at], effect.cases[at]));
-        let turns = match effect.same_data {
+        let change = match effect.same_data {
             true => "no digit changes",
-            false if effect.turns() => effect.verdicts[1].words(),
+            false if effect.changes_verdict() => effect.verdicts[1].label(),
             false => "",
         };
-        let place = vec![effect.assumption.clone(), effect.changed_to.to_string(), effect.item.clone()];
-        [place, vec![effect.claim.clone(), before, after, turns.to_owned()]].concat()
+        let cells = vec![effect.assumption.clone(), effect.changed_to.to_string(), effect.item.clone()];
+        [cells, vec![effect.claim.clone(), before, after, change.to_owned()]].concat()
     });
     let head = ["assumption", "value", "item", "claim", "held in", "holds in", "turns to"];
     print(&match args.format {
-        Format::Table => wrapped(&grid(&head, lines.collect(), &[1, 4, 5])),
+        Format::Table => wrap(&grid(&head, lines.collect(), &[1, 4, 5])),
         Format::Json => rows_as_json(&rows),
         Format::Csv => csv_rows(&rows)?,
     })

@@ -4,12 +4,12 @@ mod transports;
 
 use super::run::write_result;
 use crate::exit::Failure;
-use crate::interrupt::{be_patient, interrupted};
+use crate::interrupt::{interrupted, wait_for_cleanup};
+use crate::messages::print_message;
 use crate::output::{OutputFile, print};
 use crate::page::Page;
-use crate::report::{table, wrapped};
+use crate::report::{table, wrap};
 use crate::scenario_args::ScenarioArgs;
-use crate::tell::tell;
 use clap::ValueEnum;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -21,8 +21,8 @@ use wearwell_serve::image::{Image, ReplayCounts};
 use wearwell_serve::power_switch::PowerSwitch;
 use wearwell_serve::sockets::Address;
 use wearwell_serve::{Device, OpenError, SharedDevice, Speed};
-use wearwell_stack::{Draft, Live};
-use wearwell_watch::{Control, ControlError};
+use wearwell_stack::{Draft, LiveStack};
+use wearwell_watch::{ControlError, ControlServer};
 
 /// Serves a stack as a live block device, over NBD, as a file or to virtual machines, until Ctrl-C or SIGTERM
 ///
@@ -81,14 +81,14 @@ Examples:
   fio --name=a --ioengine=nbd --uri='nbd+unix:///?socket=drive.sock' --rw=randwrite --bs=4k --size=64m";
 
 /// Interval between checks whether to end.
-const TICK: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Runs the command.
 pub fn run(args: &Args) -> Result<(), Failure> {
     args.transports.check(args.allow_remote)?;
     let draft = args.scenario.draft()?;
     if draft.get("timing").is_some() && !args.pace {
-        tell(
+        print_message(
             "`timing` has no effect on a live drive, which answers as fast as it can; --pace has it answer when the drive would",
         );
     }
@@ -101,13 +101,14 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     }
     let device = SharedDevice::new(device);
     let transports = args.transports.open(&device)?;
-    let control = args.control.as_ref().map(|address| Control::start(device.clone(), address)).transpose();
+    let control =
+        args.control.as_ref().map(|address| ControlServer::start(device.clone(), address)).transpose();
     let control = control.map_err(|error| match error {
         ControlError::Remote(_) => Failure::Usage(format!("--control {error}")),
         ControlError::Listen(..) => Failure::Run(format!("--control {error}")),
     })?;
     let power_switch = start_power_switch(args, &device);
-    be_patient();
+    wait_for_cleanup();
     let bytes = device.with(|device| Ok(device.bytes())).map_err(Failure::run)?;
     print(&format!("{bytes} bytes are served at {}  (Ctrl-C ends it)\n", transports.addresses()))?;
     if let Some(control) = &control {
@@ -115,12 +116,12 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         print(&format!("what it does is told at {at}\n"))?;
     }
     while !interrupted() && !transports.are_closed() {
-        std::thread::sleep(TICK);
+        std::thread::sleep(POLL_INTERVAL);
     }
     transports.close();
     drop(power_switch);
-    if let Some(Err(error)) = control.map(Control::stop) {
-        tell(format_args!("--control: it ended before the drive: {error}"));
+    if let Some(Err(error)) = control.map(ControlServer::stop) {
+        print_message(format_args!("--control: it ended before the drive: {error}"));
     }
     let mut device = device.take().expect("only this takes it");
     let recorded = device.end_recording();
@@ -133,7 +134,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         let name = result.scenario.name.as_deref().unwrap_or("A live drive");
         page.write(name, &[Document::run(name, &result)])?;
     }
-    print(&wrapped(&table::result(&result)))?;
+    print(&wrap(&table::result(&result)))?;
     match recorded {
         Some(Err(problem)) => Err(Failure::run(format!("--record: it is not whole: {problem}"))),
         _ => Ok(()),
@@ -156,8 +157,8 @@ fn open(args: &Args, draft: &Draft) -> Result<Device, Failure> {
         Some(form) if form == ImageForm::Journal && !is_flash(folder) => {
             Device::in_journal(&scenario, folder, speed)
         }
-        Some(ImageForm::Flash) if !Image::is_there(folder) && speed == Speed::Full => {
-            let plan = Live::kept_plan(&scenario).map_err(|error| draft.explain(&error))?;
+        Some(ImageForm::Flash) if !Image::exists(folder) && speed == Speed::Full => {
+            let plan = LiveStack::stored_flash_plan(&scenario).map_err(|error| draft.explain(&error))?;
             Device::in_flash(plan, folder).map(|device| (device, ReplayCounts::default()))
         }
         Some(_) => {
@@ -166,22 +167,22 @@ fn open(args: &Args, draft: &Draft) -> Result<Device, Failure> {
         }
     };
     let (device, counts) = opened.map_err(failed)?;
-    match device.opened() {
-        Some(opened) => tell_of_flash(folder, &opened),
-        None => tell_of_journal(folder, &counts),
+    match device.open_report() {
+        Some(opened) => print_flash_recovery(folder, &opened),
+        None => print_journal_replay(folder, &counts),
     }
     Ok(device)
 }
 
-/// Prints what was found in an image of flash.
-fn tell_of_flash(folder: &Path, opened: &OpenReport) {
+/// Prints how the drive recovered from an image of its flash.
+fn print_flash_recovery(folder: &Path, opened: &OpenReport) {
     if opened.is_new {
-        tell(format_args!("{}: a new drive, kept as the bytes of its flash", folder.display()));
+        print_message(format_args!("{}: a new drive, kept as the bytes of its flash", folder.display()));
         return;
     }
     let steps = opened.recovery.as_ref().map_or(&[][..], |recovery| &recovery.steps);
-    let sum = |did: fn(&RecoveryStep) -> u64| steps.iter().map(did).sum::<u64>();
-    tell(format_args!(
+    let sum = |operations: fn(&RecoveryStep) -> u64| steps.iter().map(operations).sum::<u64>();
+    print_message(format_args!(
         "{}: the drive came back from its flash: {} spare areas and {} pages read, {} pages written, {} blocks erased",
         folder.display(),
         sum(|step| step.spare_reads),
@@ -189,19 +190,19 @@ fn tell_of_flash(folder: &Path, opened: &OpenReport) {
         sum(|step| step.page_writes),
         sum(|step| step.erases)
     ));
-    if opened.left_over > 0 {
-        tell(format_args!(
+    if opened.undone_operations > 0 {
+        print_message(format_args!(
             "this machine stopped before all of the flash was on its disk: {} operations after the first that is missing are undone",
-            opened.left_over
+            opened.undone_operations
         ));
     }
 }
 
-/// Prints what was found in a journal.
-fn tell_of_journal(folder: &Path, counts: &ReplayCounts) {
-    tell(format_args!("{}: {} requests were done once more", folder.display(), counts.requests));
+/// Prints how many requests of a journal were replayed.
+fn print_journal_replay(folder: &Path, counts: &ReplayCounts) {
+    print_message(format_args!("{}: {} requests were done once more", folder.display(), counts.requests));
     if counts.torn_bytes > 0 {
-        tell(
+        print_message(
             "its server was killed; the request that it was noting down, which nobody was told is done, is left out",
         );
     }
@@ -212,7 +213,10 @@ fn start_power_switch(args: &Args, device: &SharedDevice) -> Option<PowerSwitch>
     let folder = args.image.as_ref().filter(|folder| is_flash(folder))?;
     let power_switch = PowerSwitch::start(device.clone(), folder);
     if let Err(error) = &power_switch {
-        tell(format_args!("{}: `wearwell pull-plug` does not reach the drive: {error}", folder.display()));
+        print_message(format_args!(
+            "{}: `wearwell pull-plug` does not reach the drive: {error}",
+            folder.display()
+        ));
     }
     power_switch.ok()
 }

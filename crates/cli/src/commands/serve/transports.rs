@@ -1,7 +1,7 @@
 //! Transports that the command line opens.
 
 use crate::exit::Failure;
-use crate::tell::tell;
+use crate::messages::print_message;
 use clap::builder::ValueParser;
 use clap::{Arg, ArgAction, ArgGroup, ArgMatches, Command};
 use std::sync::Arc;
@@ -9,10 +9,10 @@ use wearwell_serve::transport::{Endpoint, Transport, TransportKind};
 use wearwell_serve::{SharedDevice, TRANSPORTS};
 
 /// Options of all kinds of transports; at least one is required.
-pub struct TransportArgs(Vec<Wanted>);
+pub struct TransportArgs(Vec<RequestedTransport>);
 
 /// A requested transport.
-struct Wanted {
+struct RequestedTransport {
     /// Option as given on the command line.
     option: String,
     endpoint: Arc<dyn Endpoint>,
@@ -21,19 +21,21 @@ struct Wanted {
 impl TransportArgs {
     /// Rejects addresses that other machines can reach, unless `allow_remote` is set.
     pub fn check(&self, allow_remote: bool) -> Result<(), Failure> {
-        let Some(open) = self.0.iter().find(|wanted| !wanted.endpoint.is_guarded() && !allow_remote) else {
+        let Some(unguarded) =
+            self.0.iter().find(|requested| !requested.endpoint.is_guarded() && !allow_remote)
+        else {
             return Ok(());
         };
         let problem = "other machines reach this address, and anybody there could read and write the device; use a unix socket \
                        or 127.0.0.1, or ,tls=DIR with a ca-cert.pem in DIR, which clients need a certificate of, or say --allow-remote";
-        Err(Failure::Usage(format!("{}: {problem}", open.option)))
+        Err(Failure::Usage(format!("{}: {problem}", unguarded.option)))
     }
 
     /// Opens all requested transports, or none.
     pub fn open(&self, device: &SharedDevice) -> Result<Transports, Failure> {
-        let open = |wanted: &Wanted| {
-            let opened = wanted.endpoint.open(device);
-            opened.map_err(|error| Failure::Run(format!("{}: {error}", wanted.option)))
+        let open = |requested: &RequestedTransport| {
+            let opened = requested.endpoint.open(device);
+            opened.map_err(|error| Failure::Run(format!("{}: {error}", requested.option)))
         };
         Ok(Transports(self.0.iter().map(open).collect::<Result<_, _>>()?))
     }
@@ -48,7 +50,7 @@ impl Transports {
         self.0.iter().map(|transport| transport.address()).collect::<Vec<_>>().join("  and  ")
     }
 
-    /// True if no client can connect any more.
+    /// True if the transports accept no more clients.
     pub fn are_closed(&self) -> bool {
         self.0.iter().all(|transport| transport.is_closed())
     }
@@ -56,8 +58,8 @@ impl Transports {
     /// Closes the transports, and prints notes about what they leave behind.
     pub fn close(self) {
         for transport in self.0 {
-            if let Err(left) = transport.close() {
-                tell(left);
+            if let Err(note) = transport.close() {
+                print_message(note);
             }
         }
     }
@@ -91,16 +93,16 @@ impl clap::Args for TransportArgs {
 
 impl clap::FromArgMatches for TransportArgs {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
-        let mut wanted = Vec::new();
+        let mut requested = Vec::new();
         for kind in TRANSPORTS {
             let texts = matches.get_raw(kind.name).into_iter().flatten();
             let endpoints = matches.get_many::<Arc<dyn Endpoint>>(kind.name).into_iter().flatten();
-            wanted.extend(texts.zip(endpoints).map(|(text, endpoint)| Wanted {
+            requested.extend(texts.zip(endpoints).map(|(text, endpoint)| RequestedTransport {
                 option: format!("--{} {}", kind.name, text.to_string_lossy()),
                 endpoint: endpoint.clone(),
             }));
         }
-        Ok(TransportArgs(wanted))
+        Ok(TransportArgs(requested))
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {

@@ -1,13 +1,13 @@
 //! Answers of a model as text, JSON and CSV.
 
 use super::options::drive_parameters;
-use super::writes::Writes;
+use super::writes::WriteDistribution;
 use crate::commands::run::Format;
 use crate::exit::Failure;
 use crate::output::print;
 use crate::page::Page;
 use crate::report::table::spare_space;
-use crate::report::{csv_rows, grid, ordered_json, wrapped};
+use crate::report::{csv_rows, grid, ordered_json, wrap};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use wearwell_study::Row;
@@ -36,26 +36,33 @@ impl OutputArgs {
     pub fn curve(
         &self,
         drive: &Drive,
-        law: impl Fn(Drive) -> Result<f64, TheoryError>,
+        amplification: impl Fn(Drive) -> Result<f64, TheoryError>,
     ) -> Option<Vec<(f64, f64)>> {
         let pages = drive.pages_per_block();
-        self.curve_by(drive.spare_factor(), |spare_factor| law(Drive::new(pages, spare_factor).ok()?).ok())
+        self.curve_by(drive.spare_factor(), |spare_factor| {
+            amplification(Drive::new(pages, spare_factor).ok()?).ok()
+        })
     }
 
-    /// Returns the same points for anything that has a spare factor; `own` is its spare factor.
-    pub fn curve_by(&self, own: f64, law: impl Fn(f64) -> Option<f64>) -> Option<Vec<(f64, f64)>> {
+    /// Returns the same points for anything that has a spare factor; `drive_spare` is its spare factor.
+    pub fn curve_by(
+        &self,
+        drive_spare: f64,
+        amplification: impl Fn(f64) -> Option<f64>,
+    ) -> Option<Vec<(f64, f64)>> {
         self.report.as_ref()?;
-        let others = CURVE.iter().copied().filter(|place| (place - own).abs() > NEAR);
-        let mut places: Vec<f64> = others.chain([own]).collect();
-        places.sort_by(f64::total_cmp);
-        Some(places.into_iter().filter_map(|place| Some((place, law(place)?))).collect())
+        let other_factors =
+            CURVE_SPARE_FACTORS.iter().copied().filter(|factor| (factor - drive_spare).abs() > MIN_DISTANCE);
+        let mut factors: Vec<f64> = other_factors.chain([drive_spare]).collect();
+        factors.sort_by(f64::total_cmp);
+        Some(factors.into_iter().filter_map(|factor| Some((factor, amplification(factor)?))).collect())
     }
 }
 
 /// Spare factors of the curve, in addition to that of the drive.
-const CURVE: [f64; 11] = [0.03, 0.05, 0.07, 0.1, 0.13, 0.16, 0.2, 0.25, 0.3, 0.4, 0.5];
+const CURVE_SPARE_FACTORS: [f64; 11] = [0.03, 0.05, 0.07, 0.1, 0.13, 0.16, 0.2, 0.25, 0.3, 0.4, 0.5];
 /// Spare factors closer than this to that of the drive are not drawn.
-const NEAR: f64 = 0.005;
+const MIN_DISTANCE: f64 = 0.005;
 
 /// The answer to one question.
 pub struct Answer {
@@ -95,22 +102,22 @@ impl Answer {
     }
 
     /// Returns an answer that is a write amplification, for a drive and its writes.
-    pub fn of_drive(
+    pub fn for_drive(
         model: &'static str,
         title: impl Into<String>,
         drive: &Drive,
-        writes: Option<&Writes>,
+        writes: Option<&WriteDistribution>,
         write_amplification: f64,
     ) -> Self {
         let mut answer = Answer::new(model, title);
         answer.figure("Write amplification", format!("{write_amplification:.4}"));
-        answer.about(drive, writes);
+        answer.add_drive(drive, writes);
         answer.value("write_amplification", json!(write_amplification));
         answer
     }
 
     /// Adds the parameters of the drive and its writes.
-    pub fn about(&mut self, drive: &Drive, writes: Option<&Writes>) {
+    pub fn add_drive(&mut self, drive: &Drive, writes: Option<&WriteDistribution>) {
         self.parameters(drive_parameters(drive));
         self.figure("Block", format!("{} pages", drive.pages_per_block()));
         let measures = drive.over_provisioning();
@@ -133,8 +140,8 @@ impl Answer {
     }
 
     /// Adds a line to the table.
-    pub fn figure(&mut self, what: &str, how_much: String) {
-        self.figures.push((what.to_owned(), how_much));
+    pub fn figure(&mut self, name: &str, value: String) {
+        self.figures.push((name.to_owned(), value));
     }
 
     /// Adds a field to the JSON.
@@ -145,10 +152,10 @@ impl Answer {
     /// Prints the answer, and writes the page if one was requested.
     pub fn finish(&self, output: &OutputArgs) -> Result<(), Failure> {
         if let Some(page) = output.page()? {
-            page.write_value(&self.title, self.on_page())?;
+            page.write_value(&self.title, self.page_data())?;
         }
         print(&match output.format {
-            Format::Table => wrapped(&self.table()),
+            Format::Table => wrap(&self.table()),
             Format::Json => self.json(),
             Format::Csv => match &self.rows {
                 Some(rows) => csv_rows(rows)?,
@@ -159,7 +166,7 @@ impl Answer {
 
     fn table(&self) -> String {
         let mut text = format!("{}  (wearwell {}, theory)\n", self.title, env!("CARGO_PKG_VERSION"));
-        let lines = self.figures.iter().map(|(what, much)| vec![what.clone(), much.clone()]).collect();
+        let lines = self.figures.iter().map(|(name, value)| vec![name.clone(), value.clone()]).collect();
         text += &grid(&[], lines, &[]);
         text.push('\n');
         for section in &self.sections {
@@ -170,7 +177,7 @@ impl Answer {
     }
 
     /// Returns the JSON with the fields that only the page shows.
-    fn on_page(&self) -> Value {
+    fn page_data(&self) -> Value {
         let mut value = Value::Object(self.fields().into_iter().collect());
         if let Some(curve) = &self.curve {
             let point = |(spare_factor, write_amplification): &(f64, f64)| json!({ "spare_factor": spare_factor, "write_amplification": write_amplification });
@@ -202,8 +209,8 @@ impl Answer {
     fn row(&self) -> Row {
         let mut row = vec![("model".to_owned(), json!(self.model))];
         row.extend(self.parameters.iter().cloned());
-        let plain = self.values.iter().filter(|(_, value)| !value.is_array());
-        for (name, value) in plain {
+        let scalars = self.values.iter().filter(|(_, value)| !value.is_array());
+        for (name, value) in scalars {
             match value {
                 Value::Object(fields) => {
                     let new = fields.iter().filter(|(field, _)| !row.iter().any(|(own, _)| own == *field));

@@ -8,7 +8,7 @@ use crate::report::grid;
 use clap::ValueEnum;
 use serde_json::json;
 use wearwell_theory::Classes;
-use wearwell_theory::closed_forms::{self, OneClass};
+use wearwell_theory::closed_forms::{self, ClassCleaning};
 
 /// First-in first-out: blocks are cleaned in the order in which they were written
 ///
@@ -64,8 +64,8 @@ pub struct SeparatedArgs {
     #[command(flatten)]
     writes: WriteArgs,
     /// Cleaning policy of the blocks of one class
-    #[arg(long, value_enum, default_value_t = Law::Greedy, help_heading = "Cleaning")]
-    policy: Law,
+    #[arg(long, value_enum, default_value_t = ClassPolicy::Greedy, help_heading = "Cleaning")]
+    policy: ClassPolicy,
     #[command(flatten)]
     output: OutputArgs,
 }
@@ -88,7 +88,7 @@ pub struct ForesightArgs {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Law {
+enum ClassPolicy {
     /// The fewest valid pages
     Greedy,
     /// In the order of writing
@@ -102,8 +102,8 @@ pub fn fifo(args: &FifoArgs) -> Result<(), Failure> {
     let (drive, writes) = (args.drive.drive()?, args.writes.writes()?);
     let classes = writes.classes(&drive)?;
     let (amplification, copied) = closed_forms::fifo_copied_shares(&drive, &classes)?;
-    let mut answer = Answer::of_drive("fifo", "first-in first-out", &drive, Some(&writes), amplification);
-    if (2..=SHOWN_CLASSES).contains(&classes.count()) {
+    let mut answer = Answer::for_drive("fifo", "first-in first-out", &drive, Some(&writes), amplification);
+    if (2..=MAX_SHOWN_CLASSES).contains(&classes.count()) {
         answer.sections.push(copied_table(&classes, &copied, amplification));
     }
     answer.value("moved_shares", json!(copied));
@@ -112,13 +112,13 @@ pub fn fifo(args: &FifoArgs) -> Result<(), Failure> {
 }
 
 /// Largest number of classes that get a line each.
-const SHOWN_CLASSES: usize = 20;
+const MAX_SHOWN_CLASSES: usize = 20;
 
 fn copied_table(classes: &Classes, copied: &[f64], amplification: f64) -> String {
     let rows = classes.as_slice().iter().zip(copied).map(|(class, &copied)| {
-        let own = 1.0 + (amplification - 1.0) * copied / class.write_share;
+        let class_amplification = 1.0 + (amplification - 1.0) * copied / class.write_share;
         let shares = [class.write_share, class.space_share, copied].map(percent);
-        shares.into_iter().chain([format!("{own:.4}")]).collect()
+        shares.into_iter().chain([format!("{class_amplification:.4}")]).collect()
     });
     let head =
         ["writes to class", "its logical pages", "its share of moved pages", "its write amplification"];
@@ -133,15 +133,15 @@ fn percent(share: f64) -> String {
 pub fn greedy(args: &GreedyArgs) -> Result<(), Failure> {
     let drive = args.drive.drive()?;
     let amplification = closed_forms::greedy(&drive)?;
-    let mut answer = Answer::of_drive("greedy", "greedy, uniform writes", &drive, None, amplification);
-    let others = [
+    let mut answer = Answer::for_drive("greedy", "greedy, uniform writes", &drive, None, amplification);
+    let comparisons = [
         ("Smooth formula", "smooth", closed_forms::greedy_smooth(&drive)?),
         ("Limit of large blocks", "large_blocks", closed_forms::greedy_large_blocks(&drive)?),
     ];
-    for (title, name, other) in others {
-        let difference = 100.0 * (other / amplification - 1.0);
-        answer.figure(title, format!("{other:.4} ({difference:+.2} %)"));
-        answer.value(&format!("write_amplification_{name}"), json!(other));
+    for (title, name, other_amplification) in comparisons {
+        let difference = 100.0 * (other_amplification / amplification - 1.0);
+        answer.figure(title, format!("{other_amplification:.4} ({difference:+.2} %)"));
+        answer.value(&format!("write_amplification_{name}"), json!(other_amplification));
     }
     answer.curve = args.output.curve(&drive, |drive| closed_forms::greedy(&drive));
     answer.finish(&args.output)
@@ -152,7 +152,7 @@ pub fn windowed(args: &WindowedArgs) -> Result<(), Failure> {
     let drive = args.drive.drive()?;
     let amplification = closed_forms::windowed(&drive, args.window_share)?;
     let title = "windowed greedy, uniform writes";
-    let mut answer = Answer::of_drive("windowed", title, &drive, None, amplification);
+    let mut answer = Answer::for_drive("windowed", title, &drive, None, amplification);
     answer.parameter("window_share", json!(args.window_share));
     answer.figure("Window", format!("the oldest {} of the blocks", percent(args.window_share)));
     let ends = [
@@ -171,7 +171,7 @@ pub fn windowed(args: &WindowedArgs) -> Result<(), Failure> {
 pub fn random(args: &RandomArgs) -> Result<(), Failure> {
     let drive = args.drive.drive()?;
     let amplification = closed_forms::random(&drive)?;
-    let mut answer = Answer::of_drive("random", "random cleaning, any writes", &drive, None, amplification);
+    let mut answer = Answer::for_drive("random", "random cleaning, any writes", &drive, None, amplification);
     answer.curve = args.output.curve(&drive, |drive| closed_forms::random(&drive));
     answer.finish(&args.output)
 }
@@ -180,15 +180,15 @@ pub fn random(args: &RandomArgs) -> Result<(), Failure> {
 pub fn separated(args: &SeparatedArgs) -> Result<(), Failure> {
     let (drive, writes) = (args.drive.drive()?, args.writes.writes()?);
     let classes = writes.few_classes(&drive)?;
-    let law = match args.policy {
-        Law::Greedy => OneClass::Greedy,
-        Law::Fifo => OneClass::Fifo,
-        Law::Random => OneClass::Random,
+    let cleaning = match args.policy {
+        ClassPolicy::Greedy => ClassCleaning::Greedy,
+        ClassPolicy::Fifo => ClassCleaning::Fifo,
+        ClassPolicy::Random => ClassCleaning::Random,
     };
     let name = args.policy.to_possible_value().expect("no law is hidden").get_name().to_owned();
-    let found = closed_forms::separated(&drive, &classes, law)?;
+    let found = closed_forms::separated(&drive, &classes, cleaning)?;
     let title = format!("classes in blocks of their own, {name}");
-    let mut answer = Answer::of_drive("separated", title, &drive, Some(&writes), found.write_amplification);
+    let mut answer = Answer::for_drive("separated", title, &drive, Some(&writes), found.write_amplification);
     answer.parameter("policy", json!(name));
     let rows = classes.as_slice().iter().zip(&found.shares).map(|(class, share)| {
         let shares = [class.write_share, class.space_share, share.physical_share].map(percent);
@@ -213,7 +213,7 @@ pub fn separated(args: &SeparatedArgs) -> Result<(), Failure> {
     answer.value("classes", shares.collect());
     answer.curve = args
         .output
-        .curve(&drive, |drive| Ok(closed_forms::separated(&drive, &classes, law)?.write_amplification));
+        .curve(&drive, |drive| Ok(closed_forms::separated(&drive, &classes, cleaning)?.write_amplification));
     answer.finish(&args.output)
 }
 
@@ -221,9 +221,9 @@ pub fn separated(args: &SeparatedArgs) -> Result<(), Failure> {
 pub fn foresight(args: &ForesightArgs) -> Result<(), Failure> {
     let (drive, writes) = (args.drive.drive()?, args.writes.writes()?);
     let (classes, pages) = (writes.classes(&drive)?, args.drive_pages as f64);
-    let found = closed_forms::foresight(&drive, &classes, pages)?;
+    let found = closed_forms::offline_bound(&drive, &classes, pages)?;
     let title = "foresight, lower bound";
-    let mut answer = Answer::of_drive("foresight", title, &drive, Some(&writes), found.write_amplification);
+    let mut answer = Answer::for_drive("foresight", title, &drive, Some(&writes), found.write_amplification);
     answer.parameter("drive_pages", json!(args.drive_pages));
     let spare_pages = pages * drive.spare_factor() / drive.load();
     answer.figure("Spare pages", format!("{spare_pages:.0}"));
@@ -231,6 +231,6 @@ pub fn foresight(args: &ForesightArgs) -> Result<(), Failure> {
     answer.value("needed_pages", json!(found.needed_pages));
     answer.curve = args
         .output
-        .curve(&drive, |drive| Ok(closed_forms::foresight(&drive, &classes, pages)?.write_amplification));
+        .curve(&drive, |drive| Ok(closed_forms::offline_bound(&drive, &classes, pages)?.write_amplification));
     answer.finish(&args.output)
 }

@@ -1,14 +1,14 @@
 //! `wearwell theory single` and `double`.
 
 use super::answer::{Answer, OutputArgs};
+use super::distributions;
 use super::options::{DriveArgs, Frontiers, PolicyArgs};
-use super::spread;
 use super::writes::WriteArgs;
 use crate::exit::Failure;
 use crate::report::grid;
 use serde_json::json;
 use wearwell_theory::mean_field::{SteadyState, Structure};
-use wearwell_theory::{Classes, Merging};
+use wearwell_theory::{ClassMerging, Classes};
 
 #[derive(clap::Args)]
 #[command(after_help = HELP)]
@@ -39,11 +39,11 @@ pub fn run(structure: Structure, args: &Args) -> Result<(), Failure> {
     let (classes, state) = (&solved.classes, &solved.state);
     let name = Frontiers::name(structure);
     let title = format!("mean field, {name} write frontier");
-    let mut answer = Answer::of_drive(name, title, &drive, Some(&writes), solved.write_amplification);
-    if solved.merging != Merging::None {
+    let mut answer = Answer::for_drive(name, title, &drive, Some(&writes), solved.write_amplification);
+    if solved.merging != ClassMerging::None {
         let (merged, count) = (state.write_amplification, classes.count());
         let what = match solved.merging {
-            Merging::Only => "blocks are too large for more, and it may be 4 % off",
+            ClassMerging::WithoutExtrapolation => "blocks are too large for more, and it may be 4 % off",
             _ => "extrapolated to all",
         };
         answer.figure(
@@ -52,17 +52,18 @@ pub fn run(structure: Structure, args: &Args) -> Result<(), Failure> {
         );
         answer.value("write_amplification_merged", json!(merged));
         answer.value("merged_classes", json!(count));
-        answer.value("extrapolated", json!(solved.merging == Merging::Extrapolated));
+        answer.value("extrapolated", json!(solved.merging == ClassMerging::Extrapolated));
     }
     answer.parameters(args.policy.parameters());
     answer.figure("Victim", selection.describe());
-    let (block, victim) = (spread::mean(&state.valid_pages), spread::mean(&state.victim_valid_pages));
+    let (block, victim) =
+        (distributions::mean(&state.valid_pages), distributions::mean(&state.victim_valid_pages));
     answer.figure("Valid pages, mean", format!("{block:.4} of a block, {victim:.4} of a victim"));
     answer.figure(
         "Equations",
         format!("hold to {:.0e} after {} evaluations", state.residual, state.evaluations),
     );
-    answer.sections.push(spread::table(&state.valid_pages, &state.victim_valid_pages));
+    answer.sections.push(distributions::table(&state.valid_pages, &state.victim_valid_pages));
     if classes.count() > 1 {
         answer.sections.push(class_table(classes, state));
     }
@@ -84,8 +85,13 @@ pub fn run(structure: Structure, args: &Args) -> Result<(), Failure> {
 fn class_table(classes: &Classes, state: &SteadyState) -> String {
     let percent = |share: f64| format!("{:.2} %", 100.0 * share);
     let rows = classes.as_slice().iter().zip(&state.moved_shares).map(|(class, &moved)| {
-        let own = 1.0 + (state.write_amplification - 1.0) * moved / class.write_share;
-        vec![percent(class.write_share), percent(class.space_share), percent(moved), format!("{own:.4}")]
+        let class_amplification = 1.0 + (state.write_amplification - 1.0) * moved / class.write_share;
+        vec![
+            percent(class.write_share),
+            percent(class.space_share),
+            percent(moved),
+            format!("{class_amplification:.4}"),
+        ]
     });
     let head =
         ["writes to class", "its logical pages", "its share of moved pages", "its write amplification"];

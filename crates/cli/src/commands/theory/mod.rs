@@ -2,11 +2,11 @@
 
 mod answer;
 mod closed_forms;
+mod distributions;
 mod mean_field;
 mod options;
 mod scenario;
 mod search;
-mod spread;
 mod transient;
 mod writes;
 

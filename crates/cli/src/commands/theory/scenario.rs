@@ -7,7 +7,7 @@ use crate::scenario_args::{Overrides, ScenarioArgs};
 use serde_json::json;
 use std::path::PathBuf;
 use wearwell_stack::Draft;
-use wearwell_study::{Patience, PredictionError, predict};
+use wearwell_study::{PredictionEffort, PredictionError, predict};
 
 /// A scenario and changes to it.
 #[derive(clap::Args)]
@@ -27,7 +27,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let source = ScenarioArgs { file: args.scenario.clone(), overrides: args.overrides.clone() };
     let draft = source.draft()?;
     let scenario = draft.scenario()?;
-    let found = predict(&scenario, Patience::Full).map_err(|error| match error {
+    let found = predict(&scenario, PredictionEffort::Full).map_err(|error| match error {
         PredictionError::Scenario(error) => draft.explain(&error).into(),
         PredictionError::NoModel(_) => Failure::run(error),
         PredictionError::Theory(error) => error.into(),
@@ -64,17 +64,17 @@ const MEASURES: [Measure; 4] = [
     ("device.alpha", |factor| 1.0 / (1.0 - factor), |alpha| 1.0 - 1.0 / alpha),
 ];
 
-/// Returns the curve for the same scenario with other spare space; `left` is the spare factor
+/// Returns the curve for the same scenario with other spare space; `default_spare` is the spare factor
 /// available for cleaning.
-fn curve(draft: &Draft, output: &OutputArgs, left: f64) -> Option<Vec<(f64, f64)>> {
-    let given = MEASURES.iter().find_map(|measure| {
+fn curve(draft: &Draft, output: &OutputArgs, default_spare: f64) -> Option<Vec<(f64, f64)>> {
+    let set_measure = MEASURES.iter().find_map(|measure| {
         let value = draft.get(measure.0)?.as_f64()?;
         Some((*measure, (measure.2)(value)))
     });
-    let ((key, of_factor, _), own) = given.unwrap_or((MEASURES[0], left));
+    let ((key, of_factor, _), own) = set_measure.unwrap_or((MEASURES[0], default_spare));
     output.curve_by(own, |spare_factor| {
-        let mut other = draft.clone();
-        other.set(key, json!(of_factor(spare_factor))).ok()?;
-        Some(predict(&other.scenario().ok()?, Patience::Full).ok()?.write_amplification)
+        let mut changed = draft.clone();
+        changed.set(key, json!(of_factor(spare_factor))).ok()?;
+        Some(predict(&changed.scenario().ok()?, PredictionEffort::Full).ok()?.write_amplification)
     })
 }

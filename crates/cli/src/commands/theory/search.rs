@@ -2,7 +2,7 @@
 
 use super::answer::{Answer, OutputArgs};
 use super::options::{BlockArgs, DriveArgs, Frontiers, PolicyArgs};
-use super::writes::{WriteArgs, Writes};
+use super::writes::{WriteArgs, WriteDistribution};
 use crate::exit::Failure;
 use clap::ValueEnum;
 use serde_json::json;
@@ -11,7 +11,7 @@ use wearwell_theory::selection::{DChoices, Selection};
 use wearwell_theory::{Drive, OptimalChoices, TheoryError, closed_forms};
 
 /// Relative distance from the best that counts as equally good.
-const FLAT: f64 = 1e-3;
+const FLATNESS_TOLERANCE: f64 = 1e-3;
 
 /// Number of choices with the least write amplification
 ///
@@ -43,7 +43,7 @@ pub fn optimal_choices(args: &ChoicesArgs) -> Result<(), Failure> {
     let structure = args.structure.structure();
     let found =
         match mean_field::optimal_choices(drive, &writes.classes(&drive)?, structure, args.max_choices) {
-            // The model does not take so many classes: each answer is extrapolated.
+            // The model does not accept so many classes: each answer is extrapolated.
             Err(TheoryError::Parameter { parameter: "classes", .. }) => {
                 wearwell_theory::scan_choices(args.max_choices, |choices| {
                     let selection = DChoices::new(f64::from(choices))?;
@@ -58,12 +58,12 @@ pub fn optimal_choices(args: &ChoicesArgs) -> Result<(), Failure> {
     let best = found.best;
     answer.figure("Best number of choices", best.choices.to_string());
     answer.figure("Write amplification", format!("{:.4}", best.write_amplification));
-    answer.about(&drive, Some(&writes));
+    answer.add_drive(&drive, Some(&writes));
     answer.parameter("structure", json!(name));
     answer.parameter("max_choices", json!(args.max_choices));
-    let (low, high) = flat(&found);
+    let (low, high) = flat_range(&found);
     answer.figure("Within 0.1 % of it", format!("{low} to {high} choices"));
-    let end = if found.is_at_the_end() {
+    let end = if found.is_at_scan_limit() {
         "the best is the last tried; more may be better still"
     } else {
         "the best lies inside"
@@ -73,7 +73,7 @@ pub fn optimal_choices(args: &ChoicesArgs) -> Result<(), Failure> {
     answer.value("write_amplification", json!(best.write_amplification));
     answer.value("flat_from", json!(low));
     answer.value("flat_to", json!(high));
-    answer.value("at_the_end", json!(found.is_at_the_end()));
+    answer.value("at_the_end", json!(found.is_at_scan_limit()));
     let scan = found.scan.iter().map(|choice| {
         let amplification = ("write_amplification".to_owned(), json!(choice.write_amplification));
         vec![("choices".to_owned(), json!(choice.choices)), amplification]
@@ -84,19 +84,19 @@ pub fn optimal_choices(args: &ChoicesArgs) -> Result<(), Failure> {
 }
 
 /// Returns the unbroken range of choices around the best that are nearly as good.
-fn flat(found: &OptimalChoices) -> (u32, u32) {
-    let limit = found.best.write_amplification * (1.0 + FLAT);
-    let best = found.best.choices as usize - 1;
-    let is_flat = |at: &usize| found.scan[*at].write_amplification <= limit;
+fn flat_range(scan: &OptimalChoices) -> (u32, u32) {
+    let limit = scan.best.write_amplification * (1.0 + FLATNESS_TOLERANCE);
+    let best = scan.best.choices as usize - 1;
+    let is_flat = |at: &usize| scan.scan[*at].write_amplification <= limit;
     let low = (0..=best).rev().take_while(is_flat).last().unwrap_or(best);
-    let high = (best..found.scan.len()).take_while(is_flat).last().unwrap_or(best);
-    (found.scan[low].choices, found.scan[high].choices)
+    let high = (best..scan.scan.len()).take_while(is_flat).last().unwrap_or(best);
+    (scan.scan[low].choices, scan.scan[high].choices)
 }
 
 /// Returns the write amplification by the mean field.
 fn mean_field(
     drive: Drive,
-    writes: &Writes,
+    writes: &WriteDistribution,
     structure: Structure,
     selection: &dyn Selection,
 ) -> Result<f64, TheoryError> {
@@ -151,25 +151,25 @@ pub fn solve_spare(args: &SpareArgs) -> Result<(), Failure> {
     if args.model == Model::Greedy && !writes.is_uniform() {
         return Err(Failure::Usage("--model: greedy is known in closed form for uniform writes only".into()));
     }
-    let law = |drive: Drive| match args.model {
+    let amplification = |drive: Drive| match args.model {
         Model::Single => mean_field(drive, &writes, Structure::Single, &*selection),
         Model::Double => mean_field(drive, &writes, Structure::Double, &*selection),
         Model::Fifo => closed_forms::fifo(&drive, &writes.classes(&drive)?),
         Model::Greedy => closed_forms::greedy(&drive),
         Model::Random => closed_forms::random(&drive),
     };
-    let drive = wearwell_theory::solve_spare(args.target_wa, args.block.pages_per_block, law)?;
+    let drive = wearwell_theory::solve_spare(args.target_wa, args.block.pages_per_block, amplification)?;
     let name = args.model.to_possible_value().expect("no model is hidden").get_name().to_owned();
     let mut answer = Answer::new("solve-spare", format!("spare space for a write amplification, {name}"));
     answer.figure("Write amplification", format!("{:.4}, as wanted", args.target_wa));
-    answer.about(&drive, Some(&writes));
+    answer.add_drive(&drive, Some(&writes));
     answer.parameter("model", json!(name));
     answer.parameter("target_wa", json!(args.target_wa));
     if is_mean_field {
         answer.figure("Victim", selection.describe());
         answer.parameters(args.policy.parameters());
     }
-    answer.value("write_amplification", json!(law(drive)?));
-    answer.curve = args.output.curve(&drive, law);
+    answer.value("write_amplification", json!(amplification(drive)?));
+    answer.curve = args.output.curve(&drive, amplification);
     answer.finish(&args.output)
 }

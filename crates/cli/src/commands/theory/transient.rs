@@ -1,8 +1,8 @@
 //! `wearwell theory transient`: the path to the steady state, optionally compared with the simulator.
 
 use super::answer::{Answer, OutputArgs};
+use super::distributions;
 use super::options::{DriveArgs, Frontiers, PolicyArgs, short};
-use super::spread;
 use super::writes::WriteArgs;
 use crate::exit::Failure;
 use crate::progress::{ProgressArgs, RunProgress};
@@ -11,17 +11,17 @@ use clap::ValueEnum;
 use serde_json::{Value, json};
 use wearwell_stack::{Phase, Progress, RunError, RunResult, Scenario};
 use wearwell_study::Row;
-use wearwell_theory::mean_field::{Beginning, MeanField, PathPoint};
+use wearwell_theory::mean_field::{InitialState, MeanField, PathPoint};
 use wearwell_theory::{Class, Classes, Drive};
 
-/// Relative distance from the steady state at which the path has arrived.
-const ARRIVED: f64 = 0.01;
+/// Relative distance from the steady state within which the path counts as steady.
+const STEADY_TOLERANCE: f64 = 0.01;
 
 /// Drive writes of uniform overwrites that bring the simulator to the mixed initial state.
-const MIXING: f64 = 10.0;
+const MIXING_DRIVE_WRITES: f64 = 10.0;
 
-/// Largest number of rows of the table; of a longer path, points are left out.
-const ROWS: usize = 40;
+/// Largest number of rows of the table; points of a longer path are left out.
+const MAX_ROWS: usize = 40;
 
 /// Mean field in time: path of write amplification to its steady state
 #[derive(clap::Args)]
@@ -37,8 +37,8 @@ pub struct Args {
     #[arg(long, value_enum, default_value_t = Frontiers::Single, help_heading = "Cleaning")]
     structure: Frontiers,
     /// Initial state of the drive
-    #[arg(long, value_enum, default_value_t = From::Sequential, help_heading = "Path")]
-    from: From,
+    #[arg(long, value_enum, default_value_t = InitialStateArg::Sequential, help_heading = "Path")]
+    from: InitialStateArg,
     /// The hot set moves to random cold pages once per this many drive writes
     #[arg(long, value_name = "N", help_heading = "Path", conflicts_with = "simulate")]
     moves_every: Option<f64>,
@@ -88,7 +88,7 @@ Examples:
 
 /// Initial states.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum From {
+enum InitialStateArg {
     /// All blocks erased, no data
     Fresh,
     /// Every page written once, in the order of addresses
@@ -97,12 +97,12 @@ enum From {
     Mixed,
 }
 
-impl From {
-    fn beginning(self) -> Beginning {
+impl InitialStateArg {
+    fn initial_state(self) -> InitialState {
         match self {
-            From::Fresh => Beginning::Fresh,
-            From::Sequential => Beginning::Sequential,
-            From::Mixed => Beginning::Mixed,
+            InitialStateArg::Fresh => InitialState::Fresh,
+            InitialStateArg::Sequential => InitialState::Sequential,
+            InitialStateArg::Mixed => InitialState::Mixed,
         }
     }
 
@@ -127,7 +127,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let scenario = if args.simulate { Some(scenario(args, &drive, &classes)?) } else { None };
     let model = MeanField::new(drive, classes.clone(), structure, &*selection)?;
     let steady = model.steady_state()?.write_amplification;
-    let from = args.from.beginning();
+    let from = args.from.initial_state();
     let path = match args.moves_every {
         None => model.transient(from, args.drive_writes, args.points)?,
         Some(every) => model.transient_moving(from, args.drive_writes, args.points, every)?,
@@ -136,15 +136,15 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let title = format!("path of the mean field, {} write frontier", Frontiers::name(structure));
     let mut answer = Answer::new("transient", title);
     answer.figure("Write amplification", format!("{steady:.4} in the steady state"));
-    answer.figure("Within 1 % of it", arrival(&path, steady));
-    answer.about(&drive, Some(&writes));
+    answer.figure("Within 1 % of it", steady_text(&path, steady));
+    answer.add_drive(&drive, Some(&writes));
     answer.figure("Victim", selection.describe());
     answer.figure("Beginning", args.from.name());
     parameters(args, &mut answer);
     let rows: Vec<Row> = (0..path.len()).map(|at| row(&path, simulated.as_deref(), at)).collect();
     answer.sections.push(table(&path, simulated.as_deref()));
     answer.value("write_amplification_steady", json!(steady));
-    answer.value("within_1_percent_after", json!(arrived(&path, steady)));
+    answer.value("within_1_percent_after", json!(time_to_steady(&path, steady)));
     answer.value("path", rows.iter().map(|row| Value::Object(row.iter().cloned().collect())).collect());
     answer.rows = Some(rows);
     answer.finish(&args.output)
@@ -168,8 +168,8 @@ fn parameters(args: &Args, answer: &mut Answer) {
 }
 
 /// Returns the drive writes after which all remaining points of the path are near the steady state.
-fn arrived(path: &[PathPoint], steady: f64) -> Option<f64> {
-    let is_near = |point: &&PathPoint| (point.write_amplification / steady - 1.0).abs() <= ARRIVED;
+fn time_to_steady(path: &[PathPoint], steady: f64) -> Option<f64> {
+    let is_near = |point: &&PathPoint| (point.write_amplification / steady - 1.0).abs() <= STEADY_TOLERANCE;
     let near = path.iter().rev().take_while(is_near).count();
     match (near, path.len() - near) {
         (0, _) => None,
@@ -178,8 +178,8 @@ fn arrived(path: &[PathPoint], steady: f64) -> Option<f64> {
     }
 }
 
-fn arrival(path: &[PathPoint], steady: f64) -> String {
-    match arrived(path, steady) {
+fn steady_text(path: &[PathPoint], steady: f64) -> String {
+    match time_to_steady(path, steady) {
         Some(drive_writes) => {
             format!("from {} drive writes on, as far as the path goes", short(drive_writes))
         }
@@ -193,7 +193,7 @@ fn row(path: &[PathPoint], simulated: Option<&[f64]>, at: usize) -> Row {
         ("drive_writes".to_owned(), json!(point.drive_writes)),
         ("write_amplification".to_owned(), json!(point.write_amplification)),
         ("erased".to_owned(), json!(point.erased)),
-        ("valid_pages_mean".to_owned(), json!(spread::mean(&point.valid_pages))),
+        ("valid_pages_mean".to_owned(), json!(distributions::mean(&point.valid_pages))),
     ];
     if let Some(value) = simulated.and_then(|simulated| simulated.get(at)) {
         row.push(("simulated".to_owned(), json!(value)));
@@ -203,7 +203,7 @@ fn row(path: &[PathPoint], simulated: Option<&[f64]>, at: usize) -> Row {
 }
 
 fn table(path: &[PathPoint], simulated: Option<&[f64]>) -> String {
-    let step = path.len().div_ceil(ROWS).max(1);
+    let step = path.len().div_ceil(MAX_ROWS).max(1);
     let is_shown = |at: &usize| (at + 1).is_multiple_of(step) || at + 1 == path.len();
     let rows = (0..path.len()).filter(is_shown).map(|at| {
         let point = &path[at];
@@ -228,9 +228,9 @@ fn scenario(args: &Args, drive: &Drive, classes: &Classes) -> Result<Scenario, F
     let placement = Frontiers::name(args.structure.structure());
     let victim = args.policy.simulated()?;
     let (fill, random_overwrites) = match args.from {
-        From::Fresh => ("none", 0.0),
-        From::Sequential => ("sequential", 0.0),
-        From::Mixed => ("sequential", MIXING),
+        InitialStateArg::Fresh => ("none", 0.0),
+        InitialStateArg::Sequential => ("sequential", 0.0),
+        InitialStateArg::Mixed => ("sequential", MIXING_DRIVE_WRITES),
     };
     let part = |class: &Class| json!({ "weight": class.write_share, "space": class.space_share, "workload": { "kind": "uniform" } });
     let workload = match classes.as_slice() {

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use wearwell_study::Row;
 use wearwell_theory::mean_field::Structure;
 use wearwell_theory::selection::Selection;
-use wearwell_theory::{Class, Classes, Drive, Solved, TheoryError};
+use wearwell_theory::{Class, Classes, Drive, SolvedClasses, TheoryError};
 
 /// Logical pages of the canonical scenario.
 const LOGICAL_PAGES: u64 = 2_097_152;
@@ -46,7 +46,7 @@ fn class(text: &str) -> Result<Class, String> {
 
 impl WriteArgs {
     /// Returns the writes of the model.
-    pub fn writes(&self) -> Result<Writes, Failure> {
+    pub fn writes(&self) -> Result<WriteDistribution, Failure> {
         if let Some(exponent) = self.zipf {
             return self.zipf(exponent);
         }
@@ -59,10 +59,10 @@ impl WriteArgs {
             |class: &Class| json!({ "write_share": class.write_share, "space_share": class.space_share });
         let list: Vec<Value> = classes.as_slice().iter().map(one).collect();
         let parameters = vec![("classes".to_owned(), Value::Array(list))];
-        Ok(Writes { text: describe(&classes), parameters, merge: None, all: classes })
+        Ok(WriteDistribution { text: describe(&classes), parameters, merge: None, all: classes })
     }
 
-    fn zipf(&self, exponent: f64) -> Result<Writes, Failure> {
+    fn zipf(&self, exponent: f64) -> Result<WriteDistribution, Failure> {
         let logical_pages = self.logical_pages.unwrap_or(LOGICAL_PAGES);
         let mut text = format!("Zipf's law, exponent {exponent}, over {logical_pages} pages");
         let mut parameters =
@@ -72,12 +72,12 @@ impl WriteArgs {
             parameters.push(("zipf_classes".to_owned(), json!(count)));
         }
         let all = Classes::zipf(exponent, logical_pages)?;
-        Ok(Writes { text, parameters, merge: self.zipf_classes, all })
+        Ok(WriteDistribution { text, parameters, merge: self.zipf_classes, all })
     }
 }
 
 /// Classes of a model, and their description.
-pub struct Writes {
+pub struct WriteDistribution {
     /// Description in one line.
     pub text: String,
     /// Description as parameters of an answer.
@@ -86,7 +86,7 @@ pub struct Writes {
     all: Classes,
 }
 
-impl Writes {
+impl WriteDistribution {
     /// True if all pages are written at the same rate.
     pub fn is_uniform(&self) -> bool {
         self.all.count() == 1
@@ -109,17 +109,17 @@ impl Writes {
         Ok(self.classes(drive)?)
     }
 
-    /// Solves the mean field; with more classes than it takes, merges classes and extrapolates.
+    /// Solves the mean field; with more classes than the mean field accepts, merges classes and extrapolates.
     pub fn solve(
         &self,
         drive: Drive,
         structure: Structure,
         selection: &dyn Selection,
-    ) -> Result<Solved, TheoryError> {
+    ) -> Result<SolvedClasses, TheoryError> {
         let classes = self.classes(&drive)?;
         match self.merge {
-            Some(_) => Solved::exact(drive, classes, structure, selection),
-            None => Solved::of(drive, classes, structure, selection),
+            Some(_) => SolvedClasses::exact(drive, classes, structure, selection),
+            None => SolvedClasses::of(drive, classes, structure, selection),
         }
     }
 }

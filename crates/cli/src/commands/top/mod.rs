@@ -4,7 +4,7 @@
 mod mounted;
 
 use crate::exit::Failure;
-use crate::interrupt::{be_patient, interrupted};
+use crate::interrupt::{interrupted, wait_for_cleanup};
 use crate::output::print;
 use serde_json::Value;
 use std::io::{self, IsTerminal};
@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use wearwell_serve::Reading;
 use wearwell_serve::sockets::Address;
 use wearwell_watch::Client;
-use wearwell_watch::top::{View, once, show};
+use wearwell_watch::top::{View, screen_as_text, show};
 
 /// Shows the activity of a live drive, or a mounted NVMFS, in the terminal
 ///
@@ -46,7 +46,7 @@ Examples:
 Keys: q ends it, p stands still, s sorts by stack, pages or what was written lately, + and - read it more and less often.";
 
 /// Interval between checks whether to end.
-const TICK: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Columns and lines of the output of `--once`.
 const SIZE: (u16, u16) = (80, 24);
@@ -68,8 +68,8 @@ impl Source {
             return Ok(Source::Mounted(what.into()));
         }
         let kind = if Path::new(what).exists() { "is no directory" } else { "is not there" };
-        let wanted = "give unix:PATH or tcp:127.0.0.1:PORT, where `wearwell serve --control` listens, or the directory of a mounted NVMFS";
-        Err(Failure::Usage(format!("{what}: {kind}; {wanted}")))
+        let usage = "give unix:PATH or tcp:127.0.0.1:PORT, where `wearwell serve --control` listens, or the directory of a mounted NVMFS";
+        Err(Failure::Usage(format!("{what}: {kind}; {usage}")))
     }
 
     fn value(&self) -> Result<Value, String> {
@@ -85,7 +85,7 @@ impl Source {
 
     fn view(&self) -> Result<View, String> {
         match self {
-            Source::Drive(_) => Ok(View::of_drive(&Reading::of_json(self.value()?)?)),
+            Source::Drive(_) => Ok(View::from_reading(&Reading::from_json(self.value()?)?)),
             #[cfg(all(target_os = "linux", feature = "nvmfs"))]
             Source::Mounted(directory) => mounted::view(directory),
         }
@@ -108,20 +108,20 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     source.view().map_err(Failure::Run)?;
     let read = Box::new(move || source.view());
     if args.once {
-        let text = once(read, args.interval, SIZE.0, SIZE.1).map_err(Failure::Run)?;
+        let text = screen_as_text(read, args.interval, SIZE.0, SIZE.1).map_err(Failure::Run)?;
         return print(&text);
     }
     if !io::stdout().is_terminal() {
         return Err(Failure::usage("what it prints to is no terminal; give --once or --json"));
     }
-    be_patient();
+    wait_for_cleanup();
     show(read, args.interval, || !interrupted())
         .map_err(|error| Failure::run(format!("the terminal: {error}")))
 }
 
 /// Prints one reading per line, until the user ends it.
 fn json(source: &Source, args: &Args) -> Result<(), Failure> {
-    be_patient();
+    wait_for_cleanup();
     loop {
         let began = Instant::now();
         let value = source.value().map_err(Failure::Run)?;
@@ -133,7 +133,7 @@ fn json(source: &Source, args: &Args) -> Result<(), Failure> {
             if interrupted() {
                 return Ok(());
             }
-            std::thread::sleep(TICK);
+            std::thread::sleep(POLL_INTERVAL);
         }
     }
 }

@@ -18,7 +18,7 @@ pub fn value(directory: &Path) -> Result<Value, String> {
 
 /// Returns the view of a mounted file system.
 pub fn view(directory: &Path) -> Result<View, String> {
-    Ok(of(directory.display().to_string(), &stats(directory)?))
+    Ok(build_view(directory.display().to_string(), &stats(directory)?))
 }
 
 fn stats(directory: &Path) -> Result<Stats, String> {
@@ -27,7 +27,7 @@ fn stats(directory: &Path) -> Result<Stats, String> {
 
 /// Builds the view. Host pages are the blocks that users wrote, to NVRAM; amplification is below one if data is
 /// overwritten in NVRAM before it reaches the SSD. Without a simulated drive, the view ends at the SSD.
-fn of(title: String, stats: &Stats) -> View {
+fn build_view(title: String, stats: &Stats) -> View {
     let counts = &stats.counts;
     let sent = Writes { layer: "nvmfs".into(), cause: "host".into(), pages: counts.ssd_written_blocks };
     let below = stats.drive.iter().flat_map(|drive| &drive.layers).flat_map(|layer| {
@@ -40,15 +40,15 @@ fn of(title: String, stats: &Stats) -> View {
         ..RequestReading::default()
     };
     let requests = [("read", counts.read_blocks), ("write", counts.written_blocks)];
-    let of = |part: u64, whole: u64| format!("{part} of {whole}");
+    let part_of_whole = |part: u64, whole: u64| format!("{part} of {whole}");
     let facts = [
-        ("NVRAM pages dirty", of(stats.dirty_pages.into(), stats.pages.into())),
-        ("  clean", of(stats.clean_pages.into(), stats.pages.into())),
-        ("blocks in use", of(stats.used_blocks, stats.capacity_blocks)),
+        ("NVRAM pages dirty", part_of_whole(stats.dirty_pages.into(), stats.pages.into())),
+        ("  clean", part_of_whole(stats.clean_pages.into(), stats.pages.into())),
+        ("blocks in use", part_of_whole(stats.used_blocks, stats.capacity_blocks)),
     ];
     View {
         title,
-        died: None,
+        failure: None,
         writes: std::iter::once(sent).chain(below).collect(),
         host_pages: counts.written_blocks,
         page_bytes: BLOCK_BYTES,
@@ -56,9 +56,9 @@ fn of(title: String, stats: &Stats) -> View {
         erases: stats.drive.as_ref().map_or(0, |drive| drive.erases),
         free: vec![("nvmfs's extents".into(), stats.free_extents.into())],
         wear: stats.drive.as_ref().map(|drive| Wear {
-            least: drive.least_erases,
+            min: drive.min_erases,
             mean: drive.mean_erases,
-            most: drive.most_erases,
+            max: drive.max_erases,
             ..Wear::default()
         }),
         requests: requests.map(|(name, count)| (name.to_owned(), blocks(count))).into(),
@@ -83,12 +83,12 @@ mod tests {
             ..Stats::default()
         };
         (stats.counts.written_blocks, stats.counts.ssd_written_blocks) = (100, 40);
-        let view = of("/mnt".into(), &stats);
+        let view = build_view("/mnt".into(), &stats);
         assert_eq!((view.host_pages, view.programs), (100, 50));
         let writes: Vec<(&str, &str, u64)> =
             view.writes.iter().map(|one| (&*one.layer, &*one.cause, one.pages)).collect();
         assert_eq!(writes, [("nvmfs", "host", 40), ("ftl", "cleaning", 10), ("ftl", "host", 40)]);
         stats.drive = None;
-        assert_eq!(of("/mnt".into(), &stats).programs, 40);
+        assert_eq!(build_view("/mnt".into(), &stats).programs, 40);
     }
 }

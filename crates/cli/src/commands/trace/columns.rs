@@ -5,7 +5,7 @@ use crate::commands::list::ListFormat;
 use crate::exit::Failure;
 use crate::interrupt::Interruptible;
 use crate::output::print;
-use crate::report::{grid, pretty, wrapped};
+use crate::report::{grid, pretty, wrap};
 use std::fs::File;
 use std::path::PathBuf;
 use wearwell_trace::{ColumnGuess, TableGuess, guess_columns};
@@ -45,19 +45,18 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     })?;
     match args.format {
         ListFormat::Json => print(&pretty(&guess)),
-        ListFormat::Table => print(&wrapped(&shown(&name, &guess))),
+        ListFormat::Table => print(&wrap(&table_text(&name, &guess))),
     }
 }
 
-fn shown(name: &str, guess: &TableGuess) -> String {
+fn table_text(name: &str, guess: &TableGuess) -> String {
     let header = if guess.has_header { "with a header" } else { "without a header" };
     let mut text = format!("a table {header}, separator {}\n", guess.separator);
-    let samples =
-        |at: usize| guess.rows.iter().filter_map(move |row| row.get(at)).map(|cell| shortened(cell));
+    let samples = |at: usize| guess.rows.iter().filter_map(move |row| row.get(at)).map(|cell| excerpt(cell));
     let row = |(at, column): (usize, &ColumnGuess)| {
         vec![
             (at + 1).to_string(),
-            column.name.as_deref().map_or_else(|| "–".into(), shortened),
+            column.name.as_deref().map_or_else(|| "–".into(), excerpt),
             samples(at).collect::<Vec<_>>().join("  "),
             column.field.map_or_else(|| "–".into(), str::to_owned),
             column.unit.clone().unwrap_or_else(|| "–".into()),
@@ -75,10 +74,10 @@ fn shown(name: &str, guess: &TableGuess) -> String {
     text
 }
 
-/// A cell, or its beginning.
-fn shortened(cell: &str) -> String {
-    const LONGEST: usize = 24;
-    match cell.char_indices().nth(LONGEST) {
+/// Returns a cell, or the beginning of a long cell.
+fn excerpt(cell: &str) -> String {
+    const MAX_CHARS: usize = 24;
+    match cell.char_indices().nth(MAX_CHARS) {
         Some((end, _)) => format!("{}…", &cell[..end]),
         None => cell.to_owned(),
     }

@@ -1,11 +1,11 @@
 //! `wearwell trace describe`.
 
-use super::{Input, failure, report_skipped};
+use super::{TraceInput, failure, report_skipped};
 use crate::commands::list::ListFormat;
 use crate::exit::Failure;
 use crate::output::print;
 use crate::report::table::{duration, gigabytes, short, years};
-use crate::report::{count, grid, pretty, wrapped};
+use crate::report::{count, grid, pretty, wrap};
 use serde_json::json;
 use wearwell_stack::{ByteSize, Lifetime};
 use wearwell_trace::{
@@ -13,8 +13,8 @@ use wearwell_trace::{
     SampleRate, SizeBucket, TraceDescription, VolumeDescription, describe,
 };
 
-/// Volumes that the table shows; JSON has all of them.
-const SHOWN_VOLUMES: usize = 20;
+/// Maximum number of volumes in the table; JSON has all volumes.
+const MAX_SHOWN_VOLUMES: usize = 20;
 
 /// Describes a trace: requests, sizes, footprint, overwriting, reuse, duplication
 #[derive(clap::Args)]
@@ -26,7 +26,7 @@ Examples:
   wearwell trace describe my.csv --columns time=ts:us,op=type,offset=lba:512,size=len:bytes --tbw 600")]
 pub struct Args {
     #[command(flatten)]
-    input: Input,
+    input: TraceInput,
     /// Page size that footprint and overwriting are counted with, bytes
     #[arg(long, value_name = "BYTES", default_value_t = 4096, value_parser = clap::value_parser!(u64).range(1..))]
     page_size: u64,
@@ -75,13 +75,13 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             }
             print(&pretty(&description))
         }
-        ListFormat::Table => print(&wrapped(&table(reader.format().name, &description, args.tbw))),
+        ListFormat::Table => print(&wrap(&table(reader.format().name, &description, args.tbw))),
     }
 }
 
 fn table(format: &str, description: &TraceDescription, tbw: Option<f64>) -> String {
     let mut text = format!("{} requests in the format {format}\n", count(description.requests));
-    text += &grid(&[], facts(description, tbw), &[]);
+    text += &grid(&[], fact_rows(description, tbw), &[]);
     text.push('\n');
     text += &grid(
         &["operation", "requests", "bytes", "pages", "sequential"],
@@ -96,21 +96,21 @@ fn table(format: &str, description: &TraceDescription, tbw: Option<f64>) -> Stri
             ["volume", "requests", "writes", "bytes written", "pages written", "overwrite ratio", "end"];
         text += &grid(
             &head,
-            description.volumes.iter().take(SHOWN_VOLUMES).map(volume).collect(),
+            description.volumes.iter().take(MAX_SHOWN_VOLUMES).map(volume).collect(),
             &[1, 2, 3, 4, 5, 6],
         );
         text.push('\n');
-        if description.volumes.len() > SHOWN_VOLUMES {
+        if description.volumes.len() > MAX_SHOWN_VOLUMES {
             text += &format!(
                 "and {} volumes more; --format json has them\n",
-                description.volumes.len() - SHOWN_VOLUMES
+                description.volumes.len() - MAX_SHOWN_VOLUMES
             );
         }
     }
     text
 }
 
-fn facts(description: &TraceDescription, tbw: Option<f64>) -> Vec<Vec<String>> {
+fn fact_rows(description: &TraceDescription, tbw: Option<f64>) -> Vec<Vec<String>> {
     let errors = description.sample.as_ref().map(|sample| &sample.expected_error);
     let pages = |pages: u64| {
         format!("{} pages ({})", count(pages), ByteSize(pages.saturating_mul(description.page_bytes)))
@@ -118,12 +118,12 @@ fn facts(description: &TraceDescription, tbw: Option<f64>) -> Vec<Vec<String>> {
     let margin = |part: fn(&SampleErrors) -> Option<f64>| margin(errors.and_then(part));
     let end = description.volumes.iter().map(|volume| volume.end_bytes).max().unwrap_or(0);
     let seconds = description.duration_ns.map(|ns| format!("{:.3} s", ns as f64 / 1e9));
-    let overwrites = description.overwrite_ratio.map_or_else(dash, |ratio| {
+    let overwrites = description.overwrite_ratio.map_or_else(missing, |ratio| {
         format!("{ratio:.3} writes of each written page{}", margin(|errors| errors.overwrite_ratio))
     });
     let mut rows = vec![
         ("Page size", ByteSize(description.page_bytes).to_string()),
-        ("Duration", seconds.unwrap_or_else(dash)),
+        ("Duration", seconds.unwrap_or_else(missing)),
         ("Out of order", format!("{} requests earlier than the one before", count(description.out_of_order))),
         ("Written a day", rate(description, tbw)),
         ("Writes among reads and writes", percent(description.write_ratio)),
@@ -140,7 +140,7 @@ fn facts(description: &TraceDescription, tbw: Option<f64>) -> Vec<Vec<String>> {
             pages(description.distinct_pages_written) + &margin(|errors| errors.distinct_pages_written),
         ),
         ("Overwrite ratio", overwrites),
-        ("Rewrite interval", description.reuse.interval_pages.as_ref().map_or_else(dash, distribution)),
+        ("Rewrite interval", description.reuse.interval_pages.as_ref().map_or_else(missing, distribution)),
     ]);
     rows.extend(
         errors
@@ -149,7 +149,7 @@ fn facts(description: &TraceDescription, tbw: Option<f64>) -> Vec<Vec<String>> {
     );
     rows.push((
         "  in distinct pages",
-        description.reuse.stack_distance_pages.as_ref().map_or_else(dash, distribution),
+        description.reuse.stack_distance_pages.as_ref().map_or_else(missing, distribution),
     ));
     let distances = errors.and_then(|errors| errors.stack_distance_pages.as_deref());
     rows.extend(distances.map(|all| ("  expected within", bounds(all))));
@@ -178,7 +178,7 @@ fn sample(sample: &SampleDescription) -> String {
     )
 }
 
-/// Returns the expected error of an estimate, to be put behind it; nothing where none is known.
+/// Returns the expected error of an estimate as text to be appended; empty if the error is unknown.
 fn margin(relative: Option<f64>) -> String {
     relative.map_or_else(String::new, |error| format!(", ± {:.2} %", error * 100.0))
 }
@@ -194,20 +194,24 @@ fn bounds(bounds: &[PercentileBounds]) -> String {
 /// Formats the data that the trace writes per day, and the life of a drive with this endurance in terabytes written.
 fn rate(description: &TraceDescription, tbw: Option<f64>) -> String {
     let (Some(a_day), Some(ns)) = (description.write_bytes_per_day, description.duration_ns) else {
-        return dash();
+        return missing();
     };
     let life =
         tbw.map(|tbw| format!(": {} TB last {}", short(tbw), years(Lifetime::years(tbw * 1e12, a_day))));
-    let seen = duration(ns as f64 / 1e9);
-    format!("{}, as over the {seen} of the trace{}", gigabytes(a_day / 1e9), life.unwrap_or_default())
+    let duration_text = duration(ns as f64 / 1e9);
+    format!(
+        "{}, as over the {duration_text} of the trace{}",
+        gigabytes(a_day / 1e9),
+        life.unwrap_or_default()
+    )
 }
 
-fn dash() -> String {
+fn missing() -> String {
     "–".into()
 }
 
 fn percent(share: Option<f64>) -> String {
-    share.map_or_else(dash, |share| format!("{:.2} %", share * 100.0))
+    share.map_or_else(missing, |share| format!("{:.2} %", share * 100.0))
 }
 
 fn distribution(values: &Distribution) -> String {
@@ -232,7 +236,7 @@ fn operations(description: &TraceDescription) -> Vec<Vec<String>> {
             percent(op.sequential_ratio),
         ]
     };
-    let flushes = vec!["flush".to_owned(), count(description.flushes), dash(), dash(), dash()];
+    let flushes = vec!["flush".to_owned(), count(description.flushes), missing(), missing(), missing()];
     vec![
         row("read", &description.reads),
         row("write", &description.writes),
@@ -265,7 +269,7 @@ fn volume(volume: &VolumeDescription) -> Vec<String> {
         count(volume.writes.requests),
         ByteSize(volume.writes.bytes).to_string(),
         count(volume.distinct_pages_written),
-        volume.overwrite_ratio.map_or_else(dash, |ratio| format!("{ratio:.3}")),
+        volume.overwrite_ratio.map_or_else(missing, |ratio| format!("{ratio:.3}")),
         ByteSize(volume.end_bytes).to_string(),
     ]
 }

@@ -2,7 +2,7 @@
 
 use crate::exit::Failure;
 use crate::output::print;
-use crate::report::wrapped;
+use crate::report::wrap;
 use std::fmt::Write;
 use wearwell_trace::{FORMATS, Format, OptionSpec, find_format};
 
@@ -22,10 +22,10 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             names.iter().map(|name| find_format(name)).collect::<Result<_, _>>().map_err(Failure::usage)?
         }
     };
-    print(&wrapped(&formats.into_iter().map(explained).collect::<Vec<_>>().join("\n")))
+    print(&wrap(&formats.into_iter().map(explanation).collect::<Vec<_>>().join("\n")))
 }
 
-fn explained(format: &Format) -> String {
+fn explanation(format: &Format) -> String {
     let mut text = format!("{}: {}\n", format.name, format.help);
     let uses = match (format.detect.is_some(), format.write.is_some()) {
         (true, true) => "recognised by its content; read and written",

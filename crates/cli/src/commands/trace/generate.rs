@@ -1,6 +1,6 @@
 //! `wearwell trace generate`.
 
-use super::rewrite::Output;
+use super::rewrite::TraceOutput;
 use crate::exit::Failure;
 use crate::interrupt::interrupted;
 use crate::scenario_args::{key_and_value, size};
@@ -11,7 +11,7 @@ use wearwell_stack::{ByteSize, Draft};
 use wearwell_trace::RequestBatch;
 use wearwell_workload::{ArrivalConfig, Spacing, TimedRequests, WorkloadConfig, as_requests};
 
-/// Requests made at a time.
+/// Number of requests generated at a time.
 const BATCH_REQUESTS: u64 = 8192;
 
 /// Writes a synthetic workload as a trace
@@ -22,7 +22,7 @@ Examples:
   wearwell trace generate mix.blkparse --to blkparse --workload my.toml --capacity '64 GiB' --rate 20000 --poisson")]
 pub struct Args {
     #[command(flatten)]
-    output: Output,
+    output: TraceOutput,
     /// The trace's format; see `wearwell trace formats`
     #[arg(long, value_name = "NAME")]
     to: String,
@@ -60,17 +60,17 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let mut requests = source(args)?;
     let mut writer = args.output.create(&args.to)?;
     let mut batch = RequestBatch::default();
-    let mut left = args.requests;
-    while left > 0 {
+    let mut remaining = args.requests;
+    while remaining > 0 {
         if interrupted() {
             return Err(Failure::Interrupted);
         }
         batch.clear();
-        requests.fill(&mut batch, left.min(BATCH_REQUESTS) as usize);
+        requests.fill(&mut batch, remaining.min(BATCH_REQUESTS) as usize);
         if batch.is_empty() {
             break;
         }
-        left -= batch.len() as u64;
+        remaining -= batch.len() as u64;
         writer.write_batch(&batch).map_err(super::failure)?;
     }
     args.output.finish(writer)
@@ -86,7 +86,7 @@ fn source(args: &Args) -> Result<TimedRequests, Failure> {
     })?;
     let page_bytes = u32::try_from(page).map_err(|_| Failure::Usage("--page-size: at most 4 GiB".into()))?;
     let config = workload(args)?;
-    let seed = Seed(args.seed).of("workload");
+    let seed = Seed(args.seed).derive("workload");
     let spacing = if args.poisson { Spacing::Exponential } else { Spacing::Constant };
     let arrivals = ArrivalConfig { requests_per_second: args.rate, spacing };
     let workload = config.build(pages, seed).map_err(|error| Failure::usage(error.within("workload")))?;

@@ -14,7 +14,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use wearwell_trace::{DescribeOptions, ReadOptions, RequestBatch, TraceError, TraceReader, describe};
 
-/// Requests read at a time.
+/// Number of requests read at a time.
 const BATCH_REQUESTS: usize = 8192;
 
 /// Describes, converts, cuts, checks and generates traces
@@ -44,7 +44,7 @@ pub fn run(command: &Command) -> Result<(), Failure> {
 
 /// A trace to read.
 #[derive(clap::Args, Clone, Debug)]
-pub struct Input {
+pub struct TraceInput {
     /// The trace, plain or compressed (gzip, xz, zstd); `-` for standard input
     #[arg(value_name = "TRACE")]
     file: PathBuf,
@@ -52,7 +52,7 @@ pub struct Input {
     #[arg(long, value_name = "NAME")]
     trace_format: Option<String>,
     /// An option of the format
-    #[arg(long, value_name = "NAME=VALUE", value_parser = pair)]
+    #[arg(long, value_name = "NAME=VALUE", value_parser = parse_pair)]
     trace_option: Vec<(String, String)>,
     /// The trace is a table with these columns: FIELD=COLUMN:UNIT,... as `wearwell trace columns` suggests them
     ///
@@ -70,19 +70,19 @@ pub struct Input {
     progress: ProgressArgs,
 }
 
-/// `NAME=VALUE` as two parts.
-fn pair(text: &str) -> Result<(String, String), String> {
+/// Splits `NAME=VALUE` into two parts.
+fn parse_pair(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once('=').ok_or("write NAME=VALUE")?;
     Ok((name.to_owned(), value.to_owned()))
 }
 
-impl Input {
+impl TraceInput {
     fn options(&self) -> Vec<(String, String)> {
         let columns = self.columns.iter().map(|columns| ("columns".to_owned(), columns.clone()));
         self.trace_option.iter().cloned().chain(columns).collect()
     }
 
-    /// Opens the trace; what reads it stops at Ctrl-C.
+    /// Opens the trace; after Ctrl-C, reading it fails.
     fn open(&self) -> Result<(TraceReader, ReadProgress), Failure> {
         let options = ReadOptions {
             format: self.trace_format.clone(),
@@ -105,14 +105,14 @@ impl Input {
     }
 }
 
-/// Bytes that the trace in `file` writes a day, by its own times.
-pub fn written_a_day(
+/// Returns the bytes that the trace in `file` writes per day, by its own times.
+pub fn bytes_per_day(
     file: &Path,
     trace_format: Option<String>,
     columns: Option<String>,
     progress: ProgressArgs,
 ) -> Result<f64, Failure> {
-    let input = Input {
+    let input = TraceInput {
         file: file.to_owned(),
         trace_format,
         trace_option: Vec::new(),
@@ -131,7 +131,7 @@ pub fn written_a_day(
     })
 }
 
-/// The failure of a command on a trace: wrong names and options are the command line's fault, all else the trace's.
+/// Returns the failure of a command on a trace: a usage error for wrong names and options, otherwise a failed run.
 fn failure(error: TraceError) -> Failure {
     match error {
         _ if interrupted() => Failure::Interrupted,
@@ -144,15 +144,18 @@ fn failure(error: TraceError) -> Failure {
     }
 }
 
-/// Tells about lines that were skipped.
+/// Reports lines that were skipped.
 fn report_skipped(reader: &TraceReader) {
     let skipped = reader.skipped();
     if skipped.count > 0 {
-        crate::tell::tell(format_args!(
+        crate::messages::print_message(format_args!(
             "warning: {} lines or records could not be read and were skipped, for example",
             skipped.count
         ));
-        skipped.messages.iter().for_each(|message| crate::tell::tell(format_args!("  {message}")));
+        skipped
+            .messages
+            .iter()
+            .for_each(|message| crate::messages::print_message(format_args!("  {message}")));
     }
 }
 
@@ -165,7 +168,7 @@ Example:
   wearwell trace check my-trace.csv.gz --trace-format alibaba --skip-bad")]
 pub struct CheckArgs {
     #[command(flatten)]
-    input: Input,
+    input: TraceInput,
 }
 
 fn check(args: &CheckArgs) -> Result<(), Failure> {

@@ -1,22 +1,22 @@
 //! `wearwell trace convert` and `wearwell trace cut`.
 
-use super::{Input, failure, pair, report_skipped};
+use super::{TraceInput, failure, parse_pair, report_skipped};
 use crate::exit::Failure;
 use clap::ValueEnum;
 use std::ops::Range;
 use std::path::PathBuf;
 use std::str::FromStr;
 use wearwell_stack::ByteSize;
-use wearwell_trace::{Cut, Op, TraceWriter, WriteOptions, Written};
+use wearwell_trace::{Cut, Op, TraceWriter, WriteOptions, WriteSummary};
 
 /// A trace to write.
 #[derive(clap::Args, Clone, Debug)]
-pub struct Output {
+pub struct TraceOutput {
     /// The new trace; compressed if its name ends in .gz, .xz or .zst
     #[arg(value_name = "NEW_TRACE")]
     pub new_trace: PathBuf,
     /// An option of the new format
-    #[arg(long, value_name = "NAME=VALUE", value_parser = pair)]
+    #[arg(long, value_name = "NAME=VALUE", value_parser = parse_pair)]
     pub to_option: Vec<(String, String)>,
     /// Leave out requests that the new format cannot hold (discards, flushes, volumes) and count them, instead of
     /// stopping at the first
@@ -24,8 +24,8 @@ pub struct Output {
     pub drop_inexpressible: bool,
 }
 
-impl Output {
-    /// Begins to write in `format`; without [`Output::finish`] nothing remains.
+impl TraceOutput {
+    /// Begins to write in `format`; without a call of [`TraceOutput::finish`], no file remains.
     pub fn create(&self, format: &str) -> Result<TraceWriter, Failure> {
         let options = WriteOptions {
             format: format.to_owned(),
@@ -35,16 +35,16 @@ impl Output {
         TraceWriter::create(&self.new_trace, &options).map_err(failure)
     }
 
-    /// Completes the trace and says what was written.
+    /// Completes the trace and prints the number of requests.
     pub fn finish(&self, writer: TraceWriter) -> Result<(), Failure> {
         let format = writer.format().name;
-        let Written { requests, dropped, first_dropped } = writer.finish().map_err(failure)?;
-        crate::tell::tell(format_args!(
+        let WriteSummary { requests, dropped, first_dropped } = writer.finish().map_err(failure)?;
+        crate::messages::print_message(format_args!(
             "{requests} requests written to {} in the format {format}",
             self.new_trace.display()
         ));
         if dropped > 0 {
-            crate::tell::tell(format_args!(
+            crate::messages::print_message(format_args!(
                 "warning: {dropped} requests were left out, the first because {}",
                 first_dropped.unwrap_or_default()
             ));
@@ -61,9 +61,9 @@ Examples:
   wearwell trace convert old.txt new.csv --trace-format disksim --to msr --drop-inexpressible")]
 pub struct ConvertArgs {
     #[command(flatten)]
-    input: Input,
+    input: TraceInput,
     #[command(flatten)]
-    output: Output,
+    output: TraceOutput,
     /// The new format; see `wearwell trace formats`
     #[arg(long, value_name = "NAME")]
     to: String,
@@ -85,20 +85,20 @@ Examples:
   wearwell trace cut big.csv.gz writes.csv --trace-format msr --ops write --bytes ..1GiB")]
 pub struct CutArgs {
     #[command(flatten)]
-    input: Input,
+    input: TraceInput,
     #[command(flatten)]
-    output: Output,
+    output: TraceOutput,
     /// The new format; that of the trace unless given
     #[arg(long, value_name = "NAME")]
     to: Option<String>,
     /// Numbers of requests, from 0
-    #[arg(long, value_name = "FROM..TO", value_parser = range::<u64>)]
+    #[arg(long, value_name = "FROM..TO", value_parser = parse_range::<u64>)]
     requests: Option<(Option<u64>, Option<u64>)>,
     /// Seconds since the trace's first request
-    #[arg(long, value_name = "FROM..TO", value_parser = range::<f64>)]
+    #[arg(long, value_name = "FROM..TO", value_parser = parse_range::<f64>)]
     seconds: Option<(Option<f64>, Option<f64>)>,
     /// Addresses of which a request has to touch some, such as 0..4GiB
-    #[arg(long, value_name = "FROM..TO", value_parser = range::<Bytes>)]
+    #[arg(long, value_name = "FROM..TO", value_parser = parse_range::<Bytes>)]
     bytes: Option<(Option<Bytes>, Option<Bytes>)>,
     /// Operations, separated by commas
     #[arg(long, value_enum, value_delimiter = ',', value_name = "OP,...")]
@@ -141,8 +141,8 @@ impl FromStr for Bytes {
     }
 }
 
-/// `FROM..TO`, where both may be left out.
-fn range<T: FromStr>(text: &str) -> Result<(Option<T>, Option<T>), String> {
+/// Parses `FROM..TO`; either end may be missing.
+fn parse_range<T: FromStr>(text: &str) -> Result<(Option<T>, Option<T>), String> {
     let (from, to) = text.split_once("..").ok_or("write FROM..TO")?;
     let end = |text: &str| match text.trim() {
         "" => Ok(None),
@@ -151,17 +151,17 @@ fn range<T: FromStr>(text: &str) -> Result<(Option<T>, Option<T>), String> {
     Ok((end(from)?, end(to)?))
 }
 
-fn whole<T>((from, to): (Option<T>, Option<T>), number: impl Fn(T) -> u64) -> Range<u64> {
+fn to_range<T>((from, to): (Option<T>, Option<T>), number: impl Fn(T) -> u64) -> Range<u64> {
     from.map_or(0, &number)..to.map_or(u64::MAX, &number)
 }
 
 /// Runs `wearwell trace cut`.
 pub fn cut(args: &CutArgs) -> Result<(), Failure> {
     let cut = Cut {
-        requests: args.requests.map(|range| whole(range, |number| number)),
-        // Casting saturates: what is negative is 0.
-        time_ns: args.seconds.map(|range| whole(range, |seconds| (seconds * 1e9) as u64)),
-        bytes: args.bytes.map(|range| whole(range, |bytes| bytes.0)),
+        requests: args.requests.map(|range| to_range(range, |number| number)),
+        // The cast saturates: negative times become 0.
+        time_ns: args.seconds.map(|range| to_range(range, |seconds| (seconds * 1e9) as u64)),
+        bytes: args.bytes.map(|range| to_range(range, |bytes| bytes.0)),
         ops: args.ops.as_ref().map(|ops| ops.iter().map(|&op| op.into()).collect()),
         volumes: None,
         rebase_time: args.rebase_time,
@@ -169,8 +169,8 @@ pub fn cut(args: &CutArgs) -> Result<(), Failure> {
     rewrite(&args.input, &args.output, args.to.as_deref(), &cut)
 }
 
-fn rewrite(input: &Input, output: &Output, format: Option<&str>, cut: &Cut) -> Result<(), Failure> {
-    crate::output::keep_apart(&output.new_trace, std::slice::from_ref(&input.file))?;
+fn rewrite(input: &TraceInput, output: &TraceOutput, format: Option<&str>, cut: &Cut) -> Result<(), Failure> {
+    crate::output::check_not_input(&output.new_trace, std::slice::from_ref(&input.file))?;
     let (mut reader, display) = input.open()?;
     let mut writer = output.create(format.unwrap_or(reader.format().name))?;
     wearwell_trace::cut(&mut reader, &mut writer, cut).map_err(failure)?;

@@ -1,10 +1,10 @@
 //! Scenarios that are truncated or damaged.
 
-use super::{Case, Draws};
+use super::{Case, CaseRandom};
 use crate::common::repository;
 
 /// Returns scenarios of the repository without comments; comments would make most cuts harmless.
-fn shipped() -> Vec<(String, String)> {
+fn shipped_scenarios() -> Vec<(String, String)> {
     let folder = std::fs::read_dir(repository().join("scenarios")).expect("scenarios");
     let mut paths: Vec<_> = folder.map(|entry| entry.expect("an entry").path()).collect();
     paths.sort();
@@ -21,10 +21,10 @@ fn shipped() -> Vec<(String, String)> {
 }
 
 /// Distance in bytes between truncation points, except for the first few.
-const STEP: usize = 9;
+const TRUNCATION_STEP: usize = 9;
 
 /// Text that is inserted into the middle of a scenario.
-const RUBBISH: &[&str] = &[
+const INSERTED_TEXT: &[&str] = &[
     "=",
     "[",
     "]",
@@ -60,12 +60,12 @@ const VALUES: &[&str] =
 fn case(what: String, content: impl Into<Vec<u8>>) -> Case {
     Case::new(what, ["scenario", "check", "bad.toml"])
         .file("bad.toml", content)
-        .named(["bad.toml", "blkparse", "trace"])
+        .expect_words(["bad.toml", "blkparse", "trace"])
 }
 
 /// Adds whole files that are not scenarios.
-fn foreign(cases: &mut Vec<Case>) {
-    let text = &shipped()[0].1;
+fn add_foreign_files(cases: &mut Vec<Case>) {
+    let text = &shipped_scenarios()[0].1;
     let utf_16: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
     let kinds: Vec<(&str, Vec<u8>)> = vec![
         ("UTF-16", utf_16.clone()),
@@ -91,43 +91,44 @@ fn foreign(cases: &mut Vec<Case>) {
             cases.push(
                 Case::new(format!("{command}: {what}"), all)
                     .file("bad.toml", content.clone())
-                    .named(["bad.toml"])
-                    .fails(),
+                    .expect_words(["bad.toml"])
+                    .expect_failure(),
             );
         }
         let as_json = Case::new(format!("as JSON: {what}"), ["scenario", "check", "bad.json"])
             .file("bad.json", content);
-        cases.push(as_json.named(["bad.json"]));
+        cases.push(as_json.expect_words(["bad.json"]));
     }
 }
 
 /// Returns all cases.
 pub fn cases() -> Vec<Case> {
-    let (mut cases, mut draws) = (Vec::new(), Draws(3));
-    for (index, (name, text)) in shipped().iter().enumerate() {
-        let step = if index < 3 { 1 } else { STEP };
+    let (mut cases, mut draws) = (Vec::new(), CaseRandom(3));
+    for (index, (name, text)) in shipped_scenarios().iter().enumerate() {
+        let step = if index < 3 { 1 } else { TRUNCATION_STEP };
         for end in (0..text.len()).step_by(step) {
             cases.push(case(format!("{name} cut at {end}"), &text.as_bytes()[..end]));
         }
         let lines: Vec<&str> = text.lines().collect();
         for at in 0..lines.len() {
-            let with = |line: &str| [&lines[..at], &[line], &lines[at + 1..]].concat().join("\n");
-            cases.push(case(format!("{name} without line {at}"), with("")));
-            let twice = format!("{0}\n{0}", lines[at]);
-            cases.push(case(format!("{name} with line {at} twice"), with(&twice)));
+            let with_line = |line: &str| [&lines[..at], &[line], &lines[at + 1..]].concat().join("\n");
+            cases.push(case(format!("{name} without line {at}"), with_line("")));
+            let repeated = format!("{0}\n{0}", lines[at]);
+            cases.push(case(format!("{name} with line {at} twice"), with_line(&repeated)));
             if let Some((key, _)) = lines[at].split_once('=') {
-                let value = draws.of(VALUES);
-                cases.push(case(format!("{name}, line {at}: {value}"), with(&format!("{key}= {value}"))));
+                let value = draws.choose(VALUES);
+                cases
+                    .push(case(format!("{name}, line {at}: {value}"), with_line(&format!("{key}= {value}"))));
             }
         }
         for number in 0..20 {
             let mut bytes = text.clone().into_bytes();
             let at = draws.below(bytes.len());
-            let rubbish = *draws.of(RUBBISH);
+            let rubbish = *draws.choose(INSERTED_TEXT);
             bytes.splice(at..at, rubbish.bytes());
             cases.push(case(format!("{name}: {rubbish:?} at {at} ({number})"), bytes));
         }
     }
-    foreign(&mut cases);
+    add_foreign_files(&mut cases);
     cases
 }

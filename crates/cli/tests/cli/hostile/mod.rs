@@ -14,7 +14,7 @@ mod worker;
 
 use std::ffi::OsString;
 use std::time::{Duration, Instant};
-use worker::{Answer, Worker};
+use worker::{CommandOutcome, Worker};
 
 /// A command, its files, and its expected outcome.
 pub struct Case {
@@ -24,7 +24,7 @@ pub struct Case {
     /// Files in the working directory of the command.
     files: Vec<(String, Vec<u8>)>,
     /// Words of which the error message must contain at least one; if empty, the message is not checked.
-    named: Vec<String>,
+    expected_words: Vec<String>,
     /// True if the command must fail.
     must_fail: bool,
 }
@@ -33,7 +33,7 @@ impl Case {
     /// Returns a case of the command with these arguments.
     fn new<A: Into<OsString>>(name: impl Into<String>, arguments: impl IntoIterator<Item = A>) -> Self {
         let arguments = arguments.into_iter().map(Into::into).collect();
-        Case { name: name.into(), arguments, files: Vec::new(), named: Vec::new(), must_fail: false }
+        Case { name: name.into(), arguments, files: Vec::new(), expected_words: Vec::new(), must_fail: false }
     }
 
     /// Adds a file.
@@ -43,23 +43,24 @@ impl Case {
     }
 
     /// Requires that an error contains one of these words.
-    fn named<W: Into<String>>(mut self, words: impl IntoIterator<Item = W>) -> Self {
-        self.named.extend(words.into_iter().map(Into::into));
+    fn expect_words<W: Into<String>>(mut self, words: impl IntoIterator<Item = W>) -> Self {
+        self.expected_words.extend(words.into_iter().map(Into::into));
         self
     }
 
     /// Requires that the command fails.
-    fn fails(mut self) -> Self {
+    fn expect_failure(mut self) -> Self {
         self.must_fail = true;
         self
     }
 
     /// Returns the problem with the answer, if there is one.
-    fn complaint(&self, answer: &Answer) -> Option<String> {
-        let Answer { code, out, err, left } = answer;
+    fn problem(&self, answer: &CommandOutcome) -> Option<String> {
+        let CommandOutcome { code, out, err, new_files: left } = answer;
         let is_of_fsck = self.arguments.iter().any(|word| word == "fsck");
-        let is_named = self.named.is_empty() || self.named.iter().any(|word| err.contains(word.as_str()));
-        // Exempt are a directory that was asked for, and the finished runs that let a sweep continue.
+        let is_named = self.expected_words.is_empty()
+            || self.expected_words.iter().any(|word| err.contains(word.as_str()));
+        // A requested directory is exempt, and so are the finished runs that let a sweep continue.
         let is_half = |name: &&String| {
             let is_temporary = name.contains(".wearwell-") || name.ends_with(".tmp");
             is_temporary || (*code != 0 && !name.ends_with('/') && !name.contains("runs"))
@@ -84,7 +85,7 @@ impl Case {
                 None if *code == 2 && !out.is_empty() => "it prints something beside the error".into(),
                 None if err.trim().is_empty() => "it says nothing".into(),
                 None if err.len() > 6000 => "it says too much".into(),
-                None if !is_named => format!("the error names none of {:?}", self.named),
+                None if !is_named => format!("the error names none of {:?}", self.expected_words),
                 None => return None,
             },
             4 | 8 if is_of_fsck => return None,
@@ -94,9 +95,9 @@ impl Case {
 }
 
 /// Pseudorandom numbers from a fixed seed: the test and its worker draw the same cases.
-struct Draws(u64);
+struct CaseRandom(u64);
 
-impl Draws {
+impl CaseRandom {
     /// Returns a number below `bound`.
     fn below(&mut self, bound: usize) -> usize {
         // Constants of Knuth's MMIX generator.
@@ -105,16 +106,16 @@ impl Draws {
     }
 
     /// Returns one of `choices`.
-    fn of<'a, T>(&mut self, choices: &'a [T]) -> &'a T {
+    fn choose<'a, T>(&mut self, choices: &'a [T]) -> &'a T {
         &choices[self.below(choices.len())]
     }
 }
 
 /// A class of cases: its name, least number of cases, and generator.
-type Class = (&'static str, usize, fn() -> Vec<Case>);
+type CaseClass = (&'static str, usize, fn() -> Vec<Case>);
 
 /// All classes of cases.
-const CLASSES: &[Class] = &[
+const CLASSES: &[CaseClass] = &[
     ("traces", 3000, traces::cases),
     ("options", 11_000, options::cases),
     ("settings", 10_000, settings::cases),
@@ -124,12 +125,12 @@ const CLASSES: &[Class] = &[
 
 /// Environment variable that runs every case. By default one in three is drawn, independently for each, so that each
 /// option and key meets some values and each value some options.
-const ALL: &str = "WEARWELL_HOSTILE_ALL";
+const ALL_CASES_VARIABLE: &str = "WEARWELL_HOSTILE_ALL";
 
 /// Returns the indices of the cases to run, out of `cases`.
-fn drawn(cases: usize) -> Vec<usize> {
-    let is_all = std::env::var_os(ALL).is_some();
-    let mut draws = Draws(3);
+fn drawn_cases(cases: usize) -> Vec<usize> {
+    let is_all = std::env::var_os(ALL_CASES_VARIABLE).is_some();
+    let mut draws = CaseRandom(3);
     (0..cases).filter(|_| draws.below(3) == 0 || is_all).collect()
 }
 
@@ -137,7 +138,7 @@ fn drawn(cases: usize) -> Vec<usize> {
 const SLOW: Duration = Duration::from_secs(1);
 
 /// Largest number of failed cases that are shown.
-const SHOWN: usize = 40;
+const MAX_SHOWN_FAILURES: usize = 40;
 
 /// Runs the cases of a class in a worker.
 fn run(class: &str) {
@@ -145,60 +146,60 @@ fn run(class: &str) {
     let cases = cases();
     let mut worker = Worker::start(class);
     let mut complaints = Vec::new();
-    let drawn = drawn(cases.len());
+    let drawn = drawn_cases(cases.len());
     for &number in &drawn {
         let case = &cases[number];
         let begin = Instant::now();
-        let answer = worker.ask(number);
+        let answer = worker.run_case(number);
         if begin.elapsed() > SLOW {
             println!("{:.1} s  {}", begin.elapsed().as_secs_f64(), case.name);
         }
-        let told = match answer {
-            Ok(answer) => case.complaint(&answer).map(|text| format!("{text}\n{}{}", answer.out, answer.err)),
+        let problem = match answer {
+            Ok(answer) => case.problem(&answer).map(|text| format!("{text}\n{}{}", answer.out, answer.err)),
             Err(end) => {
                 worker = Worker::start(class);
                 Some(end)
             }
         };
-        if let Some(told) = told {
-            let told: String = told.chars().take(1500).collect();
-            complaints.push(format!("{number}: {}: {told}\n    {:?}", case.name, case.arguments));
+        if let Some(problem) = problem {
+            let problem: String = problem.chars().take(1500).collect();
+            complaints.push(format!("{number}: {}: {problem}\n    {:?}", case.name, case.arguments));
         }
     }
-    println!("{class}: {} of {} hostile cases ({ALL}=1 runs all)", drawn.len(), cases.len());
+    println!("{class}: {} of {} hostile cases ({ALL_CASES_VARIABLE}=1 runs all)", drawn.len(), cases.len());
     assert!(cases.len() >= least, "only {} cases of {class}", cases.len());
     let count = complaints.len();
-    complaints.truncate(SHOWN);
+    complaints.truncate(MAX_SHOWN_FAILURES);
     assert!(count == 0, "{count} of {} cases of {class}:\n{}\n", cases.len(), complaints.join("\n"));
 }
 
 #[test]
-fn traces_of_every_format_and_kind_of_damage() {
+fn damaged_traces_end_cleanly() {
     run("traces");
 }
 
 #[test]
-fn every_option_of_every_command() {
+fn invalid_option_values_end_cleanly() {
     run("options");
 }
 
 #[test]
-fn every_key_of_the_schema() {
+fn invalid_settings_end_cleanly() {
     run("settings");
 }
 
 #[test]
-fn scenarios_cut_anywhere_and_damaged() {
+fn truncated_and_damaged_scenarios_end_cleanly() {
     run("scenarios");
 }
 
 #[test]
-fn results_and_journals_cut_and_damaged() {
+fn truncated_and_damaged_results_and_journals_end_cleanly() {
     run("results");
 }
 
 #[test]
-fn there_are_more_than_four_thousand() {
-    let least: usize = CLASSES.iter().map(|(_, least, _)| drawn(*least).len()).sum();
-    assert!(least + processes::LEAST >= 4000, "{least}");
+fn case_count_exceeds_four_thousand() {
+    let least: usize = CLASSES.iter().map(|(_, least, _)| drawn_cases(*least).len()).sum();
+    assert!(least + processes::MIN_CASES >= 4000, "{least}");
 }

@@ -1,6 +1,6 @@
 //! Tests every option and argument of every command, read from the commands' definitions, with invalid values.
 
-use super::{Case, Draws};
+use super::{Case, CaseRandom};
 use crate::common::SMALL;
 use crate::fleet::FLEET;
 use clap::Arg;
@@ -13,8 +13,8 @@ const TRACE: &str = "time_us,op,sector,bytes\n0,W,0,4096\n5,W,8,8192\n9,R,8,4096
 const COLUMNS: &str = "time=time_us:us,op=op,offset=sector:512,size=bytes:bytes";
 
 /// Base arguments of each command, with files that always exist. A command that is missing here is not tested;
-/// `every_command_is_tried` reports it.
-const BASES: &[(&str, &[&str])] = &[
+/// `every_command_has_cases` reports it.
+const BASE_ARGUMENTS: &[(&str, &[&str])] = &[
     ("run", &["small.toml"]),
     ("sweep", &["small.toml", "--vary", "seed=1,2"]),
     ("results", &["no-store"]),
@@ -104,7 +104,7 @@ const VALUES: &[&str] = &[
 ];
 
 /// Options whose large values only make the command take long.
-const LONG: &[(&str, &str, &str)] = &[
+const SLOW_OPTIONS: &[(&str, &str, &str)] = &[
     ("limit", "--drive-writes", "4294967295"),
     ("run", "--drive-writes", "4294967295"),
     ("sweep", "--drive-writes", "4294967295"),
@@ -113,14 +113,14 @@ const LONG: &[(&str, &str, &str)] = &[
 ];
 
 /// Commands that take more than a moment without any argument.
-const LONG_ALONE: &[&str] = &["run", "limit", "power", "advise", "check theory"];
+const SLOW_COMMANDS: &[&str] = &["run", "limit", "power", "advise", "check theory"];
 
 /// Commands that serve until they are ended. Their own options are tested elsewhere; the other options are those of
 /// `run`.
-const SERVING: &[&str] = &["explore", "serve", "live demo"];
+const SERVING_COMMANDS: &[&str] = &["explore", "serve", "live demo"];
 
 /// Returns the words of a base without an option and its values.
-fn without(base: &[&'static str], option: &str) -> Vec<&'static str> {
+fn without_option(base: &[&'static str], option: &str) -> Vec<&'static str> {
     let mut words = Vec::new();
     let mut is_value = false;
     for &word in base {
@@ -137,7 +137,7 @@ fn without(base: &[&'static str], option: &str) -> Vec<&'static str> {
 }
 
 /// Collects all commands without subcommands, with their words.
-fn leaves<'a>(command: &'a clap::Command, path: &str, found: &mut Vec<(String, &'a clap::Command)>) {
+fn leaf_commands<'a>(command: &'a clap::Command, path: &str, found: &mut Vec<(String, &'a clap::Command)>) {
     let mut below = command.get_subcommands().filter(|command| command.get_name() != "help").peekable();
     let is_leaf = below.peek().is_none();
     let runs = is_leaf || (!command.is_subcommand_required_set() && !path.is_empty());
@@ -145,7 +145,7 @@ fn leaves<'a>(command: &'a clap::Command, path: &str, found: &mut Vec<(String, &
         found.push((path.trim().to_owned(), command));
     }
     for command in below {
-        leaves(command, &format!("{path} {}", command.get_name()), found);
+        leaf_commands(command, &format!("{path} {}", command.get_name()), found);
     }
 }
 
@@ -190,33 +190,33 @@ fn case(path: &str, what: &str, words: Vec<OsString>) -> Case {
         .file("trace.csv", TRACE)
 }
 
-fn os(words: &[&str]) -> Vec<OsString> {
+fn os_strings(words: &[&str]) -> Vec<OsString> {
     words.iter().map(OsString::from).collect()
 }
 
 /// Adds cases with every kind of invalid value of an option.
-fn of_option(path: &str, base: &[&'static str], arg: &Arg, cases: &mut Vec<Case>) {
+fn add_option_cases(path: &str, base: &[&'static str], arg: &Arg, cases: &mut Vec<Case>) {
     let Some(long) = arg.get_long().map(|long| format!("--{long}")) else { return };
-    let rest = without(base, &long);
+    let rest = without_option(base, &long);
     let add = |what: &str, words: Vec<OsString>| {
         let value = words.last().map(|word| word.to_string_lossy().into_owned()).unwrap_or_default();
         let value = value.split_once('=').map(|(_, value)| value.trim().to_owned());
-        // For a setting: the key, which the error names.
+        // If the value is a setting `key=value`, the error may name its key instead.
         let key = value.as_ref().and_then(|value| Some(value.split_once('=')?.0.to_owned()));
         let value = value.into_iter().chain(key).filter(|value| !value.trim().is_empty());
-        let words = os(&rest).into_iter().chain(words).collect();
+        let words = os_strings(&rest).into_iter().chain(words).collect();
         let case = case(path, &format!("{long} {what}"), words);
         // Without a value, or with a repeated option, the message need not name the value.
         let is_named = value.clone().count() > 0 && !what.contains("twice");
-        if is_named { case.named(names(arg)).named(value) } else { case }
+        if is_named { case.expect_words(names(arg)).expect_words(value) } else { case }
     };
     if !arg.get_action().takes_values() {
-        cases.push(add("with a value", vec![format!("{long}=nonsense").into()]).fails());
+        cases.push(add("with a value", vec![format!("{long}=nonsense").into()]).expect_failure());
         cases.push(add("given twice", vec![long.clone().into(), long.clone().into()]));
         return;
     }
-    cases.push(add("without a value", vec![long.clone().into()]).fails());
-    for value in VALUES.iter().filter(|value| !LONG.contains(&(path, &long, value))) {
+    cases.push(add("without a value", vec![long.clone().into()]).expect_failure());
+    for value in VALUES.iter().filter(|value| !SLOW_OPTIONS.contains(&(path, &long, value))) {
         cases.push(add(&format!("{value:?}"), vec![format!("{long}={value}").into()]));
     }
     let long_value = "9".repeat(600);
@@ -228,27 +228,34 @@ fn of_option(path: &str, base: &[&'static str], arg: &Arg, cases: &mut Vec<Case>
 }
 
 /// Adds cases for the positional arguments.
-fn of_positionals(path: &str, base: &[&'static str], command: &clap::Command, cases: &mut Vec<Case>) {
+fn add_positional_cases(path: &str, base: &[&'static str], command: &clap::Command, cases: &mut Vec<Case>) {
     let options = base.iter().position(|word| word.starts_with("--")).unwrap_or(base.len());
-    let (given, rest) = base.split_at(options);
+    let (options_part, rest) = base.split_at(options);
     let names: Vec<String> = command.get_positionals().flat_map(names).collect();
-    for place in 0..given.len() {
+    for position in 0..options_part.len() {
         // `--` leaves no positional argument.
         for value in VALUES.iter().filter(|value| **value != "--") {
-            let mut words = os(given);
-            words[place] = value.into();
-            let words = words.into_iter().chain(os(rest)).collect();
-            let case = case(path, &format!("{value:?} at {place}"), words);
+            let mut words = os_strings(options_part);
+            words[position] = value.into();
+            let words = words.into_iter().chain(os_strings(rest)).collect();
+            let case = case(path, &format!("{value:?} at {position}"), words);
             let is_blank = value.trim().is_empty();
             cases.push(if is_blank {
                 case
             } else {
-                case.named(names.clone()).named(["small.toml", "(standard input)", value.trim()])
+                case.expect_words(names.clone()).expect_words([
+                    "small.toml",
+                    "(standard input)",
+                    value.trim(),
+                ])
             });
         }
         let bytes = OsString::from_vec(vec![b'a', 0xff, 0xfe]);
-        let words = os(&given[..place]).into_iter().chain([bytes]).chain(os(&given[place + 1..]));
-        cases.push(case(path, "no UTF-8", words.chain(os(rest)).collect()));
+        let words = os_strings(&options_part[..position])
+            .into_iter()
+            .chain([bytes])
+            .chain(os_strings(&options_part[position + 1..]));
+        cases.push(case(path, "no UTF-8", words.chain(os_strings(rest)).collect()));
     }
 }
 
@@ -256,33 +263,35 @@ fn of_positionals(path: &str, base: &[&'static str], command: &clap::Command, ca
 pub fn cases() -> Vec<Case> {
     let program = Program::default();
     let (mut found, mut cases) = (Vec::new(), Vec::new());
-    leaves(program.commands(), "", &mut found);
+    leaf_commands(program.commands(), "", &mut found);
     for (path, command) in &found {
-        let Some(&(_, base)) = BASES.iter().find(|(name, _)| name == path) else { continue };
-        cases.push(case(path, "as it is", os(base)));
+        let Some(&(_, base)) = BASE_ARGUMENTS.iter().find(|(name, _)| name == path) else { continue };
+        cases.push(case(path, "as it is", os_strings(base)));
         for arg in command.get_arguments().filter(|arg| !["help", "version"].contains(&arg.get_id().as_str()))
         {
-            of_option(path, base, arg, &mut cases);
+            add_option_cases(path, base, arg, &mut cases);
         }
-        of_positionals(path, base, command, &mut cases);
+        add_positional_cases(path, base, command, &mut cases);
         let more =
             |words: &[&str]| base.iter().copied().chain(words.iter().copied()).map(Into::into).collect();
         cases.push(
-            case(path, "an option too many", more(&["--no-such-option"])).named(["--no-such-option"]).fails(),
+            case(path, "an option too many", more(&["--no-such-option"]))
+                .expect_words(["--no-such-option"])
+                .expect_failure(),
         );
         cases.push(case(path, "arguments too many", more(&["x1", "x2", "x3", "x4", "x5"])));
-        if !LONG_ALONE.contains(&path.as_str()) {
+        if !SLOW_COMMANDS.contains(&path.as_str()) {
             cases.push(case(path, "nothing", Vec::new()));
         }
         cases.push(case(path, "help", more(&["--help"])));
     }
-    together(&mut cases);
+    add_combined_cases(&mut cases);
     cases
 }
 
 /// Adds cases with several options at once, drawn at random.
-fn together(cases: &mut Vec<Case>) {
-    let mut draws = Draws(15);
+fn add_combined_cases(cases: &mut Vec<Case>) {
+    let mut draws = CaseRandom(15);
     let flags = [
         "--seed",
         "--capacity",
@@ -295,8 +304,8 @@ fn together(cases: &mut Vec<Case>) {
     ];
     for number in 0..300 {
         let words = (0..2 + draws.below(4)).flat_map(|_| {
-            let flag = *draws.of(&flags);
-            [format!("{flag}={}", draws.of(VALUES)).into()]
+            let flag = *draws.choose(&flags);
+            [format!("{flag}={}", draws.choose(VALUES)).into()]
         });
         let words = [OsString::from("small.toml")].into_iter().chain(words).collect();
         cases.push(case("run", &format!("drawn {number}"), words));
@@ -304,12 +313,13 @@ fn together(cases: &mut Vec<Case>) {
 }
 
 #[test]
-fn every_command_is_tried() {
+fn every_command_has_cases() {
     let program = Program::default();
     let mut found = Vec::new();
-    leaves(program.commands(), "", &mut found);
+    leaf_commands(program.commands(), "", &mut found);
     for (path, _) in found {
-        let is_tried = BASES.iter().any(|(name, _)| *name == path) || SERVING.contains(&path.as_str());
+        let is_tried =
+            BASE_ARGUMENTS.iter().any(|(name, _)| *name == path) || SERVING_COMMANDS.contains(&path.as_str());
         assert!(is_tried, "hostile/options.rs: say what `{path}` needs");
     }
 }

@@ -1,7 +1,7 @@
 //! Tests of the environment and of signals, each in a separate process: missing or wrong variables, closed or full
 //! streams, read-only folders, and every termination signal at several moments.
 
-use super::Draws;
+use super::CaseRandom;
 use crate::common::{SMALL, repository};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs::{File, Permissions};
@@ -12,18 +12,18 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 /// Least number of cases.
-pub const LEAST: usize = 335;
+pub const MIN_CASES: usize = 335;
 
 /// The program in a temporary folder with a scenario and a trace.
-struct Place(tempfile::TempDir);
+struct WorkDir(tempfile::TempDir);
 
-impl Place {
+impl WorkDir {
     fn new() -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         std::fs::write(folder.path().join("small.toml"), SMALL).expect("a file");
         let trace = repository().join("traces/samples/msr.csv");
         std::fs::copy(trace, folder.path().join("trace.csv")).expect("a file");
-        Place(folder)
+        WorkDir(folder)
     }
 
     fn command(&self, arguments: &[&str]) -> Command {
@@ -33,7 +33,7 @@ impl Place {
     }
 
     /// Returns the files in the folder that were not there before.
-    fn left(&self) -> Vec<String> {
+    fn new_files(&self) -> Vec<String> {
         let entries = std::fs::read_dir(self.0.path()).expect("a folder");
         let names = entries.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned());
         names.filter(|name| name != "small.toml" && name != "trace.csv").collect()
@@ -83,7 +83,7 @@ const VARIABLES: &[(&str, &str)] = &[
 ];
 
 /// Returns the exit code; other ends are added to `complaints`.
-fn code(what: &str, output: &Output, complaints: &mut Vec<String>) -> Option<i32> {
+fn exit_code(what: &str, output: &Output, complaints: &mut Vec<String>) -> Option<i32> {
     let err = String::from_utf8_lossy(&output.stderr);
     let code = output.status.code();
     if err.contains("panicked") || code.is_none_or(|code| !(0..=3).contains(&code)) {
@@ -92,36 +92,36 @@ fn code(what: &str, output: &Output, complaints: &mut Vec<String>) -> Option<i32
     code
 }
 
-fn no_complaints(count: usize, least: usize, complaints: &[String]) {
+fn assert_no_complaints(count: usize, least: usize, complaints: &[String]) {
     println!("{count} hostile cases");
     assert!(count >= least, "only {count} cases");
     assert!(complaints.is_empty(), "{} of {count} cases:\n{}\n", complaints.len(), complaints.join("\n"));
 }
 
 #[test]
-fn variables_change_no_result() {
+fn environment_variables_do_not_change_results() {
     let (mut count, mut complaints) = (0, Vec::new());
-    let place = Place::new();
+    let work_dir = WorkDir::new();
     // Eight commands per variable, in rotation, so that each command meets some of the variables.
     for (at, (name, value)) in VARIABLES.iter().enumerate() {
         for turn in 0..8 {
             let arguments = COMMANDS[(at * 5 + turn * 3) % COMMANDS.len()];
-            let plain = place.command(arguments).env("NO_COLOR", "1").output().expect("it runs");
-            let output = place.command(arguments).env(name, value).output().expect("it runs");
+            let baseline = work_dir.command(arguments).env("NO_COLOR", "1").output().expect("it runs");
+            let output = work_dir.command(arguments).env(name, value).output().expect("it runs");
             count += 1;
             let what = format!("{name}={value} {arguments:?}");
-            if code(&what, &output, &mut complaints) != plain.status.code() {
-                complaints.push(format!("{what}: {:?} instead of {:?}", output.status, plain.status));
+            if exit_code(&what, &output, &mut complaints) != baseline.status.code() {
+                complaints.push(format!("{what}: {:?} instead of {:?}", output.status, baseline.status));
             }
         }
     }
     for arguments in COMMANDS {
         let path = std::env::var_os("PATH").unwrap_or_default();
-        let output = place.command(arguments).env_clear().env("PATH", path).output().expect("it runs");
+        let output = work_dir.command(arguments).env_clear().env("PATH", path).output().expect("it runs");
         count += 1;
-        code(&format!("without any variable: {arguments:?}"), &output, &mut complaints);
+        exit_code(&format!("without any variable: {arguments:?}"), &output, &mut complaints);
     }
-    no_complaints(count, 150, &complaints);
+    assert_no_complaints(count, 150, &complaints);
 }
 
 #[test]
@@ -140,33 +140,33 @@ fn closed_full_and_unread_streams_end_commands_cleanly() {
             "> /dev/full 2>&1",
             "| true",
         ] {
-            let place = Place::new();
+            let work_dir = WorkDir::new();
             let program = assert_cmd::cargo::cargo_bin("wearwell");
             let script = format!("\"$0\" \"$@\" {streams}; exit ${{PIPESTATUS[0]}}");
             let mut shell = Command::new("bash");
-            shell.args(["-c", &script]).arg(program).args(*arguments).current_dir(place.0.path());
+            shell.args(["-c", &script]).arg(program).args(*arguments).current_dir(work_dir.0.path());
             let output = shell.output().expect("a shell");
             count += 1;
             let what = format!("{arguments:?} {streams}");
-            let code = code(&what, &output, &mut complaints);
+            let code = exit_code(&what, &output, &mut complaints);
             // `convert` prints its message about the new trace to standard error.
             let prints = arguments.get(1) != Some(&"convert");
-            let said_nothing = output.stderr.is_empty() && !streams.contains("2>");
+            let has_no_message = output.stderr.is_empty() && !streams.contains("2>");
             if prints && streams.starts_with("> /dev/full") && code == Some(0) {
                 complaints.push(format!("{what}: it is lost without a word"));
-            } else if code != Some(0) && said_nothing {
+            } else if code != Some(0) && has_no_message {
                 complaints.push(format!("{what}: it fails without a word"));
             }
-            if place.left().iter().any(|name| name.starts_with(".wearwell-")) {
-                complaints.push(format!("{what}: it leaves {:?}", place.left()));
+            if work_dir.new_files().iter().any(|name| name.starts_with(".wearwell-")) {
+                complaints.push(format!("{what}: it leaves {:?}", work_dir.new_files()));
             }
         }
     }
-    no_complaints(count, 120, &complaints);
+    assert_no_complaints(count, 120, &complaints);
 }
 
 /// True if file permissions apply to this user.
-fn permissions_hold(folder: &Path) -> bool {
+fn permissions_apply(folder: &Path) -> bool {
     std::fs::set_permissions(folder, Permissions::from_mode(0o555)).expect("our own");
     let holds = File::create(folder.join("try")).is_err();
     std::fs::set_permissions(folder, Permissions::from_mode(0o755)).expect("our own");
@@ -177,14 +177,14 @@ fn permissions_hold(folder: &Path) -> bool {
 #[test]
 fn unwritable_output_is_reported() {
     let (mut count, mut complaints) = (0, Vec::new());
-    let holds = permissions_hold(Place::new().0.path());
+    let holds = permissions_apply(WorkDir::new().0.path());
     if !holds {
         println!("skipped in part: this user may write anywhere");
     }
     for arguments in COMMANDS.iter().filter(|words| words.iter().any(|word| word.starts_with("new."))) {
         for target in ["no/folder", "read-only", "small.toml", "/proc/new", "/dev/full"] {
-            let place = Place::new();
-            let locked = place.0.path().join("read-only");
+            let work_dir = WorkDir::new();
+            let locked = work_dir.0.path().join("read-only");
             std::fs::create_dir(&locked).expect("a folder");
             std::fs::set_permissions(&locked, Permissions::from_mode(0o555)).expect("our own");
             if target == "read-only" && !holds {
@@ -194,20 +194,20 @@ fn unwritable_output_is_reported() {
             let words: Vec<String> =
                 arguments.iter().map(|word| into(word).unwrap_or((*word).into())).collect();
             let words: Vec<&str> = words.iter().map(String::as_str).collect();
-            let output = place.command(&words).output().expect("it runs");
+            let output = work_dir.command(&words).output().expect("it runs");
             count += 1;
             let what = format!("{words:?}");
             let err = String::from_utf8_lossy(&output.stderr).into_owned();
-            if code(&what, &output, &mut complaints) == Some(0) || !err.contains(target) {
+            if exit_code(&what, &output, &mut complaints) == Some(0) || !err.contains(target) {
                 complaints.push(format!("{what}: {:?} {err}", output.status));
             }
         }
     }
-    no_complaints(count, 10, &complaints);
+    assert_no_complaints(count, 10, &complaints);
 }
 
 /// Commands that run long enough to receive a signal, and the files that they may leave.
-const LONG: &[(&[&str], &[&str])] = &[
+const LONG_COMMANDS: &[(&[&str], &[&str])] = &[
     (&["run", "--output", "new.json", "--drive-writes", "100000"], &[]),
     (&["run", "small.toml", "--drive-writes", "1000000", "--progress"], &[]),
     (
@@ -241,17 +241,17 @@ const LONG: &[(&[&str], &[&str])] = &[
 const MOMENTS_MS: &[u64] = &[20, 80, 200];
 
 /// Time limit for an end on a busy machine; on an idle one it takes a second.
-const PATIENCE: Duration = Duration::from_secs(5);
+const END_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Waits for the end of a process, and kills it after the limit.
-fn end_of(mut child: Child) -> (Duration, Output) {
+fn wait_for_end(mut child: Child) -> (Duration, Output) {
     let begin = Instant::now();
-    while begin.elapsed() < PATIENCE && child.try_wait().expect("our own").is_none() {
+    while begin.elapsed() < END_TIMEOUT && child.try_wait().expect("our own").is_none() {
         std::thread::sleep(Duration::from_millis(5));
     }
-    let took = begin.elapsed();
+    let elapsed = begin.elapsed();
     let _ = child.kill();
-    (took, child.wait_with_output().expect("our own"))
+    (elapsed, child.wait_with_output().expect("our own"))
 }
 
 /// True if the parent process ignores the signal, as shells do with Ctrl-C for background jobs. The signal is then lost
@@ -264,49 +264,50 @@ fn is_ignored(signal: Signal) -> bool {
 }
 
 /// Milliseconds after which every command has installed its handler.
-const LISTENS_MS: u64 = 100;
+const HANDLER_INSTALLED_MS: u64 = 100;
 
 #[test]
-fn signals_end_commands_soon_without_partial_files() {
-    let (mut count, mut complaints, mut draws) = (0, Vec::new(), Draws(5));
-    for (arguments, may_leave) in LONG {
+fn signals_end_commands_without_partial_files() {
+    let (mut count, mut complaints, mut draws) = (0, Vec::new(), CaseRandom(5));
+    for (arguments, may_leave) in LONG_COMMANDS {
         for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
             // Ctrl-C at all moments.
-            let drawn = [*draws.of(MOMENTS_MS)];
+            let drawn = [*draws.choose(MOMENTS_MS)];
             for moment in if signal == Signal::INT { MOMENTS_MS } else { &drawn[..] } {
                 count += 1;
-                if is_ignored(signal) && *moment < LISTENS_MS {
+                if is_ignored(signal) && *moment < HANDLER_INSTALLED_MS {
                     println!("NOT RUN: {signal:?} after {moment} ms, which is ignored here");
                     continue;
                 }
-                let place = Place::new();
-                let made = Command::new("mkfifo").arg("fifo").current_dir(place.0.path()).status();
-                assert!(made.expect("mkfifo").success());
-                let mut command = place.command(arguments);
+                let work_dir = WorkDir::new();
+                let mkfifo_status =
+                    Command::new("mkfifo").arg("fifo").current_dir(work_dir.0.path()).status();
+                assert!(mkfifo_status.expect("mkfifo").success());
+                let mut command = work_dir.command(arguments);
                 // Standard input stays open without data.
                 let child =
                     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
                 let child = child.expect("it runs");
                 std::thread::sleep(Duration::from_millis(moment + draws.below(20) as u64));
                 kill_process(Pid::from_child(&child), signal).expect("it is there");
-                let (took, output) = end_of(child);
+                let (elapsed, output) = wait_for_end(child);
                 let what = format!("{signal:?} after {moment} ms: {arguments:?}");
                 // Before the handler is installed, the signal ends the process directly.
                 let ends =
                     output.status.code() == Some(130) || output.status.signal() == Some(signal.as_raw());
-                if took >= PATIENCE || !ends {
-                    complaints.push(format!("{what}: {:?} after {took:?}", output.status));
+                if elapsed >= END_TIMEOUT || !ends {
+                    complaints.push(format!("{what}: {:?} after {elapsed:?}", output.status));
                 }
-                let left: Vec<_> = place
-                    .left()
+                let partial_files: Vec<_> = work_dir
+                    .new_files()
                     .into_iter()
                     .filter(|name| name != "fifo" && !may_leave.contains(&name.as_str()))
                     .collect();
-                if !left.is_empty() || String::from_utf8_lossy(&output.stderr).contains("panicked") {
-                    complaints.push(format!("{what}: it leaves {left:?}"));
+                if !partial_files.is_empty() || String::from_utf8_lossy(&output.stderr).contains("panicked") {
+                    complaints.push(format!("{what}: it leaves {partial_files:?}"));
                 }
             }
         }
     }
-    no_complaints(count, 55, &complaints);
+    assert_no_complaints(count, 55, &complaints);
 }

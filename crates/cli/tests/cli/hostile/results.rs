@@ -5,7 +5,7 @@ use crate::common::SMALL;
 use serde_json::{Value, json};
 use std::ops::ControlFlow;
 use wearwell_stack::{Draft, Progress, RunResult};
-use wearwell_store::{Column, ResultStore, name_of, parquet};
+use wearwell_store::{Column, ResultStore, file_name_of, parquet};
 use wearwell_study::{Axis, PointResult, Store, Sweep, SweepObserver, SweepOptions, identity};
 
 /// Returns a short scenario, whose result is short as well.
@@ -17,18 +17,18 @@ fn scenario() -> Draft {
 }
 
 /// Sets all measured speeds in `value` to fixed numbers: the test and its worker make the same cases.
-fn at_rest(mut value: Value) -> Value {
+fn with_fixed_speeds(mut value: Value) -> Value {
     match &mut value {
         Value::Object(fields) => {
             for (key, field) in fields {
                 let within = field.take();
                 *field = match (key.as_str(), within) {
                     ("seconds" | "page_writes_per_second" | "memory_bytes", Value::Number(_)) => json!(1),
-                    (_, within) => at_rest(within),
+                    (_, within) => with_fixed_speeds(within),
                 };
             }
         }
-        Value::Array(values) => values.iter_mut().for_each(|value| *value = at_rest(value.take())),
+        Value::Array(values) => values.iter_mut().for_each(|value| *value = with_fixed_speeds(value.take())),
         _ => {}
     }
     value
@@ -38,13 +38,13 @@ fn at_rest(mut value: Value) -> Value {
 fn result() -> Value {
     let scenario = scenario().scenario().expect("a scenario");
     let result = wearwell_stack::run(&scenario, &mut |_: &Progress| ControlFlow::Continue(()));
-    at_rest(serde_json::to_value(result.expect("a result")).expect("plain data"))
+    with_fixed_speeds(serde_json::to_value(result.expect("a result")).expect("plain data"))
 }
 
 /// Observer that ignores all events.
-struct Nobody;
+struct NullObserver;
 
-impl SweepObserver for Nobody {
+impl SweepObserver for NullObserver {
     fn begin(&self, _: usize) -> ControlFlow<()> {
         ControlFlow::Continue(())
     }
@@ -54,25 +54,25 @@ impl SweepObserver for Nobody {
     fn finished(&self, _: usize, _: usize) {}
 }
 
-/// Returns the two finished runs of the sweep that `swept` repeats.
+/// Returns the two finished runs of the sweep that `sweep_case` repeats.
 fn points() -> Vec<PointResult> {
     let axes = [Axis::parse("seed=1,2").expect("an axis")];
     let sweep = Sweep::plan(&scenario(), &axes, 1).expect("a sweep");
     let options = SweepOptions { threads: Some(1), ..Default::default() };
-    let points = sweep.run(&options, &Nobody).expect("it runs").into_iter();
-    let resting = |mut point: PointResult| {
-        let result = at_rest(serde_json::to_value(&point.result).expect("plain data"));
+    let points = sweep.run(&options, &NullObserver).expect("it runs").into_iter();
+    let with_fixed_speeds_of = |mut point: PointResult| {
+        let result = with_fixed_speeds(serde_json::to_value(&point.result).expect("plain data"));
         point.result = RunResult::read(result).expect("a result");
         point
     };
-    points.map(|point| resting(point.expect("a run"))).collect()
+    points.map(|point| with_fixed_speeds_of(point.expect("a run"))).collect()
 }
 
 /// Returns the contents of a store's file with these runs.
-fn stored(points: &[PointResult]) -> Vec<u8> {
+fn stored_file(points: &[PointResult]) -> Vec<u8> {
     let folder = tempfile::tempdir().expect("a folder");
     let store = ResultStore::open(folder.path()).expect("a store");
-    points.iter().for_each(|point| store.keep(point).expect("room"));
+    points.iter().for_each(|point| store.put(point).expect("room"));
     store.flush().expect("room");
     let mut files = std::fs::read_dir(folder.path()).expect("a folder");
     std::fs::read(files.next().expect("a file").expect("a file").path()).expect("a file")
@@ -101,72 +101,74 @@ fn values() -> Vec<Value> {
     vec![json!(null), json!("x"), json!(-1), json!(1e300), json!([]), json!({}), json!(u64::MAX), json!(true)]
 }
 
-fn compared(what: String, good: &str, bad: impl Into<Vec<u8>>) -> Case {
+fn compare_case(what: String, good: &str, bad: impl Into<Vec<u8>>) -> Case {
     Case::new(what, ["compare", "good.json", "bad.json"])
         .file("good.json", good)
         .file("bad.json", bad)
-        .named(["bad.json"])
+        .expect_words(["bad.json"])
 }
 
 /// Returns a case in which the sweep continues from a file with these contents under the correct name.
-fn swept(what: String, runs: impl Into<Vec<u8>>) -> Case {
+fn sweep_case(what: String, runs: impl Into<Vec<u8>>) -> Case {
     let runs = runs.into();
-    let name = name_of(&runs);
-    swept_from(what, &name, runs)
+    let name = file_name_of(&runs);
+    sweep_case_from(what, &name, runs)
 }
 
 /// Returns a case in which the sweep continues from a file of this name.
-fn swept_from(what: String, name: &str, runs: Vec<u8>) -> Case {
+fn sweep_case_from(what: String, name: &str, runs: Vec<u8>) -> Case {
     let small = toml::to_string(&scenario().scenario().expect("a scenario")).expect("a scenario is TOML");
     Case::new(what, ["sweep", "small.toml", "--vary", "seed=1,2", "--threads", "1", "--store", "runs"])
         .file("small.toml", small)
         .file(&format!("runs/{name}"), runs)
-        .named([name])
+        .expect_words([name])
 }
 
 /// Returns all cases.
 pub fn cases() -> Vec<Case> {
     let (result, points) = (result(), points());
-    let runs = stored(&points);
+    let runs = stored_file(&points);
     let good = serde_json::to_string(&result).expect("plain data");
-    let mut places = Vec::new();
-    pointers(&result, "", &mut places);
+    let mut paths = Vec::new();
+    pointers(&result, "", &mut paths);
     let mut cases = Vec::new();
-    for (at, place) in places.iter().enumerate() {
+    for (at, path) in paths.iter().enumerate() {
         let values = values();
         for (turn, value) in values.iter().enumerate() {
             let mut bad = result.clone();
-            *bad.pointer_mut(place).expect("a place") = value.clone();
+            *bad.pointer_mut(path).expect("a place") = value.clone();
             let bad = bad.to_string();
-            let what = format!("{place} is {value}");
+            let what = format!("{path} is {value}");
             // All values of the scenario, and a selection of the figures.
-            if place.starts_with("/scenario") {
+            if path.starts_with("/scenario") {
                 let run = Case::new(format!("run: {what}"), ["run", "--quiet", "bad.json"])
                     .file("bad.json", bad.clone());
-                cases.push(run.named(["bad.json"]));
+                cases.push(run.expect_words(["bad.json"]));
             } else if (at + turn) % 3 != 0 {
                 continue;
             }
-            cases.push(compared(what, &good, bad));
+            cases.push(compare_case(what, &good, bad));
         }
     }
     for end in (0..good.len()).step_by(good.len() / 150) {
-        cases.push(compared(format!("a result cut at {end}"), &good, &good.as_bytes()[..end]).fails());
+        cases.push(
+            compare_case(format!("a result cut at {end}"), &good, &good.as_bytes()[..end]).expect_failure(),
+        );
     }
     for end in (0..runs.len()).step_by(runs.len() / 60) {
-        cases.push(swept_from(format!("runs cut at {end}"), &name_of(&runs), runs[..end].into()));
-        cases.push(swept(format!("a whole file of runs cut at {end}"), &runs[..end]));
+        cases.push(sweep_case_from(format!("runs cut at {end}"), &file_name_of(&runs), runs[..end].into()));
+        cases.push(sweep_case(format!("a whole file of runs cut at {end}"), &runs[..end]));
         let mut bad = runs.clone();
         bad[end] ^= 0x55;
-        cases.push(swept(format!("runs with another byte at {end}"), bad));
+        cases.push(sweep_case(format!("runs with another byte at {end}"), bad));
     }
     let first = serde_json::to_value(&points[0].result).expect("plain data");
-    let mut places = Vec::new();
-    pointers(&first, "", &mut places);
-    for (at, place) in places.iter().enumerate() {
+    let mut paths = Vec::new();
+    pointers(&first, "", &mut paths);
+    for (at, path) in paths.iter().enumerate() {
         let values = values();
         let mut bad = first.clone();
-        *bad.pointer_mut(place).expect("a place") = values[at % values.len()].clone();
+        *bad.pointer_mut(path).expect("a place") = values[at % values.len()].clone();
         let columns = [
             ("point", Column::Text(vec![Some(identity(&points[0].result.scenario))])),
             ("version", Column::Text(vec![Some(points[0].result.version.clone())])),
@@ -177,15 +179,15 @@ pub fn cases() -> Vec<Case> {
         .map(|(name, column)| (name.to_owned(), column));
         let mut file = Vec::new();
         parquet::write(&mut file, &columns, &[]).expect("in memory");
-        cases.push(swept(format!("a run whose {place} is {}", values[at % values.len()]), file));
+        cases.push(sweep_case(format!("a run whose {path} is {}", values[at % values.len()]), file));
     }
     for (what, runs) in [("zeros", vec![0; 4096]), ("no UTF-8", vec![0xff; 100]), ("lines", vec![b'\n'; 100])]
     {
-        cases.push(swept(format!("runs that are {what}"), runs.clone()));
-        cases.push(compared(format!("a result of {what}"), &good, runs).fails());
+        cases.push(sweep_case(format!("runs that are {what}"), runs.clone()));
+        cases.push(compare_case(format!("a result of {what}"), &good, runs).expect_failure());
     }
     let deep = format!("{{\"scenario\": {}", "[".repeat(200_000));
-    cases.push(compared("a deep result".into(), &good, deep.clone()).fails());
-    cases.push(swept("a deep run".into(), deep));
+    cases.push(compare_case("a deep result".into(), &good, deep.clone()).expect_failure());
+    cases.push(sweep_case("a deep run".into(), deep));
     cases
 }

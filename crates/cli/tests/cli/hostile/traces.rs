@@ -1,15 +1,16 @@
-//! Tests of damaged traces in every format: invalid fields, truncation, other formats, other encodings, broken compression.
+//! Tests of damaged traces in every format: invalid fields, truncation, other formats, other encodings, broken
+//! compression.
 
-use super::{Case, Draws};
+use super::{Case, CaseRandom};
 use crate::common::repository;
 use std::io::Write;
 use wearwell_trace::{FORMATS, Format};
 
 /// Number of requests of a sample that are used.
-const LINES: usize = 8;
+const SAMPLE_LINES: usize = 8;
 
 /// Number of bytes of a binary sample that are used.
-const BYTES: usize = 480;
+const SAMPLE_BYTES: usize = 480;
 
 /// Replacements for fields.
 const FIELDS: &[&str] = &[
@@ -42,10 +43,13 @@ fn sample(format: &Format) -> Vec<u8> {
     let bytes =
         std::fs::read(path.unwrap_or_else(|| panic!("no sample of {}", format.name))).expect("a sample");
     match std::str::from_utf8(&bytes).ok().filter(|text| !text.contains('\0')) {
-        Some(text) => {
-            text.lines().take(LINES + 4).map(|line| format!("{line}\n")).collect::<String>().into_bytes()
-        }
-        None => bytes[..BYTES.min(bytes.len())].to_vec(),
+        Some(text) => text
+            .lines()
+            .take(SAMPLE_LINES + 4)
+            .map(|line| format!("{line}\n"))
+            .collect::<String>()
+            .into_bytes(),
+        None => bytes[..SAMPLE_BYTES.min(bytes.len())].to_vec(),
     }
 }
 
@@ -63,23 +67,25 @@ fn options(format: &Format) -> Vec<String> {
 }
 
 /// Generator of cases that read a trace with alternating commands.
-struct Reading<'a> {
+struct ReadCases<'a> {
     format: &'a Format,
     cases: Vec<Case>,
 }
 
-impl Reading<'_> {
+impl ReadCases<'_> {
     /// Adds a case that checks the trace, and for every few traces also one with another command.
     fn add(&mut self, what: &str, ending: &str, content: Vec<u8>) {
         let file = format!("bad{ending}");
         let name = self.format.name;
-        let told = [file.as_str(), "trace", "columns"];
+        let columns_command = [file.as_str(), "trace", "columns"];
         let read = ["--trace-format", name].map(str::to_owned).into_iter().chain(options(self.format));
         let words = |command: &[&str]| -> Vec<String> {
             command.iter().map(ToString::to_string).chain(read.clone()).collect()
         };
         let case = |command: &[&str]| {
-            Case::new(format!("{name}: {what}"), words(command)).file(&file, content.clone()).named(told)
+            Case::new(format!("{name}: {what}"), words(command))
+                .file(&file, content.clone())
+                .expect_words(columns_command)
         };
         let number = self.cases.len();
         self.cases.push(match number % 2 {
@@ -92,25 +98,29 @@ impl Reading<'_> {
             2 => self.cases.push(
                 Case::new(format!("{name}: {what}"), ["trace", "columns", &file])
                     .file(&file, content)
-                    .named(told),
+                    .expect_words(columns_command),
             ),
             _ => {}
         }
     }
 
     /// Adds cases with single fields of a text replaced.
-    fn fields(&mut self, text: &str, draws: &mut Draws) {
+    fn fields(&mut self, text: &str, draws: &mut CaseRandom) {
         let lines: Vec<&str> = text.lines().collect();
         for (at, line) in lines.iter().enumerate().skip(lines.len() / 2).take(2) {
             let separator = if line.contains(',') { ',' } else { ' ' };
             let fields: Vec<&str> = line.split(separator).collect();
-            for place in 0..fields.len() {
+            for position in 0..fields.len() {
                 for _ in 0..3 {
-                    let field = *draws.of(FIELDS);
-                    let changed = [&fields[..place], &[field], &fields[place + 1..]].concat();
+                    let field = *draws.choose(FIELDS);
+                    let changed = [&fields[..position], &[field], &fields[position + 1..]].concat();
                     let changed = changed.join(&separator.to_string());
                     let all = [&lines[..at], &[&changed], &lines[at + 1..]].concat().join("\n");
-                    self.add(&format!("field {place} of line {at} is {field:?}"), ".txt", all.into_bytes());
+                    self.add(
+                        &format!("field {position} of line {at} is {field:?}"),
+                        ".txt",
+                        all.into_bytes(),
+                    );
                 }
             }
         }
@@ -126,13 +136,13 @@ impl Reading<'_> {
     }
 
     /// Adds cases with changed, missing and additional bytes.
-    fn bytes(&mut self, sample: &[u8], draws: &mut Draws) {
+    fn bytes(&mut self, sample: &[u8], draws: &mut CaseRandom) {
         for number in 0..12 {
             self.add(&format!("cut ({number})"), ".bin", sample[..draws.below(sample.len())].to_vec());
             let mut changed = sample.to_vec();
             for _ in 0..1 + draws.below(4) {
                 let at = draws.below(changed.len());
-                changed[at] = *draws.of(&[0, 0xff, 0x80, b'9', b'\n', b'-', b',']);
+                changed[at] = *draws.choose(&[0, 0xff, 0x80, b'9', b'\n', b'-', b',']);
             }
             self.add(&format!("damaged ({number})"), ".bin", changed);
         }
@@ -147,9 +157,9 @@ impl Reading<'_> {
         let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
         gzip.write_all(sample).expect("memory");
         let gzip = gzip.finish().expect("memory");
-        let mut wrong = gzip.clone();
-        let sum = wrong.len() - 6;
-        wrong[sum] ^= 0xff;
+        let mut corrupt = gzip.clone();
+        let sum = corrupt.len() - 6;
+        corrupt[sum] ^= 0xff;
         let zstd = zstd::encode_all(sample, 1).expect("memory");
         for (what, ending, bytes) in [("gzip", ".gz", &gzip), ("zstd", ".zst", &zstd)] {
             self.add(&format!("{what} cut at its end"), ending, bytes[..bytes.len() - 5].to_vec());
@@ -157,7 +167,7 @@ impl Reading<'_> {
             self.add(&format!("{what} cut in its head"), ending, bytes[..3].to_vec());
             self.add(&format!("{what} with more behind"), ending, [bytes, &b"more"[..]].concat());
         }
-        self.add("gzip with a wrong sum", ".gz", wrong);
+        self.add("gzip with a wrong sum", ".gz", corrupt);
         self.add("xz that is none", ".xz", [&[0xfd, b'7', b'z', b'X', b'Z', 0], sample].concat());
         self.add("named gzip, and plain", ".gz", sample.to_vec());
     }
@@ -166,16 +176,18 @@ impl Reading<'_> {
 /// Returns all cases.
 pub fn cases() -> Vec<Case> {
     let samples: Vec<Vec<u8>> = FORMATS.iter().map(|format| sample(format)).collect();
-    let (mut cases, mut draws) = (Vec::new(), Draws(11));
+    let (mut cases, mut draws) = (Vec::new(), CaseRandom(11));
     for (format, sample) in FORMATS.iter().zip(&samples) {
-        let mut reading = Reading { format, cases: Vec::new() };
+        let mut reading = ReadCases { format, cases: Vec::new() };
         if let Ok(text) = std::str::from_utf8(sample) {
             reading.fields(text, &mut draws);
         }
         reading.bytes(sample, &mut draws);
         reading.compressed(sample);
-        for (other, content) in FORMATS.iter().zip(&samples).filter(|(other, _)| other.name != format.name) {
-            reading.add(&format!("it is {}", other.name), ".txt", content.clone());
+        for (other_format, content) in
+            FORMATS.iter().zip(&samples).filter(|(other, _)| other.name != format.name)
+        {
+            reading.add(&format!("it is {}", other_format.name), ".txt", content.clone());
         }
         cases.append(&mut reading.cases);
     }

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 /// Configuration of a drive with blocks of 4 pages.
 #[derive(Clone, Debug)]
-pub struct Shape {
+pub struct DriveConfig {
     pub dedup: Value,
     pub placement: &'static str,
     pub victim: &'static str,
@@ -21,34 +21,41 @@ pub struct Shape {
     /// Pages of the longest atomic group.
     pub atomic_pages: u32,
     /// Blocks in addition to those that the store requires.
-    pub room: u32,
+    pub spare_blocks: u32,
 }
 
 pub const PAGES_PER_BLOCK: u32 = 4;
 
-/// Returns a drive with so much room that a short test never cleans.
-pub fn roomy(dedup: Value, logical_pages: u32) -> Shape {
-    Shape { dedup, placement: "single", victim: "greedy", logical_pages, atomic_pages: 0, room: 200 }
+/// Returns a drive with so much free space that a short test never cleans.
+pub fn roomy(dedup: Value, logical_pages: u32) -> DriveConfig {
+    DriveConfig {
+        dedup,
+        placement: "single",
+        victim: "greedy",
+        logical_pages,
+        atomic_pages: 0,
+        spare_blocks: 200,
+    }
 }
 
 pub struct Drive {
     pub layer: Dedup,
     pub journal: Journal,
-    pub shadow: Vec<Content>,
+    pub shadow: Vec<ContentId>,
 }
 
-impl Shape {
+impl DriveConfig {
     pub fn config(&self) -> DedupConfig {
         serde_json::from_value(self.dedup.clone()).unwrap()
     }
 
     pub fn build(&self) -> Drive {
-        let sharing = Sharing::new(&self.config(), self.logical_pages, self.atomic_pages).unwrap();
+        let sharing = SharedTables::new(&self.config(), self.logical_pages, self.atomic_pages).unwrap();
         let (journal, pages) = (Journal::default(), sharing.store_pages());
         let placement: PlacementConfig = serde_json::from_value(json!(self.placement)).unwrap();
         let victim: VictimConfig = serde_json::from_value(json!(self.victim)).unwrap();
         let reclaim = Reclaim::FreePool { low: 2, high: 3 };
-        let blocks = pages.div_ceil(PAGES_PER_BLOCK) + reclaim.reserved_blocks(3) + self.room;
+        let blocks = pages.div_ceil(PAGES_PER_BLOCK) + reclaim.reserved_blocks(3) + self.spare_blocks;
         let (pages_per_block, seed) = (PAGES_PER_BLOCK, Seed(1));
         let size = StoreSize { blocks, pages_per_block, logical_pages: pages, seed };
         let streams = placement
@@ -61,13 +68,13 @@ impl Shape {
             victim.build_boxed(&size).unwrap(),
             streams,
         );
-        let store = match sharing.migration(Some(journal.clone()), self.placement == "references") {
-            Some(migration) => store.unwrap().with_migration(migration),
+        let store = match sharing.migration_policy(Some(journal.clone()), self.placement == "references") {
+            Some(migration) => store.unwrap().with_migration_policy(migration),
             None => store,
         };
-        let store: BoxedLayer<Content> = Box::new(store.unwrap());
+        let store: BoxedLayer<ContentId> = Box::new(store.unwrap());
         let layer = Dedup::new(sharing, store, Some(journal.clone())).unwrap();
-        Drive { layer, journal, shadow: vec![Content::UNKNOWN; self.logical_pages as usize] }
+        Drive { layer, journal, shadow: vec![ContentId::UNKNOWN; self.logical_pages as usize] }
     }
 }
 
@@ -75,29 +82,29 @@ pub fn lpns(pages: &[u32]) -> Vec<Lpn> {
     pages.iter().map(|&page| Lpn(page)).collect()
 }
 
-pub fn contents(names: &[u64]) -> Vec<Content> {
-    names.iter().map(|&name| Content(name)).collect()
+pub fn contents(names: &[u64]) -> Vec<ContentId> {
+    names.iter().map(|&name| ContentId(name)).collect()
 }
 
 impl Drive {
     pub fn write(&mut self, pages: &[u32], names: &[u64]) {
         self.layer.write(&lpns(pages), &contents(names), 0).unwrap();
-        self.note(pages, names);
+        self.update_shadow(pages, names);
     }
 
     pub fn write_group(&mut self, pages: &[u32], names: &[u64]) -> Result<(), LayerError> {
         self.layer.write_atomic(&lpns(pages), &contents(names), 0)?;
-        self.note(pages, names);
+        self.update_shadow(pages, names);
         Ok(())
     }
 
-    fn note(&mut self, pages: &[u32], names: &[u64]) {
-        pages.iter().zip(names).for_each(|(&page, &name)| self.shadow[page as usize] = Content(name));
+    fn update_shadow(&mut self, pages: &[u32], names: &[u64]) {
+        pages.iter().zip(names).for_each(|(&page, &name)| self.shadow[page as usize] = ContentId(name));
     }
 
     pub fn trim(&mut self, pages: &[u32]) {
         self.layer.trim(&lpns(pages)).unwrap();
-        self.note(pages, &vec![0; pages.len()]);
+        self.update_shadow(pages, &vec![0; pages.len()]);
     }
 
     pub fn read(&mut self, pages: &[u32]) -> Vec<u64> {
@@ -129,7 +136,7 @@ impl Drive {
         steps
     }
 
-    /// Recounts, and reads everything back.
+    /// Recounts all tables, and reads all pages back.
     pub fn check(&mut self) {
         self.layer.check().unwrap();
         let all: Vec<u32> = (0..self.shadow.len() as u32).collect();

@@ -1,10 +1,10 @@
 //! The layer on a small drive: effects and costs of writes, reads and trims, and correct contents.
 
 use super::super::*;
-use super::drive::{Drive, Shape, contents, lpns, roomy};
+use super::drive::{Drive, DriveConfig, contents, lpns, roomy};
 use crate::counters::Operation;
 use crate::layer::{Ability, Answer, Command, Layer, LayerError, LayerExt, Query};
-use crate::seed::{Seed, below};
+use crate::seed::{Seed, random_below};
 use crate::timing::Step;
 use serde_json::{Value, json};
 
@@ -12,7 +12,7 @@ fn hash(percent: u32) -> Step {
     Step::Hash { pages: 1, cause: Cause::Host, percent }
 }
 
-fn found_and_stored(drive: &Drive) -> (u64, u64) {
+fn hits_and_misses(drive: &Drive) -> (u64, u64) {
     let report = drive.dedup();
     (report.hits, report.misses)
 }
@@ -30,20 +30,23 @@ fn equal_pages_are_stored_once_and_counted() {
     assert_eq!(drive.slot(4), Some((3, 1)), "content that is like no other's is shared by nobody");
     drive.write(&[1], &[5]);
     drive.check();
-    let (own, nand) = drive.reports();
-    let dedup = own.dedup.unwrap();
+    let (layer_report, nand) = drive.reports();
+    let dedup = layer_report.dedup.unwrap();
     assert_eq!((dedup.hits, dedup.misses, dedup.host_hashed_pages), (2, 4, 6));
-    assert_eq!((dedup.live_by_references, dedup.died_by_references), ([2, 0, 1, 0], [1, 0, 0, 0]));
+    assert_eq!((dedup.live_by_references, dedup.invalidated_by_references), ([2, 0, 1, 0], [1, 0, 0, 0]));
     assert_eq!(dedup.sharing_ratio, Some(5.0 / 3.0));
     assert_eq!((dedup.index_entries, dedup.index_bytes), (1, 24));
     assert_eq!((dedup.verify_reads, dedup.index_reads, dedup.index_writes, dedup.collisions), (0, 0, 0, 0));
-    assert_eq!((own.logical_pages, own.mapped_pages), (8, 5));
-    assert_eq!(own.map_bytes, Some(4 * 8 + 4 * 8), "of a page and of a slot 4 bytes each");
+    assert_eq!((layer_report.logical_pages, layer_report.mapped_pages), (8, 5));
+    assert_eq!(layer_report.map_bytes, Some(4 * 8 + 4 * 8), "of a page and of a slot 4 bytes each");
     // 6 pages were written and 4 of them stored; the check read 8 pages, of which 5 hold data.
-    assert_eq!([Operation::Write, Operation::Read].map(|operation| own.counters.incoming(operation)), [6, 8]);
-    assert_eq!(own.counters.outgoing(Cause::Host, Operation::Write), 4);
+    assert_eq!(
+        [Operation::Write, Operation::Read].map(|operation| layer_report.counters.incoming(operation)),
+        [6, 8]
+    );
+    assert_eq!(layer_report.counters.outgoing(Cause::Host, Operation::Write), 4);
     assert_eq!((nand.programs, nand.reads), (4, 5));
-    assert_eq!(own.counters.outgoing_total(Operation::Write), 4);
+    assert_eq!(layer_report.counters.outgoing_total(Operation::Write), 4);
 }
 
 #[test]
@@ -51,7 +54,7 @@ fn memory_is_the_sum_of_store_and_tables() {
     let bytes = |dedup: Value| roomy(dedup, 8).build().reports().0.memory_bytes;
     let tables = |dedup: Value| {
         let config: DedupConfig = serde_json::from_value(dedup).unwrap();
-        Sharing::new(&config, 8, 0).unwrap().lock().memory_bytes() as u64
+        SharedTables::new(&config, 8, 0).unwrap().lock().memory_bytes() as u64
     };
     let plain = bytes(json!("inline")) - tables(json!("inline"));
     assert_eq!(bytes(json!("cagc")) - tables(json!("cagc")), plain);
@@ -82,9 +85,9 @@ fn trimmed_pages_are_empty_and_the_last_one_frees_the_slot() {
     assert_eq!((drive.slot(0), drive.slot(1)), (None, Some((0, 1))));
     drive.trim(&[1, 2]);
     drive.check();
-    let (own, _) = drive.reports();
-    assert_eq!((own.mapped_pages, own.counters.incoming(Operation::Trim)), (0, 4));
-    assert_eq!(own.dedup.unwrap().live_by_references, [0; 4]);
+    let (layer_report, _) = drive.reports();
+    assert_eq!((layer_report.mapped_pages, layer_report.counters.incoming(Operation::Trim)), (0, 4));
+    assert_eq!(layer_report.dedup.unwrap().live_by_references, [0; 4]);
     drive.layer.flush().unwrap();
     assert_eq!(drive.reports().0.counters.incoming(Operation::Flush), 1);
 }
@@ -100,7 +103,7 @@ fn request_with_an_invalid_page_is_refused_completely() {
     assert_eq!(drive.layer.read(&pages, &mut Vec::new()), Err(refused.clone()));
     assert_eq!(drive.layer.write_atomic(&pages, &data, 0), Err(refused));
     drive.check();
-    assert_eq!(found_and_stored(&drive), (0, 1));
+    assert_eq!(hits_and_misses(&drive), (0, 1));
     assert_eq!(drive.steps().len(), 1, "nothing was hashed for it");
     assert_eq!(drive.layer.logical_pages(), 4);
 }
@@ -108,7 +111,7 @@ fn request_with_an_invalid_page_is_refused_completely() {
 #[test]
 fn store_of_the_wrong_size_is_refused() {
     let shape = roomy(json!("inline"), 4);
-    let other = Sharing::new(&shape.config(), 5, 0).unwrap();
+    let other = SharedTables::new(&shape.config(), 5, 0).unwrap();
     let error = Dedup::new(other, shape.build().layer.lower, None).err().unwrap();
     assert!(error.to_string().contains("needs 5 pages below, and 4 are there"), "{error}");
 }
@@ -118,18 +121,18 @@ fn store_of_the_wrong_size_is_refused() {
 fn sampled_page_decides_for_its_request() {
     assert!([1, 4, 2, 3, 0].map(index::mix).is_sorted_by(|one, other| one > other));
     let mut drive = roomy(json!("sampled"), 16).build();
-    assert!(drive.layer.wants_requests());
+    assert!(drive.layer.needs_whole_requests());
     // 1 is hashed and not found; 2 is stored without a lookup, and not indexed.
     drive.write(&[0, 1], &[2, 1]);
-    assert_eq!((found_and_stored(&drive), drive.dedup().host_hashed_pages), ((0, 2), 1));
+    assert_eq!((hits_and_misses(&drive), drive.dedup().host_hashed_pages), ((0, 2), 1));
     // 1 is found, so 2 and 3 are also hashed, and indexed from now on.
     drive.write(&[2, 3, 4], &[2, 1, 3]);
-    assert_eq!((found_and_stored(&drive), drive.dedup().host_hashed_pages), ((1, 4), 4));
+    assert_eq!((hits_and_misses(&drive), drive.dedup().host_hashed_pages), ((1, 4), 4));
     drive.write(&[5, 6], &[1, 2]);
-    assert_eq!((found_and_stored(&drive), drive.dedup().host_hashed_pages), ((3, 4), 6));
-    // The sample, 4, is not found; 3 would be.
+    assert_eq!((hits_and_misses(&drive), drive.dedup().host_hashed_pages), ((3, 4), 6));
+    // The sample, 4, is not found; 3 would have been found.
     drive.write(&[7, 8], &[4, 3]);
-    assert_eq!(found_and_stored(&drive), (3, 6));
+    assert_eq!(hits_and_misses(&drive), (3, 6));
     // Unknown content is never found.
     let hashed = drive.dedup().host_hashed_pages;
     drive.write(&[9, 10], &[0, 0]);
@@ -141,8 +144,8 @@ fn sampled_page_decides_for_its_request() {
     let mut drive = roomy(json!("sampled"), 16).build();
     drive.write(&[0], &[1]);
     drive.write(&[1, 2, 3], &[1, 1, 2]);
-    assert_eq!((found_and_stored(&drive), drive.dedup().host_hashed_pages), ((2, 2), 1 + 3));
-    assert!(!roomy(json!("inline"), 4).build().layer.wants_requests());
+    assert_eq!((hits_and_misses(&drive), drive.dedup().host_hashed_pages), ((2, 2), 1 + 3));
+    assert!(!roomy(json!("inline"), 4).build().layer.needs_whole_requests());
 }
 
 #[test]
@@ -171,23 +174,23 @@ fn verified_pages_are_read_and_compared() {
     drive.write(&[0], &[1]);
     drive.write(&[1], &[14]);
     assert_eq!(
-        (found_and_stored(&drive), drive.dedup().collisions, drive.dedup().verify_reads),
+        (hits_and_misses(&drive), drive.dedup().collisions, drive.dedup().verify_reads),
         ((0, 2), 1, 1)
     );
     drive.write(&[2], &[1]);
     assert_eq!(
-        (found_and_stored(&drive), drive.dedup().collisions, drive.dedup().verify_reads),
+        (hits_and_misses(&drive), drive.dedup().collisions, drive.dedup().verify_reads),
         ((1, 2), 1, 2)
     );
-    let (own, nand) = drive.reports();
-    assert_eq!(own.counters.outgoing(Cause::Dedup, Operation::Read), 2);
-    assert_eq!((own.counters.outgoing(Cause::Host, Operation::Read), nand.reads), (0, 2));
+    let (layer_report, nand) = drive.reports();
+    assert_eq!(layer_report.counters.outgoing(Cause::Dedup, Operation::Read), 2);
+    assert_eq!((layer_report.counters.outgoing(Cause::Host, Operation::Read), nand.reads), (0, 2));
     drive.check();
     let index = json!({"fingerprint_bits": 4, "verify": false});
     let mut drive = roomy(json!({"kind": "inline", "index": index}), 8).build();
     drive.write(&[0, 1], &[1, 14]);
     assert_eq!(
-        (found_and_stored(&drive), drive.dedup().collisions, drive.dedup().verify_reads),
+        (hits_and_misses(&drive), drive.dedup().collisions, drive.dedup().verify_reads),
         ((1, 1), 1, 0)
     );
     assert_eq!(drive.read(&[1]), [1], "corrupt");
@@ -197,16 +200,16 @@ fn verified_pages_are_read_and_compared() {
 fn groups_are_written_atomically() {
     let index = json!({"fingerprint_bits": 4, "verify": true});
     let dedup = json!({"kind": "inline", "index": index});
-    let mut drive = Shape { atomic_pages: 3, ..roomy(dedup, 8) }.build();
+    let mut drive = DriveConfig { atomic_pages: 3, ..roomy(dedup, 8) }.build();
     assert_eq!(drive.layer.atomic_pages(), 3);
     drive.write_group(&[0, 1], &[5, 5]).unwrap();
     assert_eq!((drive.slot(0), drive.slot(1)), (Some((0, 2)), Some((0, 2))));
     assert_eq!(drive.dedup().verify_reads, 0, "what it equals is still in RAM");
-    // Old content stays until the end: no slot is overwritten.
+    // Old content is kept until the end of the group: no slot is overwritten.
     drive.write_group(&[0, 1, 2], &[6, 7, 5]).unwrap();
     assert_eq!([0, 1, 2].map(|page| drive.slot(page)), [Some((1, 1)), Some((2, 1)), Some((0, 1))]);
     drive.write_group(&[0], &[8]).unwrap();
-    assert_eq!((drive.slot(0), found_and_stored(&drive)), (Some((3, 1)), (2, 4)));
+    assert_eq!((drive.slot(0), hits_and_misses(&drive)), (Some((3, 1)), (2, 4)));
     let refused = drive.write_group(&[0, 1, 2, 3], &[1, 2, 3, 4]);
     assert_eq!(refused, Err(LayerError::NotAtomic { pages: 4, longest: 3 }));
     drive.check();
@@ -226,11 +229,11 @@ fn index_in_flash_is_read_and_written() {
         for page in 0..32 {
             drive.write(&[page], &[u64::from(page) % 20 + 1 + round]);
             let report = drive.dedup();
-            let (own, nand) = drive.reports();
-            assert_eq!(own.counters.outgoing(Cause::Dedup, Operation::Write), report.index_writes);
-            assert_eq!(own.counters.outgoing(Cause::Dedup, Operation::Read), report.index_reads);
-            assert_eq!(own.counters.outgoing(Cause::Host, Operation::Write), report.misses);
-            assert_eq!(own.counters.outgoing(Cause::Host, Operation::Read), 0);
+            let (layer_report, nand) = drive.reports();
+            assert_eq!(layer_report.counters.outgoing(Cause::Dedup, Operation::Write), report.index_writes);
+            assert_eq!(layer_report.counters.outgoing(Cause::Dedup, Operation::Read), report.index_reads);
+            assert_eq!(layer_report.counters.outgoing(Cause::Host, Operation::Write), report.misses);
+            assert_eq!(layer_report.counters.outgoing(Cause::Host, Operation::Read), 0);
             assert_eq!(nand.programs, report.misses + report.index_writes);
             assert_eq!(nand.reads, report.index_reads);
             assert_eq!(report.index_bytes, 24, "a page of one entry is in RAM");
@@ -280,19 +283,19 @@ fn each_page_reads_back_what_was_written() {
     for (dedup, placement, victim) in kinds {
         let is_logged = dedup["map_log"] == json!(true);
         let is_cagc = dedup["kind"] == "cagc";
-        let shape = Shape {
+        let shape = DriveConfig {
             placement,
             victim,
-            room: 1,
+            spare_blocks: 1,
             atomic_pages: if is_logged { 0 } else { 2 },
             ..roomy(dedup, 40)
         };
         let mut drive = shape.build();
         let mut random = Seed(9).random();
         for step in 0..1500 {
-            let pages = [below(&mut random, 40) as u32, below(&mut random, 40) as u32];
-            let names = [below(&mut random, 25), below(&mut random, 25)];
-            match below(&mut random, 12) {
+            let pages = [random_below(&mut random, 40) as u32, random_below(&mut random, 40) as u32];
+            let names = [random_below(&mut random, 25), random_below(&mut random, 25)];
+            match random_below(&mut random, 12) {
                 0 => drive.trim(&pages),
                 1 if !is_logged && pages[0] != pages[1] => drive.write_group(&pages, &names).unwrap(),
                 2 => drive.layer.flush().unwrap(),
@@ -302,21 +305,21 @@ fn each_page_reads_back_what_was_written() {
                 drive.check();
             }
         }
-        let (own, nand) = drive.reports();
-        let report = own.dedup.unwrap();
+        let (layer_report, nand) = drive.reports();
+        let report = layer_report.dedup.unwrap();
         assert!(nand.erases > 50, "{shape:?} never cleaned");
         assert_eq!(report.merged_pages > 0, is_cagc, "{shape:?}");
         assert_eq!(report.hits > 0, !is_cagc, "{shape:?}");
-        assert_eq!(report.hits + report.misses, own.counters.incoming(Operation::Write));
+        assert_eq!(report.hits + report.misses, layer_report.counters.incoming(Operation::Write));
         let own_writes = report.index_writes + report.map_log_pages + report.map_checkpoint_pages;
-        assert_eq!(own.counters.outgoing(Cause::Dedup, Operation::Write), own_writes);
+        assert_eq!(layer_report.counters.outgoing(Cause::Dedup, Operation::Write), own_writes);
         assert_eq!(
-            own.counters.outgoing(Cause::Dedup, Operation::Read),
+            layer_report.counters.outgoing(Cause::Dedup, Operation::Read),
             report.index_reads + report.verify_reads
         );
-        assert_eq!(own.counters.outgoing_total(Operation::Write), nand.programs);
-        assert_eq!(own.counters.outgoing_total(Operation::Read), nand.reads);
-        assert_eq!(own.counters.outgoing(Cause::Host, Operation::Write), report.misses);
+        assert_eq!(layer_report.counters.outgoing_total(Operation::Write), nand.programs);
+        assert_eq!(layer_report.counters.outgoing_total(Operation::Read), nand.reads);
+        assert_eq!(layer_report.counters.outgoing(Cause::Host, Operation::Write), report.misses);
     }
 }
 
@@ -326,29 +329,29 @@ fn trims_keep_slots_shared_with_other_pages() {
     let mut drive = roomy(json!("inline"), 8).build();
     // Pages 0 and 2 share a slot; all three slots lie in one block.
     drive.write(&[0, 1, 2, 3], &[5, 6, 5, 0]);
-    let left = |pages: &[u32]| drive.layer.query(Query::LeftValid(&lpns(pages)));
+    let valid_left = |pages: &[u32]| drive.layer.query(Query::LeftValid(&lpns(pages)));
     for (pages, valid_pages) in [(&[0][..], 3), (&[0, 2], 2), (&[1], 2), (&[0, 1], 2), (&[0, 1, 2, 3], 0)] {
-        assert_eq!(left(pages), Answer::Left { valid_pages, held_pages: 4 }, "{pages:?}");
+        assert_eq!(valid_left(pages), Answer::LeftValid { valid_pages, block_pages: 4 }, "{pages:?}");
     }
-    assert_eq!(left(&[5]), Answer::Left { valid_pages: 0, held_pages: 0 }, "nothing is there");
+    assert_eq!(valid_left(&[5]), Answer::LeftValid { valid_pages: 0, block_pages: 0 }, "nothing is there");
 }
 
 #[test]
 fn deduplication_keeps_some_abilities_of_the_store() {
-    use Ability::{AtomicGroups, LeftValid, MoveCounts, Requests};
-    for (kind, atomic_pages, can) in [
+    use Ability::{AtomicGroups, LeftValid, MoveCounts, WholeRequests};
+    for (kind, atomic_pages, expected) in [
         ("inline", 0, &[MoveCounts, LeftValid][..]),
         ("inline", 3, &[AtomicGroups, MoveCounts, LeftValid]),
-        ("sampled", 0, &[Requests, MoveCounts, LeftValid]),
+        ("sampled", 0, &[WholeRequests, MoveCounts, LeftValid]),
     ] {
-        let mut drive = Shape { atomic_pages, ..roomy(json!(kind), 8) }.build();
+        let mut drive = DriveConfig { atomic_pages, ..roomy(json!(kind), 8) }.build();
         assert!(
-            drive.layer.abilities().iter().eq(can.iter().copied()),
+            drive.layer.abilities().iter().eq(expected.iter().copied()),
             "{kind}: {:?}",
             drive.layer.abilities()
         );
         assert_eq!(drive.layer.atomic_pages(), atomic_pages);
-        assert_eq!(drive.layer.command(Command::Divide { ends: &[8] }), Ok(Answer::Nothing));
+        assert_eq!(drive.layer.command(Command::SetPartitions { ends: &[8] }), Ok(Answer::Nothing));
         assert!(drive.reports().0.moved_pages.is_empty(), "whose pages are moved is not told apart");
         let all = lpns(&[0, 1]);
         assert_eq!(drive.layer.query(Query::MovedPages(&all)), Answer::Nothing, "nobody has asked to count");

@@ -1,10 +1,10 @@
 //! Linked lists in tables, compared with plain vectors: sharers, order of use, and cached pages.
 
 use super::super::lru::Lru;
-use super::super::pages::{Access, PageCache};
+use super::super::pages::{IndexAccess, PageCache};
 use super::super::sharers::Sharers;
 use super::super::slots::Slots;
-use crate::seed::{Seed, below};
+use crate::seed::{Seed, random_below};
 use std::collections::VecDeque;
 
 #[test]
@@ -13,9 +13,9 @@ fn order_of_use_matches_a_queue() {
         let (mut lru, mut queue) = (Lru::new(bound), VecDeque::new());
         let mut random = Seed(u64::from(bound)).random();
         for _ in 0..2000 {
-            let number = below(&mut random, u64::from(bound)) as u32;
+            let number = random_below(&mut random, u64::from(bound)) as u32;
             let at = queue.iter().position(|other| *other == number);
-            match (at, below(&mut random, 3)) {
+            match (at, random_below(&mut random, 3)) {
                 (None, _) => {
                     lru.insert(number);
                     queue.push_back(number);
@@ -67,15 +67,16 @@ fn sharers_agree_with_lists() {
     // 8 bytes per page and 4 per slot.
     assert_eq!(sharers.memory_bytes(), 8 * 20 + 4 * 5);
     for step in 0..3000 {
-        let (page, slot) = (below(&mut random, PAGES.into()) as u32, below(&mut random, SLOTS.into()) as u32);
-        let into = (slot + 1 + below(&mut random, u64::from(SLOTS) - 1) as u32) % SLOTS;
+        let (page, slot) =
+            (random_below(&mut random, PAGES.into()) as u32, random_below(&mut random, SLOTS.into()) as u32);
+        let into = (slot + 1 + random_below(&mut random, u64::from(SLOTS) - 1) as u32) % SLOTS;
         match map[page as usize] {
             _ if step % 50 == 0 => {
-                let mut told = Vec::new();
-                sharers.hand_over(slot, into, |page| told.push(page));
-                let handed = std::mem::take(&mut lists[slot as usize]);
-                assert_eq!(told, handed, "each page is named once, from the first on");
-                for page in handed {
+                let mut moved = Vec::new();
+                sharers.move_all(slot, into, |page| moved.push(page));
+                let list = std::mem::take(&mut lists[slot as usize]);
+                assert_eq!(moved, list, "each page is named once, from the first on");
+                for page in list {
                     map[page as usize] = into;
                     lists[into as usize].insert(0, page);
                 }
@@ -85,9 +86,9 @@ fn sharers_agree_with_lists() {
                 lists[slot as usize].insert(0, page);
                 map[page as usize] = slot;
             }
-            there => {
-                sharers.remove(there, page);
-                lists[there as usize].retain(|other| *other != page);
+            current => {
+                sharers.remove(current, page);
+                lists[current as usize].retain(|other| *other != page);
                 map[page as usize] = NOTHING;
             }
         }
@@ -101,7 +102,7 @@ fn sharers_agree_with_lists() {
 }
 
 #[test]
-fn lists_that_disagree_with_the_map_are_found() {
+fn check_detects_lists_that_disagree_with_map() {
     let mut sharers = Sharers::new(4, 2);
     (0..3).for_each(|page| sharers.insert(1, page));
     let counted = |references: u32| {
@@ -130,8 +131,8 @@ struct NaiveCache {
 }
 
 impl NaiveCache {
-    fn touch(&mut self, page: u32, changes: bool) -> Vec<Access> {
-        let mut due = Vec::new();
+    fn touch(&mut self, page: u32, changes: bool) -> Vec<IndexAccess> {
+        let mut accesses = Vec::new();
         let changed = match self.resident.iter().position(|entry| entry.0 == page) {
             Some(at) => self.resident.remove(at).1,
             None => {
@@ -139,20 +140,20 @@ impl NaiveCache {
                     let (oldest, changed) = self.resident.remove(0);
                     if changed && !self.queued.contains(&oldest) {
                         self.queued.push(oldest);
-                        due.push(Access { page: oldest, is_write: true });
+                        accesses.push(IndexAccess { page: oldest, is_write: true });
                     }
                 }
                 if self.stored[page as usize] && !self.queued.contains(&page) {
-                    due.push(Access { page, is_write: false });
+                    accesses.push(IndexAccess { page, is_write: false });
                 }
                 false
             }
         };
         self.resident.push((page, changed || changes));
-        due
+        accesses
     }
 
-    fn settle(&mut self) {
+    fn write_queued(&mut self) {
         self.queued.drain(..).for_each(|page| self.stored[page as usize] = true);
     }
 }
@@ -171,14 +172,14 @@ fn cached_pages_match_lists() {
         let mut random = Seed(3).random();
         let (mut expected, mut due) = (Vec::new(), Vec::new());
         for _ in 0..3000 {
-            let (hash, changes) = (below(&mut random, 1 << 40), below(&mut random, 3) == 0);
+            let (hash, changes) = (random_below(&mut random, 1 << 40), random_below(&mut random, 3) == 0);
             cache.touch(hash, changes);
             expected.extend(naive.touch((hash % u64::from(pages)) as u32, changes));
             assert_eq!(cache.resident_bytes(), 100 * naive.resident.len() as u64);
             // Several lookups may precede the next access to flash.
-            if below(&mut random, 4) == 0 {
-                cache.take_due(&mut due);
-                naive.settle();
+            if random_below(&mut random, 4) == 0 {
+                cache.take_pending(&mut due);
+                naive.write_queued();
                 assert_eq!(due, std::mem::take(&mut expected));
                 assert_eq!(
                     cache.stored_pages(),
@@ -199,12 +200,12 @@ fn page_with_a_pending_write_is_written_once_and_not_read() {
     assert_eq!(cache.stored_pages(), 0, "page 0 waits");
     cache.touch(0, true);
     cache.touch(1, false);
-    cache.take_due(&mut due);
-    assert_eq!(due, [Access { page: 0, is_write: true }]);
+    cache.take_pending(&mut due);
+    assert_eq!(due, [IndexAccess { page: 0, is_write: true }]);
     assert_eq!((cache.stored_pages(), cache.resident_bytes()), (1, 4096));
-    cache.take_due(&mut due);
+    cache.take_pending(&mut due);
     assert_eq!(due, []);
     cache.touch(0, false);
-    cache.take_due(&mut due);
-    assert_eq!(due, [Access { page: 0, is_write: false }]);
+    cache.take_pending(&mut due);
+    assert_eq!(due, [IndexAccess { page: 0, is_write: false }]);
 }

@@ -7,7 +7,7 @@ fn config(value: Value) -> DedupConfig {
     serde_json::from_value(value).unwrap()
 }
 
-fn refusal(value: Value) -> Option<String> {
+fn rejected_key(value: Value) -> Option<String> {
     config(value).check().err().map(|error| error.key)
 }
 
@@ -52,13 +52,13 @@ fn smallest_and_largest_value_of_each_setting_work() {
         ),
         (json!({"kind": "cagc", "threshold": 1}), json!({"kind": "cagc", "threshold": 0}), "threshold"),
     ] {
-        assert_eq!(refusal(accepted), None, "{key}");
-        assert_eq!(refusal(refused), Some(key.to_owned()));
+        assert_eq!(rejected_key(accepted), None, "{key}");
+        assert_eq!(rejected_key(refused), Some(key.to_owned()));
     }
-    let endless = DedupConfig::Inline(Inline { hash_us: f64::INFINITY, ..Inline::default() });
-    assert_eq!(endless.check().unwrap_err().key, "hash_us");
-    // Records per page do not matter without a log.
-    assert_eq!(refusal(json!({"kind": "inline", "map_log_page_records": 0})), None);
+    let infinite = DedupConfig::Inline(Inline { hash_us: f64::INFINITY, ..Inline::default() });
+    assert_eq!(infinite.check().unwrap_err().key, "hash_us");
+    // Without a log, the number of records per page has no effect.
+    assert_eq!(rejected_key(json!({"kind": "inline", "map_log_page_records": 0})), None);
 }
 
 #[test]
@@ -117,7 +117,7 @@ fn index_in_flash_reserves_a_quarter() {
 #[test]
 fn slots_suffice_for_pages_groups_and_waiting_records() {
     let slots = |value: Value, pages: u32, atomic: u32| {
-        let sharing = Sharing::new(&config(value), pages, atomic);
+        let sharing = SharedTables::new(&config(value), pages, atomic);
         sharing.map(|sharing| sharing.store_pages()).map_err(|error| error.key)
     };
     assert_eq!(slots(json!("inline"), 100, 0), Ok(100));
@@ -129,17 +129,17 @@ fn slots_suffice_for_pages_groups_and_waiting_records() {
     // 60 entries fill three quarters of 8 pages of 10.
     let paged = json!({"kind": "cagc", "index": {"entries": 60, "paged": {"page_entries": 10}}});
     assert_eq!(slots(paged, 100, 3), Ok(103 + 8));
-    let small = Sharing::new(&config(json!("inline")), (1 << 31) - 8, 8);
+    let small = SharedTables::new(&config(json!("inline")), (1 << 31) - 8, 8);
     assert_eq!(small.err().unwrap().key, "kind", "2^31 slots are one too many");
     assert_eq!(slots(json!({"kind": "cagc", "threshold": 0}), 4, 0), Err("threshold".to_owned()));
 }
 
 #[test]
-fn migration_policy_exists_only_for_detection_or_references() {
-    let asks = |kind: &str, wants_references: bool| {
-        let sharing = Sharing::new(&config(json!(kind)), 4, 0).unwrap();
-        sharing.migration(None, wants_references).is_some()
+fn migration_policy_exists_only_for_merging_or_references() {
+    let has_policy = |kind: &str, needs_references: bool| {
+        let sharing = SharedTables::new(&config(json!(kind)), 4, 0).unwrap();
+        sharing.migration_policy(None, needs_references).is_some()
     };
-    assert_eq!((asks("inline", false), asks("inline", true)), (false, true));
-    assert_eq!((asks("cagc", false), asks("cagc", true)), (true, true));
+    assert_eq!((has_policy("inline", false), has_policy("inline", true)), (false, true));
+    assert_eq!((has_policy("cagc", false), has_policy("cagc", true)), (true, true));
 }

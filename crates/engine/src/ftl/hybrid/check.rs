@@ -1,10 +1,10 @@
 //! Consistency checks between the tables and the flash.
 
-use super::blocks::{Blocks, PADDING};
+use super::blocks::{HybridState, PADDING};
 use crate::nand::{Flash, PageState};
 use crate::units::{BlockId, Lpn, Slot};
 
-impl<F: Flash> Blocks<F> {
+impl<F: Flash> HybridState<F> {
     /// Recomputes all tables and compares them with the stored ones.
     pub fn check(&self) -> Result<(), String> {
         self.check_pages()?;
@@ -12,9 +12,9 @@ impl<F: Flash> Blocks<F> {
         self.check_blocks()
     }
 
-    /// Checks that every page that holds data is where the tables say.
+    /// Checks that every page that holds data is stored at the location given by the tables.
     fn check_pages(&self) -> Result<(), String> {
-        let mut live = vec![0; self.logical.len()];
+        let mut live = vec![0; self.logical_blocks.len()];
         for page in (0..self.config.logical_pages).map(Lpn) {
             let Some(slot) = self.locate(page) else {
                 if self.log_map[page.index()] != Slot::NONE {
@@ -31,7 +31,7 @@ impl<F: Flash> Blocks<F> {
                 }
             }
         }
-        let counted = self.logical.iter().map(|logical| logical.live);
+        let counted = self.logical_blocks.iter().map(|logical| logical.live);
         if !counted.eq(live.iter().copied()) || live.iter().sum::<u32>() != self.mapped {
             return Err(format!("{live:?} live pages of the logical blocks are counted otherwise"));
         }
@@ -39,7 +39,7 @@ impl<F: Flash> Blocks<F> {
     }
 
     fn check_logs(&self) -> Result<(), String> {
-        for log in self.own.values().chain(&self.shared) {
+        for log in self.dedicated_logs.values().chain(&self.shared_logs) {
             for (at, &owner) in (0..).zip(&log.owners) {
                 let stored = match self.pool.medium.spare(log.block, at) {
                     PageState::Written(spare) => spare.owner,
@@ -54,7 +54,7 @@ impl<F: Flash> Blocks<F> {
                 }
             }
         }
-        let logs = self.own.len() + self.shared.len();
+        let logs = self.dedicated_logs.len() + self.shared_logs.len();
         if logs > self.config.log_blocks as usize {
             return Err(format!("{logs} log blocks, more than {}", self.config.log_blocks));
         }
@@ -63,16 +63,16 @@ impl<F: Flash> Blocks<F> {
 
     /// Checks that every usable block has exactly one role.
     fn check_blocks(&self) -> Result<(), String> {
-        let data = self.logical.iter().filter_map(|logical| logical.data).map(|data| data.block);
-        let logs = self.own.values().chain(&self.shared).map(|log| log.block);
-        let mut known: Vec<BlockId> = data.chain(logs).chain(self.pool.erased.iter().copied()).collect();
-        known.sort_unstable();
+        let data = self.logical_blocks.iter().filter_map(|logical| logical.data).map(|data| data.block);
+        let logs = self.dedicated_logs.values().chain(&self.shared_logs).map(|log| log.block);
+        let mut counted: Vec<BlockId> = data.chain(logs).chain(self.pool.erased.iter().copied()).collect();
+        counted.sort_unstable();
         let all: Vec<BlockId> = (0..self.pool.medium.blocks())
             .map(BlockId)
             .filter(|&block| !self.pool.medium.is_bad(block))
             .collect();
-        if known != all || all.len() != self.pool.usable_blocks as usize {
-            return Err(format!("{known:?} are data, logs and erased blocks, {all:?} are usable"));
+        if counted != all || all.len() != self.pool.usable_blocks as usize {
+            return Err(format!("{counted:?} are data, logs and erased blocks, {all:?} are usable"));
         }
         match self.pool.erased.iter().find(|&&block| self.pool.medium.next_page(block) != Some(0)) {
             Some(block) => Err(format!("{block:?} is not erased")),
@@ -83,23 +83,23 @@ impl<F: Flash> Blocks<F> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Hybrid, HybridKind};
+    use super::super::{HybridFtl, HybridKind};
     use crate::ftl::tests::drives::{hybrid, hybrid_config, write};
-    use crate::layer::{Content, Layer};
+    use crate::layer::{ContentId, Layer};
     use crate::nand::Nand;
     use crate::units::{Lpn, Slot};
 
-    type Drive = Hybrid<Nand<Content>>;
+    type Drive = HybridFtl<Nand<ContentId>>;
 
     #[test]
     fn check_finds_inconsistencies() {
         type Break = fn(&mut Drive);
         let breaks: [(&str, Break); 5] = [
-            ("is in a log but holds nothing", |drive| drive.blocks.log_map[9] = Slot(4)),
-            ("counted otherwise", |drive| drive.blocks.mapped += 1),
-            ("of the log", |drive| drive.blocks.own.get_mut(&0).unwrap().owners[0] = Lpn(2)),
-            ("log blocks, more than 0", |drive| drive.blocks.config.log_blocks = 0),
-            ("are usable", |drive| drive.blocks.pool.usable_blocks -= 1),
+            ("is in a log but holds nothing", |drive| drive.state.log_map[9] = Slot(4)),
+            ("counted otherwise", |drive| drive.state.mapped += 1),
+            ("of the log", |drive| drive.state.dedicated_logs.get_mut(&0).unwrap().owners[0] = Lpn(2)),
+            ("log blocks, more than 0", |drive| drive.state.config.log_blocks = 0),
+            ("are usable", |drive| drive.state.pool.usable_blocks -= 1),
         ];
         let filled = || {
             let mut drive = hybrid(hybrid_config(HybridKind::Bast, 12, 2));

@@ -1,23 +1,23 @@
 //! Hybrid FTLs: block mapping for data blocks, and page mapping for a few log blocks.
 //!
-//! A data block holds the pages of one logical block at their own offsets, so the map needs only 4 bytes per block.
-//! The pages of a flash block are programmed in order, so a write goes to its data block only if it is the next page
+//! A data block holds the pages of one logical block at their own offsets, so the map needs only 4 bytes per block. The
+//! pages of a flash block are programmed in order, so a page is written to its data block only if it is the next page
 //! there. Every other write goes to a log block, and merges turn logs into data blocks. A merge writes padding for
 //! pages without data.
 //!
-//! A write is on flash when [`Layer::write`] returns. A trim is not durable: after a power cut, a page that was
-//! trimmed and not rewritten reads as empty or as an earlier content. Once recovery has determined the content, later
-//! recoveries do not change it, unless the page is written or trimmed again.
+//! A write is on flash when [`Layer::write`] returns. A trim is not durable: after a power cut, a page that was trimmed
+//! and not rewritten is empty or has an earlier content. Once a recovery has determined the content, later recoveries
+//! do not change it, unless the page is written or trimmed again.
 //!
-//! A block with a failed program is emptied immediately and retired. If power is lost before that, recovery treats it
-//! as torn: it accepts no more pages and is erased at the next merge.
+//! A block with a failed program is emptied immediately and retired. If power is lost before that, recovery treats the
+//! block as torn: the block accepts no more pages and is erased at the next merge.
 
 mod abilities;
 mod bast;
 mod blocks;
 mod check;
 mod fast;
-mod free;
+mod free_logs;
 mod merge;
 mod note;
 mod recover;
@@ -30,31 +30,31 @@ use crate::layer::{
     Abilities, Answer, Command, FtlReport, Layer, LayerError, LayerReport, Medium, Query, RamPart,
     RecoveryReport, Reports, check_range,
 };
-use crate::log::Migration;
-use crate::nand::{Flash, KeptError, KeptFlash};
-use crate::pool::{FreeBlocks, Remains};
+use crate::log::MigrationPolicy;
+use crate::nand::{Flash, StoredFlash, StoredFlashError};
+use crate::pool::{FreeBlocks, SurvivingFlash};
 use crate::seed::Seed;
 use crate::units::{BlockId, Lpn};
 use crate::wear::{WearConfig, WearLevelling};
-use blocks::Blocks;
+use blocks::HybridState;
 pub use blocks::PADDING;
 
 /// RAM of a map entry, in bytes.
 const ENTRY_BYTES: u64 = 4;
 
 /// Default fraction of blocks used as logs: 3 percent.
-const DEFAULT_LOG_SHARE: (u64, u64) = (3, 100);
+const DEFAULT_LOG_FRACTION: (u64, u64) = (3, 100);
 
 /// Minimum number of log blocks: a sequential one and a shared one.
-const FEWEST_LOG_BLOCKS: u32 = 2;
+const MIN_LOG_BLOCKS: u32 = 2;
 
 /// Reason why migration policies cannot drop or redirect live pages.
-const MERGES_KEEP_PLACES: &str = "looks at pages while they are moved, and a merge moves a page to the place that its number has in \
+const NO_MIGRATION_REASON: &str = "looks at pages while they are moved, and a merge moves a page to the place that its number has in \
      its block: one that is left out is written as padding, and one that is shared cannot go to blocks of its own, so that nothing is \
      saved; a kind that looks at pages as they are written can be used";
 
 /// Maximum number of pages per block, limited by the spare area's format.
-const LONGEST_BLOCK_PAGES: u32 = (1 << 28) - 1;
+const MAX_PAGES_PER_BLOCK: u32 = (1 << 28) - 1;
 
 /// Type of hybrid FTL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,34 +87,33 @@ pub struct HybridConfig {
 }
 
 impl HybridConfig {
-    /// Returns the default number of log blocks of a drive with `blocks` blocks: 3 percent of them, at least 2.
+    /// Returns the default number of log blocks of a drive with `blocks` blocks: 3 percent of the blocks, at least 2.
     pub fn default_log_blocks(blocks: u32) -> u32 {
-        let (share, of) = DEFAULT_LOG_SHARE;
-        ((u64::from(blocks) * share / of) as u32).max(FEWEST_LOG_BLOCKS)
+        let (numerator, denominator) = DEFAULT_LOG_FRACTION;
+        ((u64::from(blocks) * numerator / denominator) as u32).max(MIN_LOG_BLOCKS)
     }
 
-    fn validate<F: Flash>(&self, blocks: &Blocks<F>) -> Result<(), ConfigError> {
-        if self.log_blocks < FEWEST_LOG_BLOCKS {
-            let problem = format!("is {}; at least {FEWEST_LOG_BLOCKS} are needed", self.log_blocks);
+    fn validate<F: Flash>(&self, state: &HybridState<F>) -> Result<(), ConfigError> {
+        if self.log_blocks < MIN_LOG_BLOCKS {
+            let problem = format!("is {}; at least {MIN_LOG_BLOCKS} are needed", self.log_blocks);
             return Err(ConfigError::new("log_blocks", problem));
         }
         if self.logical_pages == 0 {
             return Err(ConfigError::new("logical_pages", "is 0; at least one page is needed"));
         }
-        if blocks.pages_per_block > LONGEST_BLOCK_PAGES {
-            let problem =
-                format!("is {}; at most {LONGEST_BLOCK_PAGES} are possible", blocks.pages_per_block);
+        if state.pages_per_block > MAX_PAGES_PER_BLOCK {
+            let problem = format!("is {}; at most {MAX_PAGES_PER_BLOCK} are possible", state.pages_per_block);
             return Err(ConfigError::new("pages_per_block", problem));
         }
-        if blocks.pool.usable_blocks < blocks.pool.needed_blocks {
+        if state.pool.usable_blocks < state.pool.needed_blocks {
             let problem = format!(
                 "{} logical pages with {} log blocks need at least {} blocks of {} pages, there are {}; more \
                  flash, smaller blocks, more spare space or fewer log_blocks",
                 self.logical_pages,
                 self.log_blocks,
-                blocks.pool.needed_blocks,
-                blocks.pages_per_block,
-                blocks.pool.usable_blocks
+                state.pool.needed_blocks,
+                state.pages_per_block,
+                state.pool.usable_blocks
             );
             return Err(ConfigError::new("logical_pages", problem));
         }
@@ -137,9 +136,9 @@ pub struct HybridSettings {
 
 impl HybridSettings {
     /// Builds the FTL on erased flash with spare areas. Fails if a setting cannot work; the error names its key.
-    pub fn build<F: Flash>(&self, flash: F) -> Result<Hybrid<F>, ConfigError> {
+    pub fn build<F: Flash>(&self, flash: F) -> Result<HybridFtl<F>, ConfigError> {
         let levelling = self.levelling(&flash)?;
-        Hybrid::new(self.config, flash)?.with_levelling(levelling).with_free_blocks(self.free_blocks)
+        HybridFtl::new(self.config, flash)?.with_levelling(levelling).with_free_blocks(self.free_blocks)
     }
 
     fn levelling(&self, flash: &impl Medium) -> Result<Option<Box<dyn WearLevelling>>, ConfigError> {
@@ -167,63 +166,67 @@ impl From<HybridConfig> for HybridSettings {
 
 /// A hybrid FTL on flash with spare areas.
 ///
-/// RAM of the modelled drive. Per logical block: 4 bytes for its data block and 4 for the write pointer. Per page of
-/// log blocks: 4 bytes. Per logical page: one bit to mark trimmed pages.
-pub struct Hybrid<F: Flash> {
-    blocks: Blocks<F>,
+/// RAM of the modelled drive: 8 bytes per logical block (4 for its data block and 4 for the write pointer) and 4 bytes
+/// per page of log blocks. One bit per logical page marks trimmed pages.
+pub struct HybridFtl<F: Flash> {
+    state: HybridState<F>,
 }
 
-impl<F: Flash> Hybrid<F> {
+impl<F: Flash> HybridFtl<F> {
     /// Creates an FTL on erased flash. Fails if a setting cannot work; the error names its key.
     pub fn new(config: HybridConfig, flash: F) -> Result<Self, ConfigError> {
-        let mut blocks = Blocks::new(config, flash);
-        config.validate(&blocks)?;
+        let mut state = HybridState::new(config, flash);
+        config.validate(&state)?;
         let good =
-            (0..blocks.pool.medium.blocks()).map(BlockId).filter(|&block| !blocks.pool.medium.is_bad(block));
-        blocks.pool.erased = good.collect();
-        Ok(Hybrid { blocks })
+            (0..state.pool.medium.blocks()).map(BlockId).filter(|&block| !state.pool.medium.is_bad(block));
+        state.pool.erased = good.collect();
+        Ok(HybridFtl { state })
     }
 
     /// Returns the FTL with wear levelling.
     pub fn with_levelling(mut self, policy: Option<Box<dyn WearLevelling>>) -> Self {
-        self.blocks.pool.level_with(policy, Vec::new());
+        self.state.pool.set_wear_levelling(policy, Vec::new());
         self
     }
 
-    /// Returns the FTL with these numbers of free log blocks as merge thresholds, or the key of an impossible number.
-    pub fn with_free_blocks(mut self, wanted: FreeBlocks) -> Result<Self, ConfigError> {
-        let most = self.blocks.free_logs() as u32;
-        let given = [("free_blocks_low", wanted.low.map(|low| low + 1)), ("free_blocks_idle", wanted.idle)];
-        for (key, needed) in given {
-            if needed.is_some_and(|needed| needed > most) {
-                let problem = format!("is more than the {most} log blocks that can be free leave room for");
+    /// Returns the FTL with these numbers of free log blocks as merge thresholds; an error names the key of an
+    /// impossible number.
+    pub fn with_free_blocks(mut self, thresholds: FreeBlocks) -> Result<Self, ConfigError> {
+        let max_free_logs = self.state.free_logs() as u32;
+        let needed_logs =
+            [("free_blocks_low", thresholds.low.map(|low| low + 1)), ("free_blocks_idle", thresholds.idle)];
+        for (key, needed) in needed_logs {
+            if needed.is_some_and(|needed| needed > max_free_logs) {
+                let problem =
+                    format!("is more than the {max_free_logs} log blocks that can be free leave room for");
                 return Err(ConfigError::new(key, problem));
             }
         }
-        self.blocks.pool.marks = Some(wanted.marks(0)?);
+        self.state.pool.watermarks = Some(thresholds.watermarks(0)?);
         Ok(self)
     }
 
-    /// Recovers the FTL from the flash state that a power cut left. Returns the FTL and the costs of recovery; if
-    /// power fails again or another error occurs, the error and the remaining flash state.
+    /// Recovers the FTL from the flash state that a power cut left. Returns the FTL and the costs of recovery. If power
+    /// fails again or another error occurs, returns the error and the remaining flash state.
     pub fn recover(
         config: HybridConfig,
-        remains: Remains<F>,
+        surviving: SurvivingFlash<F>,
         levelling: Option<Box<dyn WearLevelling>>,
-    ) -> Result<(Self, RecoveryReport), (LayerError, Remains<F>)> {
-        recover::recover(config, remains, levelling).map(|(blocks, report)| (Hybrid { blocks }, report))
+    ) -> Result<(Self, RecoveryReport), (LayerError, SurvivingFlash<F>)> {
+        recover::recover(config, surviving, levelling)
+            .map(|(blocks, report)| (HybridFtl { state: blocks }, report))
     }
 
     /// Returns the flash below.
     pub fn flash(&self) -> &F {
-        &self.blocks.pool.medium
+        &self.state.pool.medium
     }
 
     fn report(&self) -> FtlReport {
-        let Blocks { config, events, pages_per_block, pool, .. } = &self.blocks;
+        let HybridState { config, events, pages_per_block, pool, .. } = &self.state;
         let levelling = pool.levelling.iter();
         let entries = |entries: u64| entries * ENTRY_BYTES;
-        let blocks = self.blocks.logical.len() as u64;
+        let blocks = self.state.logical_blocks.len() as u64;
         let log_pages = u64::from(config.log_blocks) * u64::from(*pages_per_block);
         FtlReport {
             kind: config.kind.name(),
@@ -248,13 +251,15 @@ impl<F: Flash> Hybrid<F> {
             .chain(levelling.clone().flat_map(|levelling| levelling.counts()))
             .collect(),
             spare_reads: pool.wear_spare_reads(),
-            recovery: self.blocks.recovery.clone(),
+            recovery: self.state.recovery.clone(),
         }
     }
 
     fn memory_bytes(&self) -> u64 {
-        let Blocks { logical, log_map, shared, own, pool, .. } = &self.blocks;
-        let owners: usize = own.values().chain(shared).map(|log| 4 * log.owners.capacity()).sum();
+        let HybridState {
+            logical_blocks: logical, log_map, shared_logs: shared, dedicated_logs, pool, ..
+        } = &self.state;
+        let owners: usize = dedicated_logs.values().chain(shared).map(|log| 4 * log.owners.capacity()).sum();
         (size_of_val(&logical[..])
             + 4 * log_map.len()
             + log_map.len() / 8
@@ -263,33 +268,33 @@ impl<F: Flash> Hybrid<F> {
     }
 }
 
-impl<F: Flash> Layer<F::Payload> for Hybrid<F> {
+impl<F: Flash> Layer<F::Payload> for HybridFtl<F> {
     fn logical_pages(&self) -> u32 {
-        self.blocks.config.logical_pages
+        self.state.config.logical_pages
     }
 
     fn write(&mut self, pages: &[Lpn], data: &[F::Payload], _hint: u16) -> Result<(), LayerError> {
         assert_eq!(pages.len(), data.len(), "content for every page");
         check_range(pages, self.logical_pages())?;
-        self.blocks.pool.moves.begin(pages);
+        self.state.pool.moves.begin(pages);
         for (&page, data) in pages.iter().zip(data) {
-            self.blocks.write(page, data)?;
-            self.blocks.refresh_disturbed()?;
-            self.blocks.level_wear()?;
+            self.state.write(page, data)?;
+            self.state.refresh_disturbed()?;
+            self.state.level_wear()?;
         }
         Ok(())
     }
 
     fn read(&mut self, pages: &[Lpn], out: &mut Vec<F::Payload>) -> Result<(), LayerError> {
         check_range(pages, self.logical_pages())?;
-        self.blocks.pool.counters.add_incoming(Operation::Read, pages.len() as u64);
+        self.state.pool.counters.add_incoming(Operation::Read, pages.len() as u64);
         for &page in pages {
-            match self.blocks.locate(page) {
-                Some(slot) => self.blocks.read_slot(slot, Cause::Host, out)?,
+            match self.state.locate(page) {
+                Some(slot) => self.state.read_slot(slot, Cause::Host, out)?,
                 None => out.push(F::Payload::default()),
             }
         }
-        match self.blocks.refresh_disturbed() {
+        match self.state.refresh_disturbed() {
             // The data was read; the next write will report the end of life.
             Err(error) if error.is_end_of_life() => Ok(()),
             refreshed => refreshed,
@@ -298,18 +303,18 @@ impl<F: Flash> Layer<F::Payload> for Hybrid<F> {
 
     fn trim(&mut self, pages: &[Lpn]) -> Result<(), LayerError> {
         check_range(pages, self.logical_pages())?;
-        self.blocks.pool.counters.add_incoming(Operation::Trim, pages.len() as u64);
-        self.blocks.pool.moves.begin(pages);
-        pages.iter().try_for_each(|&page| self.blocks.forget(page))
+        self.state.pool.counters.add_incoming(Operation::Trim, pages.len() as u64);
+        self.state.pool.moves.begin(pages);
+        pages.iter().try_for_each(|&page| self.state.trim_page(page))
     }
 
     fn flush(&mut self) -> Result<(), LayerError> {
-        self.blocks.pool.counters.add_incoming(Operation::Flush, 1);
-        Ok(self.blocks.pool.medium.flush()?)
+        self.state.pool.counters.add_incoming(Operation::Flush, 1);
+        Ok(self.state.pool.medium.flush()?)
     }
 
     fn abilities(&self) -> Abilities {
-        self.own_abilities()
+        self.supported_abilities()
     }
 
     fn query(&self, query: Query<'_>) -> Answer {
@@ -317,12 +322,12 @@ impl<F: Flash> Layer<F::Payload> for Hybrid<F> {
     }
 
     fn command(&mut self, command: Command<'_, F::Payload>) -> Result<Answer, LayerError> {
-        self.obey(command)
+        self.execute(command)
     }
 
     fn describe(&self, reports: &mut Reports) {
         let ftl = self.report();
-        let Blocks { config, pool, mapped, .. } = &self.blocks;
+        let HybridState { config, pool, mapped, .. } = &self.state;
         reports.layers.push(LayerReport {
             counters: pool.counters,
             logical_pages: config.logical_pages,
@@ -330,12 +335,12 @@ impl<F: Flash> Layer<F::Payload> for Hybrid<F> {
             mapped_pages: *mapped,
             memory_bytes: self.memory_bytes(),
             directory: config.kind.name(),
-            moved_pages: self.blocks.pool.moves.matrix(),
-            moved_again_pages: self.blocks.pool.moves.again_pages(),
+            moved_pages: self.state.pool.moves.matrix(),
+            moved_again_pages: self.state.pool.moves.repeated_moves(),
             map_bytes: Some(ftl.ram.iter().map(|part| part.bytes).sum()),
-            cleanings: Some(self.blocks.merges()),
+            cleanings: Some(self.state.merges()),
             erased_blocks: Some(pool.erased.len() as u32),
-            deferrals: pool.marks.and_then(|marks| marks.deferred_low).map(|_| pool.deferrals),
+            deferrals: pool.watermarks.and_then(|marks| marks.deferred_low).map(|_| pool.deferrals),
             ftl: Some(ftl),
             ..LayerReport::default()
         });
@@ -347,47 +352,48 @@ impl<F: Flash> Layer<F::Payload> for Hybrid<F> {
     }
 
     fn check(&self) -> Result<(), String> {
-        self.blocks.check()
+        self.state.check()
     }
 }
 
-impl<F: Flash> Restart for Hybrid<F> {
+impl<F: Flash> Restart for HybridFtl<F> {
     type Flash = F;
-    type Remains = Remains<F>;
+    type SurvivingFlash = SurvivingFlash<F>;
     type Settings = HybridSettings;
 
     const DURABLE_TRIMS: bool = false;
     const READS_ALL_SPARE_AREAS: bool = false;
 
-    fn into_flash(self) -> Remains<F> {
-        self.blocks.pool.into_remains()
+    fn into_flash(self) -> SurvivingFlash<F> {
+        self.state.pool.into_surviving_flash()
     }
 
     fn restart(
         settings: &HybridSettings,
-        remains: Remains<F>,
-    ) -> Result<(Self, RecoveryReport), (LayerError, Remains<F>)> {
-        let levelling = settings.levelling(&remains.flash).expect("settings that were good before");
-        let (mut ftl, report) = Hybrid::recover(settings.config, remains, levelling)?;
-        ftl.blocks.pool.marks = Some(settings.free_blocks.marks(0).expect("settings that were good before"));
+        surviving: SurvivingFlash<F>,
+    ) -> Result<(Self, RecoveryReport), (LayerError, SurvivingFlash<F>)> {
+        let levelling = settings.levelling(&surviving.flash).expect("settings that were good before");
+        let (mut ftl, report) = HybridFtl::recover(settings.config, surviving, levelling)?;
+        ftl.state.pool.watermarks =
+            Some(settings.free_blocks.watermarks(0).expect("settings that were good before"));
         Ok((ftl, report))
     }
 
     fn restart_unsaved(
         settings: &HybridSettings,
-        remains: Remains<F>,
-    ) -> Result<(Self, RecoveryReport), (LayerError, Remains<F>)> {
-        // The FTL has no battery, so an unsaved restart is an ordinary one.
-        Self::restart(settings, remains)
+        surviving: SurvivingFlash<F>,
+    ) -> Result<(Self, RecoveryReport), (LayerError, SurvivingFlash<F>)> {
+        // The FTL has no battery, so an unsaved restart does not differ from a normal one.
+        Self::restart(settings, surviving)
     }
 
-    fn reread(
+    fn decode_flash(
         _settings: &HybridSettings,
         flash: F,
-        _kept: &mut dyn KeptFlash,
-    ) -> Result<Remains<F>, KeptError> {
+        _stored: &mut dyn StoredFlash,
+    ) -> Result<SurvivingFlash<F>, StoredFlashError> {
         // Everything that the FTL stores in flash is in spare areas.
-        Ok(Remains::from(flash))
+        Ok(SurvivingFlash::from(flash))
     }
 
     fn save(&mut self) -> Result<(), LayerError> {
@@ -398,15 +404,18 @@ impl<F: Flash> Restart for Hybrid<F> {
         false
     }
 
-    fn owes(&self) -> bool {
+    fn has_volatile_writes(&self) -> bool {
         false
     }
 
     fn flash_mut(&mut self) -> &mut F {
-        &mut self.blocks.pool.medium
+        &mut self.state.pool.medium
     }
 
-    fn ask(&mut self, _migration: Box<dyn Migration<F::Payload>>) -> Result<(), ConfigError> {
-        Err(ConfigError::new("dedup", MERGES_KEEP_PLACES))
+    fn set_migration_policy(
+        &mut self,
+        _migration: Box<dyn MigrationPolicy<F::Payload>>,
+    ) -> Result<(), ConfigError> {
+        Err(ConfigError::new("dedup", NO_MIGRATION_REASON))
     }
 }

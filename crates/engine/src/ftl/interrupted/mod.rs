@@ -1,156 +1,160 @@
-//! FTLs whose power is cut repeatedly, also in the middle of operations, and checks that no acknowledged data is
-//! lost.
+//! FTLs with repeated power cuts, also in the middle of operations, and checks that no acknowledged data is lost.
 //!
-//! Layers above do not notice: an interrupted request is repeated after recovery. If pages have no content, each
-//! write stores a unique stamp; otherwise pages store their content. After each cut, pages are read back. These
-//! reads, and the work that they cause in the FTL, are included in its counts.
+//! Layers above do not notice the cuts: an interrupted request is repeated after recovery. If the layers above write no
+//! contents, each write stores a unique stamp. After each cut, pages are read back. These reads, and the work that they
+//! cause in the FTL, are included in the FTL's counts.
 
+mod expected_contents;
 mod plan;
-mod shadow;
 
-use super::lives::Lives;
-use super::told::Told;
+use super::lasting_commands::LastingCommands;
+use super::power_cycle_counts::PowerCycleCounts;
 use super::{Outages, PowerCycle, Restart};
 use crate::counters::{Counters, Operation};
 use crate::layer::{
-    Abilities, Ability, Answer, Command, Content, Layer, LayerError, LayerExt, Payload, Query,
+    Abilities, Ability, Answer, Command, ContentId, Layer, LayerError, LayerExt, Payload, Query,
     RecoveryReport, Reports, Violation, check_range,
 };
-use crate::nand::{Cut, Flash, Fragile, Supply};
-use crate::seed::{Random, Seed, below};
+use crate::nand::{Flash, PowerCut, PowerCutFlash, PowerSource};
+use crate::seed::{Random, Seed, random_below};
 use crate::timing::{Event, Journal};
 use crate::units::Lpn;
-pub use plan::{Cuts, parse_cuts};
-use plan::{Plan, name};
-use shadow::Shadow;
+use expected_contents::ExpectedContents;
+use plan::{CutPlan, format_cuts};
+pub use plan::{CutTimes, parse_cuts};
 use std::marker::PhantomData;
 
-/// Size up to which a drive is read back and checked completely after each cut; of larger drives, this many random
-/// pages are read back.
+/// Maximum size in pages of a drive that is read back and checked completely after each cut; of larger drives, this
+/// many random pages are read back.
 const READ_BACK_PAGES: u32 = 1 << 16;
 
-/// Number of operations into a recovery within which a cut of the recovery happens. Also the number of operations
-/// after a recovery within which a repeated cut happens.
-const RECOVERY_OPERATIONS: u64 = 64;
+/// Maximum number of operations from the beginning of a recovery to a cut of the recovery, and from the end of a
+/// recovery to a repeated cut.
+const EARLY_CUT_OPERATIONS: u64 = 64;
 
 /// Maximum number of cuts listed in the name of a case.
-const NAMED_CUTS: usize = 16;
+const MAX_LISTED_CUTS: usize = 16;
 
-/// Number of consecutive cuts after which a request is given up. A request that makes progress between cuts takes a
-/// few hundred operations; one that starts over after each cut would never complete.
-const CUTS_OF_A_REQUEST: u32 = 1000;
+/// Number of consecutive cuts after which a request fails. A request that makes progress between cuts takes a few
+/// hundred operations; a request that starts over after each cut would never complete.
+const MAX_CUTS_PER_REQUEST: u32 = 1000;
 
 /// Settings of power cuts.
 #[derive(Clone, Debug)]
 pub struct CutSettings {
     /// Times of the cuts.
-    pub cuts: Cuts,
+    pub cuts: CutTimes,
     /// Probability that a recovery is also cut; at least 0 and below 1.
     pub recovery_cut_probability: f64,
-    /// Probability that power is cut again soon after a recovery, without reading anything back in between; at least
-    /// 0 and below 1.
+    /// Probability that power is cut again soon after a recovery, before any page is read back; at least 0 and below 1.
     pub cut_again_probability: f64,
     /// Root seed of the random numbers that decide if operations are torn.
     pub seed: Seed,
 }
 
-/// Payload of a layer on top of an FTL whose pages are identified by their content.
-pub trait Known: Payload {
+/// Payload of a layer on top of an FTL that stores a content identifier in each page.
+pub trait IdentifiedPayload: Payload {
     /// True if the payload determines the content; otherwise a stamp is used.
     const IS_CONTENT: bool;
 
     /// Returns the content of a page with this payload.
-    fn content(&self) -> Content;
+    fn content(&self) -> ContentId;
 
     /// Returns the payload of a page with this content.
-    fn of(content: Content) -> Self;
+    fn from_content(content: ContentId) -> Self;
 }
 
-impl Known for () {
+impl IdentifiedPayload for () {
     const IS_CONTENT: bool = false;
 
-    fn content(&self) -> Content {
-        Content::UNKNOWN
+    fn content(&self) -> ContentId {
+        ContentId::UNKNOWN
     }
 
-    fn of(_content: Content) {}
+    fn from_content(_content: ContentId) {}
 }
 
-impl Known for Content {
+impl IdentifiedPayload for ContentId {
     const IS_CONTENT: bool = true;
 
-    fn content(&self) -> Content {
+    fn content(&self) -> ContentId {
         *self
     }
 
-    fn of(content: Content) -> Content {
+    fn from_content(content: ContentId) -> ContentId {
         content
     }
 }
 
-/// An FTL on a power source that is cut, below a layer with payload `P`.
-pub struct Interrupted<F: Restart, P = ()> {
-    /// `None` only during recovery.
+/// An FTL with power cuts, which offers its pages with payload `P`.
+pub struct PowerCutFtl<F: Restart, P = ()> {
+    /// The FTL; `None` only during recovery.
     ftl: Option<F>,
     settings: F::Settings,
-    supply: Supply,
+    power_source: PowerSource,
     /// Journal of flash operations; paused if it is not used.
     journal: Journal,
-    plan: Plan,
+    plan: CutPlan,
     recovery_cut_probability: f64,
     cut_again_probability: f64,
     random: Random,
-    shadow: Shadow,
+    expected: ExpectedContents,
     incoming: Counters,
-    lives: Lives,
-    told: Told,
+    cycle_counts: PowerCycleCounts,
+    lasting_commands: LastingCommands,
     outages: Outages,
     /// Number of cuts since a request was completed.
-    in_a_row: u32,
+    consecutive_cuts: u32,
     /// The next cut.
-    armed: Option<Cut>,
-    /// All cuts so far, for the name of the case.
-    history: Vec<Cut>,
-    holds: PhantomData<fn() -> P>,
+    next_cut: Option<PowerCut>,
+    /// All cuts so far, for the description of a violation.
+    past_cuts: Vec<PowerCut>,
+    payload: PhantomData<fn() -> P>,
 }
 
 /// Result of a request.
 #[derive(PartialEq, Eq)]
-enum Ended {
+enum RequestOutcome {
     Done,
     /// The request must be repeated.
     Interrupted,
 }
 
-impl<F, G, P> Interrupted<F, P>
+impl<F, G, P> PowerCutFtl<F, P>
 where
-    F: Restart<Flash = Fragile<G>>,
-    Fragile<G>: Flash<Payload = Content>,
-    P: Known,
+    F: Restart<Flash = PowerCutFlash<G>>,
+    PowerCutFlash<G>: Flash<Payload = ContentId>,
+    P: IdentifiedPayload,
 {
-    /// Wraps a new `ftl`, built from `settings` on `supply`, on flash that records its operations in `journal`.
-    pub fn new(ftl: F, settings: F::Settings, supply: Supply, cut: CutSettings, journal: Journal) -> Self {
+    /// Wraps a new `ftl`, built from `settings` on `power_source`, on flash that records its operations in `journal`.
+    pub fn new(
+        ftl: F,
+        settings: F::Settings,
+        power_source: PowerSource,
+        cut_settings: CutSettings,
+        journal: Journal,
+    ) -> Self {
         let pages = ftl.logical_pages();
-        let mut interrupted = Interrupted {
-            shadow: Shadow::new(pages, P::IS_CONTENT),
+        let mut interrupted = PowerCutFtl {
+            expected: ExpectedContents::new(pages, P::IS_CONTENT),
             ftl: Some(ftl),
             settings,
-            supply,
+            power_source,
             journal,
-            plan: Plan::new(cut.cuts),
-            recovery_cut_probability: cut.recovery_cut_probability,
-            cut_again_probability: cut.cut_again_probability,
-            random: cut.seed.of("power cuts").random(),
+            plan: CutPlan::new(cut_settings.cuts),
+            recovery_cut_probability: cut_settings.recovery_cut_probability,
+            cut_again_probability: cut_settings.cut_again_probability,
+            random: cut_settings.seed.derive("power cuts").random(),
             incoming: Counters::default(),
-            lives: Lives::default(),
-            told: Told::default(),
+            cycle_counts: PowerCycleCounts::default(),
+            lasting_commands: LastingCommands::default(),
             outages: Outages::default(),
-            in_a_row: 0,
-            armed: None,
-            history: Vec::new(),
-            holds: PhantomData,
+            consecutive_cuts: 0,
+            next_cut: None,
+            past_cuts: Vec::new(),
+            payload: PhantomData,
         };
-        interrupted.arm();
+        interrupted.schedule_cut();
         interrupted
     }
 
@@ -163,106 +167,106 @@ where
     }
 
     fn violation(&self, problem: String) -> LayerError {
-        let cuts = name(&self.history[self.history.len().saturating_sub(NAMED_CUTS)..]);
-        let earlier = self.history.len().saturating_sub(NAMED_CUTS);
-        let before = if earlier > 0 { format!(", after {earlier} cuts before") } else { String::new() };
-        LayerError::Violated(Box::new(Violation { case: format!("cut:{cuts}{before}"), problem }))
+        let cuts = format_cuts(&self.past_cuts[self.past_cuts.len().saturating_sub(MAX_LISTED_CUTS)..]);
+        let unlisted = self.past_cuts.len().saturating_sub(MAX_LISTED_CUTS);
+        let suffix = if unlisted > 0 { format!(", after {unlisted} cuts before") } else { String::new() };
+        LayerError::GuaranteeViolated(Box::new(Violation { case: format!("cut:{cuts}{suffix}"), problem }))
     }
 
     /// Prepares a write request. Returns the contents to write.
-    fn begin_write(&mut self, pages: &[Lpn], data: &[P]) -> Vec<Content> {
+    fn begin_write(&mut self, pages: &[Lpn], data: &[P]) -> Vec<ContentId> {
         let stamp = |(&page, data): (&Lpn, &P)| {
             if !P::IS_CONTENT {
-                return self.shadow.begin_stamped(page);
+                return self.expected.begin_stamped(page);
             }
-            self.shadow.begin_write(page, data.content());
+            self.expected.begin_write(page, data.content());
             data.content()
         };
         pages.iter().zip(data).map(stamp).collect()
     }
 
     /// Processes the result of a request; recovers the FTL if power was lost.
-    fn end(&mut self, answer: Result<(), LayerError>) -> Result<Ended, LayerError> {
+    fn finish_request(&mut self, answer: Result<(), LayerError>) -> Result<RequestOutcome, LayerError> {
         if answer.is_ok() {
-            self.note_durable();
+            self.record_durable();
         }
         match answer {
-            Err(_) if self.supply.is_off() => {
+            Err(_) if self.power_source.is_off() => {
                 self.recover()?;
-                self.in_a_row += 1;
-                let cuts = self.in_a_row;
-                if cuts < CUTS_OF_A_REQUEST {
-                    Ok(Ended::Interrupted)
+                self.consecutive_cuts += 1;
+                let cuts = self.consecutive_cuts;
+                if cuts < MAX_CUTS_PER_REQUEST {
+                    Ok(RequestOutcome::Interrupted)
                 } else {
                     Err(LayerError::Starved { cuts })
                 }
             }
-            Ok(()) if self.supply.is_failing() => {
+            Ok(()) if self.power_source.is_failing() => {
                 self.ftl_mut().save()?;
-                self.note_durable();
-                self.recover().map(|()| Ended::Done)
+                self.record_durable();
+                self.recover().map(|()| RequestOutcome::Done)
             }
-            answer => answer.map(|()| Ended::Done),
+            answer => answer.map(|()| RequestOutcome::Done),
         }
-        .inspect(|ended| {
-            if *ended == Ended::Done {
-                self.in_a_row = 0;
+        .inspect(|outcome| {
+            if *outcome == RequestOutcome::Done {
+                self.consecutive_cuts = 0;
             }
         })
     }
 
-    fn note_durable(&mut self) {
-        if !self.ftl().owes() {
-            self.shadow.all_durable();
+    fn record_durable(&mut self) {
+        if !self.ftl().has_volatile_writes() {
+            self.expected.mark_writes_durable();
         }
     }
 
     /// Recovers the FTL after a power cut and verifies its contents.
     fn recover(&mut self) -> Result<(), LayerError> {
-        let cut = self.armed.expect("power is only lost where that was planned");
-        self.history.push(cut);
+        let cut = self.next_cut.expect("power is only lost where that was planned");
+        self.past_cuts.push(cut);
         self.outages.cuts += 1;
         // With a battery, the operation is completed and not torn.
-        self.outages.torn_cuts += u64::from(cut.torn && !self.supply.is_failing());
+        self.outages.torn_cuts += u64::from(cut.torn && !self.power_source.is_failing());
         self.restart()?;
-        self.journal.note(Event::Recovered);
-        let now = self.supply.operations();
-        if let Some(again) = self.plan.soon(now, self.cut_again_probability, &mut self.random) {
-            self.armed = Some(again);
-            self.supply.cut(self.armed);
+        self.journal.push_event(Event::Recovered);
+        let now = self.power_source.operations();
+        if let Some(early_cut) = self.plan.draw_early(now, self.cut_again_probability, &mut self.random) {
+            self.next_cut = Some(early_cut);
+            self.power_source.schedule_cut(self.next_cut);
             return Ok(());
         }
         // Verification takes no time of the simulated drive.
         let journal = self.journal.clone();
-        let verified = journal.pausing(|| self.verify());
-        self.arm();
+        let verified = journal.without_recording(|| self.verify());
+        self.schedule_cut();
         verified
     }
 
     /// Recovers the FTL, repeatedly if power fails during recovery.
     fn restart(&mut self) -> Result<RecoveryReport, LayerError> {
         let ftl = self.ftl.take().expect("no call after a failed recovery");
-        self.lives.end(&ftl);
-        self.shadow.lost_power();
-        let mut remains = ftl.into_flash();
+        self.cycle_counts.end_cycle(&ftl);
+        self.expected.record_power_cut();
+        let mut surviving = ftl.into_flash();
         loop {
-            self.journal.note(Event::PowerLost);
-            self.supply.restore();
-            let now = self.supply.operations();
-            self.armed = self.plan.next_in_recovery(now, self.recovery_cut_probability, &mut self.random);
-            self.supply.cut(self.armed);
-            match F::restart(&self.settings, remains) {
+            self.journal.push_event(Event::PowerLost);
+            self.power_source.restore();
+            let now = self.power_source.operations();
+            self.next_cut = self.plan.next_in_recovery(now, self.recovery_cut_probability, &mut self.random);
+            self.power_source.schedule_cut(self.next_cut);
+            match F::restart(&self.settings, surviving) {
                 Ok((mut ftl, report)) => {
-                    self.supply.restore();
-                    self.told.repeat(&mut ftl);
+                    self.power_source.restore();
+                    self.lasting_commands.repeat(&mut ftl);
                     self.ftl = Some(ftl);
                     self.outages.recoveries.push(report.clone());
                     return Ok(report);
                 }
-                Err((_, left)) if self.supply.is_off() => {
-                    self.history.extend(self.armed);
+                Err((_, still_surviving)) if self.power_source.is_off() => {
+                    self.past_cuts.extend(self.next_cut);
                     self.outages.cuts_in_recovery += 1;
-                    remains = left;
+                    surviving = still_surviving;
                 }
                 Err((error, _)) => return Err(self.violation(format!("the FTL does not come back: {error}"))),
             }
@@ -270,27 +274,27 @@ where
     }
 
     /// Sets the next cut, counting from now.
-    fn arm(&mut self) {
-        let now = self.supply.operations();
-        self.armed = self.plan.next(now, &mut self.random);
-        self.supply.cut(self.armed);
+    fn schedule_cut(&mut self) {
+        let now = self.power_source.operations();
+        self.next_cut = self.plan.next(now, &mut self.random);
+        self.power_source.schedule_cut(self.next_cut);
     }
 
-    /// Reads pages back and checks each against the contents that a cut may have left. The content found is expected
-    /// from now on.
+    /// Reads pages back and checks each page against the contents that a cut may have left. From now on, the content
+    /// that was found is expected.
     fn verify(&mut self) -> Result<(), LayerError> {
-        let whole = self.shadow.pages() <= READ_BACK_PAGES;
+        let whole = self.expected.pages() <= READ_BACK_PAGES;
         let pages = if whole {
-            (0..self.shadow.pages()).map(Lpn).collect()
+            (0..self.expected.pages()).map(Lpn).collect()
         } else {
-            self.shadow.sample(READ_BACK_PAGES, &mut self.random)
+            self.expected.sample(READ_BACK_PAGES, &mut self.random)
         };
         let mut found = Vec::new();
         for &page in &pages {
             found.clear();
             let read = self.ftl_mut().read(&[page], &mut found);
             read.map_err(|error| self.violation(format!("{page:?} cannot be read: {error}")))?;
-            self.shadow.read(page, found[0]).map_err(|problem| self.violation(problem))?;
+            self.expected.check_read(page, found[0]).map_err(|problem| self.violation(problem))?;
         }
         self.outages.pages_verified += pages.len() as u64;
         match self.ftl().check() {
@@ -300,29 +304,29 @@ where
     }
 }
 
-impl<F, G, P> PowerCycle for Interrupted<F, P>
+impl<F, G, P> PowerCycle for PowerCutFtl<F, P>
 where
-    F: Restart<Flash = Fragile<G>>,
+    F: Restart<Flash = PowerCutFlash<G>>,
     F::Settings: Send,
-    Fragile<G>: Flash<Payload = Content>,
-    P: Known,
+    PowerCutFlash<G>: Flash<Payload = ContentId>,
+    P: IdentifiedPayload,
 {
     fn cycle(&mut self) -> Result<RecoveryReport, LayerError> {
-        self.supply.cut(None);
+        self.power_source.schedule_cut(None);
         self.ftl_mut().save()?;
-        self.note_durable();
-        self.plan = Plan::new(Cuts::At(Vec::new()));
+        self.record_durable();
+        self.plan = CutPlan::new(CutTimes::At(Vec::new()));
         self.recovery_cut_probability = 0.0;
         let journal = self.journal.clone();
-        journal.pausing(|| {
+        journal.without_recording(|| {
             let report = self.restart()?;
             self.verify().map(|()| report)
         })
     }
 
-    fn begin(&mut self, host_pages: u64) {
-        self.plan.begin(self.supply.operations(), host_pages, &mut self.random);
-        self.arm();
+    fn begin_measurement(&mut self, host_pages: u64) {
+        self.plan.begin_measurement(self.power_source.operations(), host_pages, &mut self.random);
+        self.schedule_cut();
     }
 
     fn outages(&self) -> Option<Outages> {
@@ -330,30 +334,30 @@ where
     }
 }
 
-impl<F, G, P> Layer<P> for Interrupted<F, P>
+impl<F, G, P> Layer<P> for PowerCutFtl<F, P>
 where
-    F: Restart<Flash = Fragile<G>>,
+    F: Restart<Flash = PowerCutFlash<G>>,
     F::Settings: Send,
-    Fragile<G>: Flash<Payload = Content>,
-    P: Known,
+    PowerCutFlash<G>: Flash<Payload = ContentId>,
+    P: IdentifiedPayload,
 {
     fn logical_pages(&self) -> u32 {
         self.ftl().logical_pages()
     }
 
     fn write(&mut self, pages: &[Lpn], data: &[P], hint: u16) -> Result<(), LayerError> {
-        check_range(pages, self.shadow.pages())?;
-        // Pages are written one by one, so that only one is in flight; pages of a request stay together if the FTL
-        // needs requests.
-        let together = if self.ftl().wants_requests() { pages.len().max(1) } else { 1 };
-        for (pages, data) in pages.chunks(together).zip(data.chunks(together)) {
+        check_range(pages, self.expected.pages())?;
+        // Pages are written one by one, so that only one page is in flight. If the FTL needs whole requests, the pages
+        // of a request stay together.
+        let pages_per_call = if self.ftl().needs_whole_requests() { pages.len().max(1) } else { 1 };
+        for (pages, data) in pages.chunks(pages_per_call).zip(data.chunks(pages_per_call)) {
             loop {
                 let contents = self.begin_write(pages, data);
                 let answer = self.ftl_mut().write(pages, &contents, hint);
                 if answer.is_ok() {
-                    pages.iter().for_each(|&page| self.shadow.written(page));
+                    pages.iter().for_each(|&page| self.expected.record_write(page));
                 }
-                if self.end(answer)? == Ended::Done {
+                if self.finish_request(answer)? == RequestOutcome::Done {
                     break;
                 }
             }
@@ -363,7 +367,7 @@ where
     }
 
     fn read(&mut self, pages: &[Lpn], out: &mut Vec<P>) -> Result<(), LayerError> {
-        check_range(pages, self.shadow.pages())?;
+        check_range(pages, self.expected.pages())?;
         self.incoming.add_incoming(Operation::Read, pages.len() as u64);
         let mut found = Vec::new();
         for &page in pages {
@@ -371,24 +375,24 @@ where
                 found.clear();
                 let answer = self.ftl_mut().read(&[page], &mut found);
                 if answer.is_ok() {
-                    self.shadow.read(page, found[0]).map_err(|problem| self.violation(problem))?;
+                    self.expected.check_read(page, found[0]).map_err(|problem| self.violation(problem))?;
                 }
-                if self.end(answer)? == Ended::Done {
+                if self.finish_request(answer)? == RequestOutcome::Done {
                     break;
                 }
             }
-            out.push(P::of(found[0]));
+            out.push(P::from_content(found[0]));
         }
         Ok(())
     }
 
     fn trim(&mut self, pages: &[Lpn]) -> Result<(), LayerError> {
-        check_range(pages, self.shadow.pages())?;
+        check_range(pages, self.expected.pages())?;
         self.incoming.add_incoming(Operation::Trim, pages.len() as u64);
         loop {
-            pages.iter().for_each(|&page| self.shadow.trimmed(page));
+            pages.iter().for_each(|&page| self.expected.record_trim(page));
             let answer = self.ftl_mut().trim(pages);
-            if self.end(answer)? == Ended::Done {
+            if self.finish_request(answer)? == RequestOutcome::Done {
                 return Ok(());
             }
         }
@@ -399,16 +403,16 @@ where
         loop {
             let answer = self.ftl_mut().flush();
             if answer.is_ok() && F::DURABLE_TRIMS {
-                self.shadow.flushed();
+                self.expected.mark_trims_durable();
             }
-            if self.end(answer)? == Ended::Done {
+            if self.finish_request(answer)? == RequestOutcome::Done {
                 return Ok(());
             }
         }
     }
 
-    /// No groups and no runs: pages are written, interrupted and verified one by one, and recovery does not check
-    /// groups.
+    /// [`Ability::AtomicGroups`] and [`Ability::Runs`] are missing: pages are written, interrupted and verified one by
+    /// one, and recovery does not check groups.
     fn abilities(&self) -> Abilities {
         self.ftl().abilities().without(Ability::AtomicGroups).without(Ability::Runs)
     }
@@ -421,13 +425,13 @@ where
     }
 
     fn command(&mut self, command: Command<'_, P>) -> Result<Answer, LayerError> {
-        self.told.note(&command);
+        self.lasting_commands.record(&command);
         let content_free = command.without_content().filter(|command| command.ability() != Ability::Runs);
-        let Some(content_free) = content_free else { return command.unable() };
+        let Some(content_free) = content_free else { return command.unsupported() };
         loop {
             let answer = self.ftl_mut().command(content_free);
-            let done = answer.as_ref().map(drop).map_err(Clone::clone);
-            if self.end(done)? == Ended::Done {
+            let result = answer.as_ref().map(drop).map_err(Clone::clone);
+            if self.finish_request(result)? == RequestOutcome::Done {
                 return answer;
             }
         }
@@ -436,12 +440,12 @@ where
     fn describe(&self, reports: &mut Reports) {
         let at = reports.layers.len();
         self.ftl().describe(reports);
-        self.lives.complete(reports, at);
+        self.cycle_counts.complete(reports, at);
         reports.layers[at].counters.replace_incoming(&self.incoming);
     }
 
     fn final_draw(&mut self) -> u64 {
-        self.ftl_mut().final_draw() ^ below(&mut self.random, 1 << 48)
+        self.ftl_mut().final_draw() ^ random_below(&mut self.random, 1 << 48)
     }
 
     fn check(&self) -> Result<(), String> {

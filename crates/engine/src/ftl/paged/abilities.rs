@@ -6,7 +6,7 @@ use crate::nand::Flash;
 use crate::units::{BlockId, Lpn, Slot};
 
 impl<F: Flash> PagedFtl<F> {
-    pub(super) fn own_abilities(&self) -> Abilities {
+    pub(super) fn supported_abilities(&self) -> Abilities {
         self.space.pool.abilities().with(Ability::LeftValid, true)
     }
 
@@ -18,34 +18,34 @@ impl<F: Flash> PagedFtl<F> {
         }
     }
 
-    /// Executes a command. Moves are charged to the users of the pages; the translation and validity pages written
-    /// along with them are not.
-    pub(super) fn obey(&mut self, command: Command<'_, F::Payload>) -> Result<Answer, LayerError> {
+    /// Executes a command. Moved pages are attributed to their users; translation and validity pages are attributed to
+    /// no user.
+    pub(super) fn execute(&mut self, command: Command<'_, F::Payload>) -> Result<Answer, LayerError> {
         match command {
-            Command::CleanAhead if self.own_abilities().has(Ability::IdleCleaning) => {
+            Command::CleanWhileIdle if self.supported_abilities().has(Ability::IdleCleaning) => {
                 self.clean_in_idle_time().map(Answer::Done)
             }
-            other => self.space.pool.obey(other, self.config.logical_pages),
+            other => self.space.pool.execute(other, self.config.logical_pages),
         }
     }
 
-    /// Answers from the cache or else from the translation pages in flash, without counting these reads. The query is
-    /// for the policy of a log above, which would need a command that real drives do not have; its cost is unknown.
-    /// Valid pages are those of the block counters, which include invalid pages that are not identified yet.
+    /// Answers from the cache or from the translation pages in flash, without counting these reads. The query serves
+    /// the policy of a log above. Real drives have no such command, so its cost is unknown. Valid pages come from the
+    /// block counters, which include invalid pages that are not identified yet.
     fn left_valid(&self, pages: &[Lpn]) -> Answer {
-        let places = pages.iter().map(|&page| self.place(page)).filter(|&at| at != Slot::NONE);
-        let mut holders: Vec<BlockId> = places.map(|at| self.space.split(at).0).collect();
-        let trimmed = holders.len() as u64;
-        holders.sort_unstable();
-        holders.dedup();
+        let locations = pages.iter().map(|&page| self.peek_location(page)).filter(|&at| at != Slot::NONE);
+        let mut blocks: Vec<BlockId> = locations.map(|at| self.space.split(at).0).collect();
+        let trimmed = blocks.len() as u64;
+        blocks.sort_unstable();
+        blocks.dedup();
         let size = self.space.pages_per_block();
-        // Unwritten pages of an open block count as valid but hold no data.
+        // Unwritten pages of an open block count as valid, but they hold no data.
         let valid = |&block: &BlockId| {
             let unwritten = size - self.space.end_of(block);
             u64::from(self.space.pool.blocks.valid_pages(block).saturating_sub(unwritten))
         };
-        let valid: u64 = holders.iter().map(valid).sum();
-        let held_pages = holders.len() as u64 * u64::from(size);
-        Answer::Left { valid_pages: valid.saturating_sub(trimmed), held_pages }
+        let valid: u64 = blocks.iter().map(valid).sum();
+        let block_pages = blocks.len() as u64 * u64::from(size);
+        Answer::LeftValid { valid_pages: valid.saturating_sub(trimmed), block_pages }
     }
 }

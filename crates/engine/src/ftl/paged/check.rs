@@ -1,6 +1,6 @@
 //! Consistency checks: all counts are recomputed from the contents of the flash.
 
-use super::known::Chooser;
+use super::known_blocks::VictimChooser;
 use super::space::BlockGroup;
 use super::store::PagedFtl;
 use crate::nand::{Flash, PageState};
@@ -9,7 +9,7 @@ use crate::validity::PageSet;
 
 impl<F: Flash> PagedFtl<F> {
     /// Returns the location of the page without counting any flash operation.
-    pub(super) fn place(&self, page: Lpn) -> Slot {
+    pub(super) fn peek_location(&self, page: Lpn) -> Slot {
         if let Some(handle) = self.cache.find(page) {
             return self.cache.get(handle).slot;
         }
@@ -23,26 +23,26 @@ impl<F: Flash> PagedFtl<F> {
 
     /// Recounts the logical pages that hold data.
     pub(super) fn count_mapped(&mut self) {
-        self.held.clear();
+        self.mapped.clear();
         for page in 0..self.config.logical_pages {
-            if self.place(Lpn(page)) != Slot::NONE {
-                self.held.set(page);
+            if self.peek_location(Lpn(page)) != Slot::NONE {
+                self.mapped.insert(page);
             }
         }
-        self.mapped_pages = self.held.count();
+        self.mapped_pages = self.mapped.count();
     }
 
     /// Checks mapping, validity and counters against the flash; an error is a bug.
-    pub(super) fn recount(&self) -> Result<(), String> {
+    pub(super) fn check_all(&self) -> Result<(), String> {
         self.cache.check()?;
         self.validity.check(&self.space)?;
-        self.check_places()?;
-        if let Chooser::Known(known) = &self.space.pool.victim {
-            known.check(&self.space.pool.blocks)?;
+        self.check_locations()?;
+        if let VictimChooser::KnownBlocks(known_blocks) = &self.space.pool.victim {
+            known_blocks.check(&self.space.pool.blocks)?;
         }
         for block in (0..self.space.pool.blocks.len()).map(BlockId) {
             let used = !self.space.pool.medium.is_bad(block) && !self.space.pool.erased.contains(&block);
-            if used && !self.space.dead.contains(&block) {
+            if used && !self.space.erasable.contains(&block) {
                 match self.space.group(block) {
                     BlockGroup::User => self.check_user(block)?,
                     _ => self.check_metadata(block)?,
@@ -52,20 +52,20 @@ impl<F: Flash> PagedFtl<F> {
         self.space.pool.medium.check()
     }
 
-    /// Checks that every page is where its entry says.
-    fn check_places(&self) -> Result<(), String> {
+    /// Checks that every page is stored at the location in its entry.
+    fn check_locations(&self) -> Result<(), String> {
         for page in (0..self.config.logical_pages).map(Lpn) {
-            let at = self.place(page);
-            if self.held.contains(page.0) != (at != Slot::NONE) {
+            let at = self.peek_location(page);
+            if self.mapped.contains(page.0) != (at != Slot::NONE) {
                 return Err(format!("page {} is mapped, or not, and the count says otherwise", page.0));
             }
             if at == Slot::NONE {
                 continue;
             }
             let (block, index) = self.space.split(at);
-            let holds = matches!(self.space.pool.medium.spare(block, index),
+            let is_stored_there = matches!(self.space.pool.medium.spare(block, index),
                 PageState::Written(spare) if spare.owner == page);
-            if !holds || self.space.group(block) != BlockGroup::User {
+            if !is_stored_there || self.space.group(block) != BlockGroup::User {
                 return Err(format!("page {} is not at {at:?}, where its entry says", page.0));
             }
         }
@@ -86,7 +86,7 @@ impl<F: Flash> PagedFtl<F> {
             reported += u32::from(invalid.contains(page));
             let PageState::Written(spare) = state else { continue };
             let at = self.space.slot(block, page);
-            let valid = self.place(spare.owner) == at;
+            let valid = self.peek_location(spare.owner) == at;
             if valid && invalid.contains(page) {
                 return Err(format!("page {} at {at:?} is valid, but reported invalid", spare.owner.0));
             }
@@ -94,7 +94,7 @@ impl<F: Flash> PagedFtl<F> {
                 return Err(format!(
                     "page {} at {at:?} is invalid, and nobody knows: {spare:?}, now {:?}, open {}, recovered {:?}",
                     spare.owner.0,
-                    self.place(spare.owner),
+                    self.peek_location(spare.owner),
                     self.space.pool.is_open(block),
                     self.recovery.is_some()
                 ));
@@ -103,14 +103,14 @@ impl<F: Flash> PagedFtl<F> {
         let counted = self.space.pool.blocks.valid_pages(block);
         let exact = pages - reported;
         let open = self.space.pool.is_open(block);
-        let loose = self.approximate.contains(&block) || self.space.pool.has_failed(block);
-        if counted != exact && !loose && (open || written == pages) {
+        let is_approximate = self.approximate_blocks.contains(&block) || self.space.pool.has_failed(block);
+        if counted != exact && !is_approximate && (open || written == pages) {
             return Err(format!("block {} counts {counted} valid pages, not {exact}", block.0));
         }
         Ok(())
     }
 
-    /// Checks the block's counter against the pages of the block that are needed.
+    /// Compares the block's counter with the number of needed pages in the block.
     fn check_metadata(&self, block: BlockId) -> Result<(), String> {
         let group = self.space.group(block);
         let pages = self.space.pages_per_block();

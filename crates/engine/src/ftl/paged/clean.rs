@@ -1,5 +1,5 @@
-//! Cleaning: user blocks by moving their valid pages; metadata blocks by waiting until all pages are invalid, or by
-//! moving.
+//! Cleaning: a user block is cleaned by moving its valid pages; a metadata block by waiting until all its pages are
+//! invalid, or by moving.
 
 use super::space::BlockGroup;
 use super::store::PagedFtl;
@@ -7,30 +7,31 @@ use crate::counters::Cause;
 use crate::layer::LayerError;
 use crate::mapping::Mapping;
 use crate::nand::{Flash, PageState};
-use crate::pool::SetAside;
+use crate::pool::PendingBlock;
 use crate::units::{BlockId, Lpn, Slot, StreamId};
 
 impl<F: Flash> PagedFtl<F> {
     /// Ensures that there are enough erased blocks for the next page of the user and all writes that it may cause.
     pub(super) fn make_space(&mut self) -> Result<(), LayerError> {
-        self.space.pool.check_life()?;
-        self.win_space()?;
-        let Some(worn) = self.space.next_wear_move() else { return Ok(()) };
-        self.empty(worn, Cause::WearLevelling)?;
-        self.win_space()
+        self.space.pool.check_end_of_life()?;
+        self.gain_space()?;
+        let Some(worn_block) = self.space.next_wear_move() else { return Ok(()) };
+        self.empty_block(worn_block, Cause::WearLevelling)?;
+        self.gain_space()
     }
 
-    /// Cleans until there are enough erased blocks. Works also after the end of life, as long as any space can be
+    /// Cleans until there are enough erased blocks. This also works after the end of life, as long as any space can be
     /// freed.
-    pub(super) fn win_space(&mut self) -> Result<(), LayerError> {
+    pub(super) fn gain_space(&mut self) -> Result<(), LayerError> {
         loop {
-            if !self.space.dead.is_empty() {
-                self.erase_dead()?;
+            if !self.space.erasable.is_empty() {
+                self.erase_erasable()?;
             }
             self.fill_pool()?;
-            // Each of these operations uses blocks before it frees one, so the pool must be filled before each.
-            if let Some(&SetAside { block, .. }) = self.space.pool.set_aside.first() {
-                self.empty(block, Cause::Cleaning)?;
+            // Each of these operations uses erased blocks before it frees a block, so the pool must be filled before
+            // each operation.
+            if let Some(&PendingBlock { block, .. }) = self.space.pool.pending_blocks.first() {
+                self.empty_block(block, Cause::Cleaning)?;
             } else if let Some(block) = self.space.pool.medium.take_disturbed() {
                 self.refresh(block)?;
             } else {
@@ -43,11 +44,11 @@ impl<F: Flash> PagedFtl<F> {
     fn fill_pool(&mut self) -> Result<(), LayerError> {
         let mut fruitless = 0;
         while self.space.pool.must_clean() {
-            if self.space.dead.is_empty() {
+            if self.space.erasable.is_empty() {
                 self.clean_one(&mut fruitless)?;
-                self.erase_dead()?;
+                self.erase_erasable()?;
             } else {
-                self.release_all()?;
+                self.flush_and_release()?;
             }
         }
         Ok(())
@@ -55,102 +56,102 @@ impl<F: Flash> PagedFtl<F> {
 
     /// Erases blocks without needed pages, except those that protect data which the validity store has not written
     /// yet.
-    fn erase_dead(&mut self) -> Result<(), LayerError> {
-        if self.space.protects {
+    fn erase_erasable(&mut self) -> Result<(), LayerError> {
+        if self.space.protects_versions {
             self.space.release();
         }
-        let looked_at = Some(self.space.protected.losses);
-        if self.space.looked_at_dead == looked_at {
+        let release_count = Some(self.space.protected.release_count);
+        if self.space.release_count_at_check == release_count {
             return Ok(());
         }
         // Erasing a block may add blocks to the list, which are examined later.
-        self.space.looked_at_dead = looked_at;
-        let dead = std::mem::take(&mut self.space.dead);
-        for (at, &block) in dead.iter().enumerate() {
+        self.space.release_count_at_check = release_count;
+        let erasable = std::mem::take(&mut self.space.erasable);
+        for (at, &block) in erasable.iter().enumerate() {
             if self.space.is_protected(block) {
-                self.space.dead.push(block);
+                self.space.erasable.push(block);
                 continue;
             }
             let group = self.space.group(block);
             self.events.metadata_blocks_erased += u64::from(group != BlockGroup::User);
             if let Err(error) = self.erase(block, group.cause()) {
-                self.space.dead.extend(&dead[at..]);
-                self.space.looked_at_dead = None;
+                self.space.erasable.extend(&erasable[at..]);
+                self.space.release_count_at_check = None;
                 return Err(error);
             }
         }
         Ok(())
     }
 
-    /// Forces the validity store to write its buffer, because blocks are short and some blocks without needed pages
-    /// only wait for this.
-    fn release_all(&mut self) -> Result<(), LayerError> {
-        self.space.settled = self.space.pool.sequence;
+    /// Forces the validity store to write its buffer, because erased blocks are short and this write makes blocks
+    /// without needed pages erasable.
+    fn flush_and_release(&mut self) -> Result<(), LayerError> {
+        self.space.reported_before = self.space.pool.sequence;
         self.validity.save(&mut self.space)?;
         self.space.protected.clear();
-        self.erase_dead()
+        self.erase_erasable()
     }
 
     /// Erases a block and notifies the validity store.
     fn erase(&mut self, block: BlockId, cause: Cause) -> Result<(), LayerError> {
         // The validity store does not cover metadata blocks.
         let is_user = self.space.group(block) == BlockGroup::User;
-        self.space.give_back(block, cause)?;
-        self.approximate.remove(&block);
+        self.space.erase_or_retire(block, cause)?;
+        self.approximate_blocks.remove(&block);
         self.space.protected.remove(block);
-        self.space.settled = self.space.pool.sequence;
-        if is_user { self.validity.erased(block, &mut self.space) } else { Ok(()) }
+        self.space.reported_before = self.space.pool.sequence;
+        if is_user { self.validity.record_erase(block, &mut self.space) } else { Ok(()) }
     }
 
     /// Cleans a victim in idle time, unless enough blocks are erased. Returns true if this gained space.
     pub(super) fn clean_in_idle_time(&mut self) -> Result<bool, LayerError> {
-        if !self.space.pool.wants_idle_cleaning() {
+        if !self.space.pool.needs_idle_cleaning() {
             return Ok(false);
         }
         let mut fruitless = 0;
         self.clean_one(&mut fruitless)?;
-        self.erase_dead()?;
+        self.erase_erasable()?;
         Ok(fruitless == 0)
     }
 
     /// Cleans the next victim.
     fn clean_one(&mut self, fruitless: &mut u64) -> Result<(), LayerError> {
-        if let Some(block) = self.metadata_in_the_way() {
+        if let Some(block) = self.metadata_to_clean() {
             self.events.metadata_blocks_cleaned += 1;
-            return self.empty_metadata(block);
+            return self.empty_metadata_block(block);
         }
-        if self.looked_in_vain(*fruitless) {
+        if self.is_search_exhausted(*fruitless) {
             *fruitless = 0;
-            return self.bring_to_light();
+            return self.identify_invalid_pages();
         }
-        self.learn(*fruitless)?;
-        self.space.pool.blocks.want(self.placement.wanted_blocks());
+        self.query_candidates(*fruitless)?;
+        self.space.pool.blocks.set_target_blocks(self.placement.target_blocks());
         let Some(victim) = self.space.pool.take_victim(fruitless) else {
-            self.forget_known(None);
+            self.drop_unremembered(None);
             *fruitless = 0;
-            return self.bring_to_light();
+            return self.identify_invalid_pages();
         };
-        self.forget_known((*fruitless == 0).then_some(victim));
+        self.drop_unremembered((*fruitless == 0).then_some(victim));
         if *fruitless > 0 {
-            // Moving all of its pages would gain nothing and would cause writes of translation pages.
+            // Moving all pages of the victim would gain no space and would cause writes of translation pages.
             self.space.close(victim);
             return Ok(());
         }
-        self.space.pool.note_victim(victim);
+        self.space.pool.count_victim(victim);
         if self.space.group(victim) == BlockGroup::User {
-            if let Some(&opened_at) = self.space.host_opened.get(victim.index()) {
+            if let Some(&opened_at) = self.space.host_pages_at_open.get(victim.index()) {
                 let (stream, blocks) = (self.space.streams[victim.index()], &self.space.pool.blocks);
                 self.placement.reclaimed(stream, opened_at, blocks.now(), blocks.valid_pages(victim));
             }
-            self.empty_user(victim, Cause::Cleaning)
+            self.empty_user_block(victim, Cause::Cleaning)
         } else {
             self.events.metadata_blocks_cleaned += 1;
-            self.empty_metadata(victim)
+            self.empty_metadata_block(victim)
         }
     }
 
     /// Synchronises dirty entries to identify invalid pages, because no block has any known invalid page.
-    fn bring_to_light(&mut self) -> Result<(), LayerError> {
+    fn identify_invalid_pages(&mut self) -> Result<(), LayerError> {
         let Some(oldest) = self.cache.oldest_dirty() else {
             return Err(self.space.pool.no_space());
         };
@@ -158,11 +159,12 @@ impl<F: Flash> PagedFtl<F> {
     }
 
     /// Returns a metadata block to clean, if metadata is not cleaned by moving but a block must be cleaned
-    /// nevertheless. There are two reasons: metadata, most of it invalid, occupies more than half of the spare space;
-    /// or erased blocks run out.
+    /// nevertheless. There are two reasons: mostly invalid metadata occupies more than half of the spare space, or
+    /// erased blocks run out.
     ///
-    /// The paper has no such rule. Translation pages that are never rewritten can each pin a block of invalid ones.
-    fn metadata_in_the_way(&self) -> Option<BlockId> {
+    /// The paper has no such rule. Without the rule, a translation page that is never rewritten can keep a block of
+    /// otherwise invalid pages.
+    fn metadata_to_clean(&self) -> Option<BlockId> {
         if self.space.cleans_metadata {
             return None;
         }
@@ -173,53 +175,53 @@ impl<F: Flash> PagedFtl<F> {
             + self.space.pool.erased.len()
             + self.space.pool.frontiers.len();
         let metadata = (self.space.pool.usable_blocks as usize).saturating_sub(used);
-        // With a very small cache, moving user pages writes as many translation pages and gains nothing at first.
-        let drains = self.space.pool.erased.len() * 2 <= self.reserve_blocks;
-        if (metadata as u64) * 2 <= spare && !drains {
+        // With a very small cache, moving user pages writes as many translation pages and gains no space at first.
+        let is_pool_low = self.space.pool.erased.len() * 2 <= self.reserve_blocks;
+        if (metadata as u64) * 2 <= spare && !is_pool_low {
             return None;
         }
         let (valid, emptiest) = self.space.closed_metadata().min()?;
-        let most = if drains { pages_per_block / 2 } else { pages_per_block };
-        (u64::from(valid) < most).then_some(emptiest)
+        let max_valid = if is_pool_low { pages_per_block / 2 } else { pages_per_block };
+        (u64::from(valid) < max_valid).then_some(emptiest)
     }
 
     /// Moves the valid pages of a user block elsewhere and erases the block (paper, sec. 4: garbage-collection
     /// operations; 4.1).
     ///
-    /// The old locations of moved pages are not reported as invalid, because the block is about to be erased. After
-    /// an earlier power cut, they must be found as unreported; until the erase, the validity store therefore refers
-    /// to the state before the move.
-    fn empty_user(&mut self, victim: BlockId, cause: Cause) -> Result<(), LayerError> {
-        self.foresee_cleaning(victim);
+    /// The old locations of moved pages are not reported as invalid, because the block is about to be erased. If power
+    /// is cut before the erase, recovery must find these locations unreported, so the validity store refers to the
+    /// state before the move until the erase.
+    fn empty_user_block(&mut self, victim: BlockId, cause: Cause) -> Result<(), LayerError> {
+        self.prefetch_cleaning(victim);
         self.find_invalid(victim)?;
-        self.cleaning = Some(victim);
-        self.space.settled = self.space.pool.sequence;
-        self.space.frozen = Some(self.space.standing());
-        let moved = match self.judge.take() {
+        self.current_victim = Some(victim);
+        self.space.reported_before = self.space.pool.sequence;
+        self.space.frozen_state = Some(self.space.current_state());
+        let moved = match self.migration.take() {
             None => self.move_valid(victim, cause),
-            Some(mut judge) => {
-                let moved = self.move_judged(victim, cause, &mut judge);
-                self.judge = Some(judge);
+            Some(mut executor) => {
+                let moved = self.move_by_policy(victim, cause, &mut executor);
+                self.migration = Some(executor);
                 moved
             }
         };
-        let done = moved.and_then(|()| self.give_back(victim, cause));
-        self.space.frozen = None;
-        self.cleaning = None;
-        self.foresee_next_cleaning();
-        done
+        let result = moved.and_then(|()| self.erase_or_retire(victim, cause));
+        self.space.frozen_state = None;
+        self.current_victim = None;
+        self.prefetch_next_cleaning();
+        result
     }
 
     fn move_valid(&mut self, victim: BlockId, cause: Cause) -> Result<(), LayerError> {
         let from = self.space.streams[victim.index()];
         for page in 0..self.space.pages_per_block() {
-            self.foresee_moves(victim, page);
+            self.prefetch_moves(victim, page);
             if self.invalid.contains(page) {
                 continue;
             }
-            self.spare_blocks()?;
+            self.replenish_erased()?;
             let at = self.space.slot(victim, page);
-            if let PageState::Written(spare) = self.spare_of_victim(at, cause)
+            if let PageState::Written(spare) = self.read_victim_spare(at, cause)
                 && self.is_live(spare.owner, at)?
             {
                 self.move_page(spare.owner, at, cause, from)?;
@@ -229,14 +231,14 @@ impl<F: Flash> PagedFtl<F> {
     }
 
     /// Erases blocks without needed pages, if few erased blocks are left during a move.
-    pub(super) fn spare_blocks(&mut self) -> Result<(), LayerError> {
+    pub(super) fn replenish_erased(&mut self) -> Result<(), LayerError> {
         let few = self.space.pool.erased.len() <= 2;
-        if few && !self.space.dead.is_empty() { self.erase_dead() } else { Ok(()) }
+        if few && !self.space.erasable.is_empty() { self.erase_erasable() } else { Ok(()) }
     }
 
     /// Returns the spare area of a page of the victim that was not reported as invalid. With eager reports the bitmap
     /// is exact, and the owner is read together with the page, so no separate read is counted.
-    pub(super) fn spare_of_victim(&mut self, at: Slot, cause: Cause) -> PageState {
+    pub(super) fn read_victim_spare(&mut self, at: Slot, cause: Cause) -> PageState {
         let (block, page) = self.space.split(at);
         if self.config.eager {
             self.space.pool.medium.spare(block, page)
@@ -255,10 +257,10 @@ impl<F: Flash> PagedFtl<F> {
         }
         self.events.unidentified_found += 1;
         if mapping.slot == Slot::NONE && mapping.dirty {
-            // The translation page still points here, which would be wrong once the block holds other data.
+            // The translation page still points to this location, which would be wrong once the block holds other data.
             self.synchronise(self.translation_page(page))?;
         } else if mapping.unidentified && !mapping.uncertain {
-            // The page is about to be erased and must not be reported later, when the block holds other data.
+            // The physical page is about to be erased and must not be reported later, when the block holds other data.
             self.cache.amend(handle, Mapping { unidentified: false, ..mapping });
         }
         Ok(false)
@@ -271,11 +273,11 @@ impl<F: Flash> PagedFtl<F> {
         self.content = content;
         read?;
         let data = self.content[0];
-        self.carry_page((page, at), &data, cause, from, 1)
+        self.relocate_page((page, at), &data, cause, from, 1)
     }
 
-    /// Writes a page elsewhere that was read at `at` and that `references` logical pages share.
-    pub(super) fn carry_page(
+    /// Writes a page that was read at `at` to a new location; `references` logical pages share the page.
+    pub(super) fn relocate_page(
         &mut self,
         (page, at): (Lpn, Slot),
         data: &F::Payload,
@@ -297,8 +299,13 @@ impl<F: Flash> PagedFtl<F> {
             None => {
                 // The page's old location is about to be erased.
                 let before = Slot::NONE;
-                let mapping =
-                    Mapping { slot: to, before, dirty: true, unidentified: false, uncertain: false };
+                let mapping = Mapping {
+                    slot: to,
+                    before_image: before,
+                    dirty: true,
+                    unidentified: false,
+                    uncertain: false,
+                };
                 self.cache.insert(page, mapping);
             }
         }
@@ -307,7 +314,7 @@ impl<F: Flash> PagedFtl<F> {
     }
 
     /// Moves the needed pages of a metadata block and erases the block.
-    fn empty_metadata(&mut self, victim: BlockId) -> Result<(), LayerError> {
+    fn empty_metadata_block(&mut self, victim: BlockId) -> Result<(), LayerError> {
         let group = self.space.group(victim);
         for page in 0..self.space.pages_per_block() {
             if self.space.pool.blocks.valid_pages(victim) == 0 {
@@ -326,8 +333,8 @@ impl<F: Flash> PagedFtl<F> {
             self.validity.save(&mut self.space)?;
             self.space.release();
         }
-        self.space.dead.retain(|&dead| dead != victim);
-        self.give_back(victim, group.cause())
+        self.space.erasable.retain(|&erasable| erasable != victim);
+        self.erase_or_retire(victim, group.cause())
     }
 
     fn move_translation(&mut self, label: u32, at: Slot) -> Result<(), LayerError> {
@@ -341,15 +348,15 @@ impl<F: Flash> PagedFtl<F> {
     }
 
     /// Erases an emptied block, or retires it if it has failed.
-    fn give_back(&mut self, block: BlockId, cause: Cause) -> Result<(), LayerError> {
+    fn erase_or_retire(&mut self, block: BlockId, cause: Cause) -> Result<(), LayerError> {
         if !self.space.pool.has_failed(block) {
             return self.erase(block, cause);
         }
         self.events.failed_programs += 1;
-        self.space.give_back(block, cause)?;
-        self.approximate.remove(&block);
+        self.space.erase_or_retire(block, cause)?;
+        self.approximate_blocks.remove(&block);
         self.space.protected.remove(block);
-        self.validity.erased(block, &mut self.space)
+        self.validity.record_erase(block, &mut self.space)
     }
 
     /// Rewrites the pages of a block that was read too often.
@@ -361,16 +368,16 @@ impl<F: Flash> PagedFtl<F> {
             return Ok(());
         }
         self.events.refreshed_blocks += 1;
-        self.empty(block, Cause::WearLevelling)
+        self.empty_block(block, Cause::WearLevelling)
     }
 
     /// Moves all needed pages of a closed block, and erases the block.
-    pub(super) fn empty(&mut self, block: BlockId, cause: Cause) -> Result<(), LayerError> {
+    pub(super) fn empty_block(&mut self, block: BlockId, cause: Cause) -> Result<(), LayerError> {
         self.space.pool.take_candidate(block);
         if self.space.group(block) == BlockGroup::User {
-            self.empty_user(block, cause)
+            self.empty_user_block(block, cause)
         } else {
-            self.empty_metadata(block)
+            self.empty_metadata_block(block)
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::counters::BlockCounters;
 use crate::config::ConfigError;
 use crate::flash_format::ValidityCodec;
-use crate::pool::{FreeBlocks, Marks};
+use crate::pool::{FreeBlocks, Watermarks};
 use crate::seed::Seed;
 use crate::validity::{ValidityConfig, ValiditySize};
 use crate::wear::WearConfig;
@@ -24,7 +24,7 @@ pub enum DirectoryConfig {
 /// Treatment of the cache's dirty entries at a power cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Durability {
-    /// With a battery, the drive writes everything to flash that is only in RAM.
+    /// With a battery, the drive writes all data that is only in RAM to flash.
     Battery,
     /// Recovery finds the entries in spare areas and synchronises them before anything else is done.
     Synchronised,
@@ -33,7 +33,7 @@ pub enum Durability {
         /// True if recovery skips pages older than the newest version of their translation page, which already
         /// contains them. The paper does not skip them and corrects the entries later (App. C.3), but then a page
         /// whose trim had been synchronised reappears.
-        dated: bool,
+        skips_older_pages: bool,
     },
 }
 
@@ -101,18 +101,18 @@ impl PagedConfig {
     }
 
     /// Returns the watermarks of the pool, which needs `reserve` erased blocks.
-    pub(super) fn marks(&self, reserve: u32) -> Result<Marks, ConfigError> {
-        self.free_blocks.marks(reserve)
+    pub(super) fn watermarks(&self, reserve: u32) -> Result<Watermarks, ConfigError> {
+        self.free_blocks.watermarks(reserve)
     }
 
     /// True if recovery must be able to reconstruct reports of invalid pages that were lost with the RAM. Older
     /// versions of translation pages are then kept as long as a report is only in RAM.
     pub fn protects_versions(&self) -> bool {
-        self.durability != Durability::Battery && !self.bitmap_in_ram()
+        self.durability != Durability::Battery && !self.has_ram_bitmap()
     }
 
     /// True if validity is stored only in RAM.
-    pub fn bitmap_in_ram(&self) -> bool {
+    pub fn has_ram_bitmap(&self) -> bool {
         matches!(self.validity, ValidityConfig::RamBitmap(_))
     }
 

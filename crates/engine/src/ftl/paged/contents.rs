@@ -1,4 +1,4 @@
-//! Contents of the pages that an FTL writes for itself. They survive power cuts together with the flash.
+//! Contents of the metadata pages of an FTL. They survive power cuts together with the flash.
 
 use crate::table::{filled, prefetch};
 use crate::units::{BlockId, Divider, Lpn, Slot};
@@ -15,14 +15,14 @@ pub struct Change {
 
 /// State at the time when a page of the validity store was written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Note {
+pub struct StateNote {
     /// All reports of invalid pages caused by pages older than this sequence number had been made.
-    pub settled: u64,
+    pub reported_before: u64,
     /// No dirty mapping entry referred to a page older than this sequence number.
     pub horizon: u64,
 }
 
-/// A page that the FTL wrote for itself.
+/// A metadata page of the FTL.
 #[derive(Debug)]
 pub enum MetaPage {
     /// A version of a translation page, stored as its changes.
@@ -37,9 +37,10 @@ pub enum MetaPage {
     /// A node of a translation tree: addresses of its children. The second box makes `MetaPage` a third smaller.
     Node(Box<Box<[Slot]>>),
     /// A page of the validity store, and the state when it was written.
-    Validity(Box<(ValidityPage, Note)>),
-    /// A replaced page of the bitmap: it is never read again, since recovery only needs its spare area. Keeping the
-    /// contents would soon fill the simulation's memory when the bitmap is rewritten for each user page.
+    Validity(Box<(ValidityPage, StateNote)>),
+    /// A replaced page of the bitmap. Such a page is never read again, because recovery only needs its spare area. If
+    /// the bitmap is rewritten for each user page, storing all replaced contents would soon fill the simulation's
+    /// memory.
     Replaced,
     /// A page that was not completely programmed.
     Unreadable,
@@ -47,37 +48,37 @@ pub enum MetaPage {
 
 impl MetaPage {
     /// Returns the bytes of heap memory that the page owns.
-    fn boxed_bytes(&self) -> usize {
+    fn heap_bytes(&self) -> usize {
         match self {
             MetaPage::Translation { .. } | MetaPage::Replaced | MetaPage::Unreadable => 0,
             MetaPage::Node(children) => size_of_val(children) + size_of_val(&***children),
-            MetaPage::Validity(page) => size_of_val(&**page) + page.0.boxed_bytes(),
+            MetaPage::Validity(page) => size_of_val(&**page) + page.0.heap_bytes(),
         }
     }
 }
 
 /// Number of changes per page for which an erased metadata block keeps memory.
-const KEPT_CHANGES: usize = 8;
-/// Erased holders keep their memory for reuse: one for each `USED_FOR_EACH_KEPT` metadata blocks in use, plus
-/// `ALWAYS_KEPT`.
-const USED_FOR_EACH_KEPT: usize = 4;
-const ALWAYS_KEPT: usize = 16;
+const MAX_RETAINED_CHANGES: usize = 8;
+/// Contents of erased blocks keep their memory for reuse: one for each `USED_PER_RETAINED` metadata blocks in use, plus
+/// `MIN_RETAINED`.
+const USED_PER_RETAINED: usize = 4;
+const MIN_RETAINED: usize = 16;
 
-/// Contents of a metadata block. Some holders keep their memory after an erase, for reuse by other blocks.
+/// Contents of a metadata block. Some of these structures keep their memory after an erase, for reuse by other blocks.
 #[derive(Debug, Default)]
-struct Held {
+struct BlockContents {
     pages: Vec<MetaPage>,
     /// Changes of all versions of translation pages in the block, concatenated.
     changes: Vec<Change>,
 }
 
-impl Held {
+impl BlockContents {
     fn has_memory(&self) -> bool {
         self.pages.capacity() > 0
     }
 
     /// Prefetches, step by step, the heap memory of pages that are about to be dropped.
-    fn foresee_drop(&self) {
+    fn prefetch_drop(&self) {
         let validity = || {
             self.pages
                 .iter()
@@ -86,7 +87,7 @@ impl Held {
         validity().for_each(|page| prefetch(&raw const **page));
         validity().for_each(|page| {
             if let ValidityPage::Gecko(page) = &page.0 {
-                // The allocator's header of an allocation is in front of it.
+                // The allocator's header is in front of an allocation.
                 prefetch(page.entries.as_ptr().wrapping_sub(1));
             }
         });
@@ -97,8 +98,8 @@ impl Held {
 ///
 /// The newest versions of translation pages are stored completely, in one array; older versions are stored as
 /// differences. A synchronisation changes one or two of a thousand entries, and copying the other entries would be most
-/// of the simulation's work. Nevertheless every version can be read until its block is erased.
-pub struct Contents {
+/// of the simulation's work. Every version can still be read until its block is erased.
+pub struct MetadataContents {
     /// Erase timestamps of the blocks, which are in their spare areas; empty unless wear levelling stores them.
     pub erased_at: Vec<u32>,
     per_page: Divider,
@@ -106,31 +107,31 @@ pub struct Contents {
     table: Vec<Slot>,
     /// Location of the newest version of each translation page.
     newest: Vec<Slot>,
-    /// Number of each block's entry in `held`, plus 1; 0 for a block without metadata.
-    holders: Vec<u32>,
-    held: Vec<Held>,
-    unused: Vec<u32>,
-    /// Number of unused holders that keep their memory.
-    kept: usize,
+    /// For each block, number of its entry in `block_contents`, plus 1; 0 for a block without metadata.
+    contents_of_block: Vec<u32>,
+    block_contents: Vec<BlockContents>,
+    free_contents: Vec<u32>,
+    /// Number of unused entries of `block_contents` that keep their memory.
+    retained: usize,
     /// Heap memory owned by pages, in bytes.
-    boxed_bytes: usize,
+    heap_bytes: usize,
     per_block: Divider,
 }
 
-impl Contents {
+impl MetadataContents {
     /// Returns the contents of empty flash: no translation page has a version.
     pub fn new(blocks: u32, pages_per_block: u32, logical_pages: u32, entries_per_page: u32) -> Self {
         let translation_pages = logical_pages.div_ceil(entries_per_page) as usize;
-        Contents {
+        MetadataContents {
             erased_at: Vec::new(),
             per_page: Divider::new(entries_per_page),
             table: filled(translation_pages * entries_per_page as usize, Slot::NONE),
             newest: filled(translation_pages, Slot::NONE),
-            holders: filled(blocks as usize, 0),
-            held: Vec::new(),
-            unused: Vec::new(),
-            kept: 0,
-            boxed_bytes: 0,
+            contents_of_block: filled(blocks as usize, 0),
+            block_contents: Vec::new(),
+            free_contents: Vec::new(),
+            retained: 0,
+            heap_bytes: 0,
             per_block: Divider::new(pages_per_block),
         }
     }
@@ -168,35 +169,35 @@ impl Contents {
         (block as usize, (at.0 - block * self.per_block.divisor()) as usize)
     }
 
-    /// Returns the contents of the block of `at`, to which a programmed page is then added.
+    /// Returns the contents of the block of `at`, to which the caller adds a programmed page.
     #[inline]
-    fn holder(&mut self, at: Slot) -> &mut Held {
+    fn contents_for(&mut self, at: Slot) -> &mut BlockContents {
         let (block, index) = self.block_of(at);
-        if self.holders[block] == 0 {
-            self.holders[block] = match self.unused.pop() {
+        if self.contents_of_block[block] == 0 {
+            self.contents_of_block[block] = match self.free_contents.pop() {
                 Some(free) => {
-                    self.kept -= usize::from(self.held[free as usize - 1].has_memory());
+                    self.retained -= usize::from(self.block_contents[free as usize - 1].has_memory());
                     free
                 }
                 None => {
-                    self.held.push(Held::default());
-                    self.held.len() as u32
+                    self.block_contents.push(BlockContents::default());
+                    self.block_contents.len() as u32
                 }
             };
         }
-        let held = &mut self.held[self.holders[block] as usize - 1];
-        // Failed programs left no content.
-        if held.pages.len() < index {
-            held.pages.resize_with(index, || MetaPage::Unreadable);
+        let contents = &mut self.block_contents[self.contents_of_block[block] as usize - 1];
+        // Pages with failed programs have no content.
+        if contents.pages.len() < index {
+            contents.pages.resize_with(index, || MetaPage::Unreadable);
         }
-        held
+        contents
     }
 
     /// Stores a page, not a translation page, that was programmed at `at`.
     pub fn program(&mut self, at: Slot, page: MetaPage) {
         debug_assert!(!matches!(page, MetaPage::Translation { .. }));
-        self.boxed_bytes += page.boxed_bytes();
-        self.holder(at).pages.push(page);
+        self.heap_bytes += page.heap_bytes();
+        self.contents_for(at).pages.push(page);
     }
 
     /// Stores the next version of translation page `number`, which was programmed at `at` and changes these entries.
@@ -204,8 +205,8 @@ impl Contents {
         let first = self.first_entry(number);
         let previous = std::mem::replace(&mut self.newest[number as usize], at);
         let mut table = std::mem::take(&mut self.table);
-        let held = self.holder(at);
-        let from = held.changes.len();
+        let contents = self.contents_for(at);
+        let from = contents.changes.len();
         let changes = entries.iter().map(|&(entry, new)| {
             let old = std::mem::replace(&mut table[first + entry as usize], new);
             Change { entry, old }
@@ -215,31 +216,31 @@ impl Contents {
         if previous == Slot::NONE {
             changes.for_each(drop)
         } else {
-            held.changes.extend(changes)
+            contents.changes.extend(changes)
         }
-        let (from, changes) = (from as u32, (held.changes.len() - from) as u32);
-        held.pages.push(MetaPage::Translation { previous, first: from, changes });
+        let (from, changes) = (from as u32, (contents.changes.len() - from) as u32);
+        contents.pages.push(MetaPage::Translation { previous, first: from, changes });
         self.table = table;
     }
 
     /// Returns the page programmed at `at`; `None` if it is not a metadata page.
     pub fn page(&self, at: Slot) -> Option<&MetaPage> {
         let (block, index) = self.block_of(at);
-        let holder = (*self.holders.get(block)?).checked_sub(1)?;
-        self.held[holder as usize].pages.get(index)
+        let index_of_contents = (*self.contents_of_block.get(block)?).checked_sub(1)?;
+        self.block_contents[index_of_contents as usize].pages.get(index)
     }
 
     /// Drops the content of the page at `at`, which has been replaced, if it is a bitmap page.
-    pub fn forget_bitmap(&mut self, at: Slot) {
+    pub fn drop_bitmap(&mut self, at: Slot) {
         if self.bitmap(at).is_some() {
             let page = self.page_mut(at).expect("just found");
-            let forgotten = std::mem::replace(page, MetaPage::Replaced);
-            self.boxed_bytes -= forgotten.boxed_bytes();
+            let dropped = std::mem::replace(page, MetaPage::Replaced);
+            self.heap_bytes -= dropped.heap_bytes();
         }
     }
 
     /// Moves the words of the bitmap page at `from` to the page at `to`, and changes them there.
-    pub fn hand_over(&mut self, from: Slot, to: Slot, change: &dyn Fn(&mut [u64])) {
+    pub fn move_words(&mut self, from: Slot, to: Slot, change: &dyn Fn(&mut [u64])) {
         let mut words = std::mem::take(self.bitmap(from).expect("a page of the bitmap"));
         change(&mut words);
         *self.bitmap(to).expect("a page of the bitmap") = words;
@@ -247,8 +248,8 @@ impl Contents {
 
     fn page_mut(&mut self, at: Slot) -> Option<&mut MetaPage> {
         let (block, index) = self.block_of(at);
-        let holder = self.holders[block].checked_sub(1)?;
-        self.held[holder as usize].pages.get_mut(index)
+        let index_of_contents = self.contents_of_block[block].checked_sub(1)?;
+        self.block_contents[index_of_contents as usize].pages.get_mut(index)
     }
 
     /// Returns the words of the bitmap page at `at`, if there is one.
@@ -260,26 +261,26 @@ impl Contents {
 
     /// Drops the contents of an erased block.
     pub fn erase(&mut self, block: BlockId) {
-        let holder = std::mem::take(&mut self.holders[block.index()]);
-        if holder > 0 {
+        let number = std::mem::take(&mut self.contents_of_block[block.index()]);
+        if number > 0 {
             // When the spare blocks of a drive are filled for the first time, many more blocks hold metadata than
             // later.
-            let used = self.held.len() - self.unused.len();
-            let keeps = self.kept < used / USED_FOR_EACH_KEPT + ALWAYS_KEPT;
-            let held = &mut self.held[holder as usize - 1];
-            held.foresee_drop();
-            self.boxed_bytes -= held.pages.iter().map(MetaPage::boxed_bytes).sum::<usize>();
-            held.pages.clear();
-            held.changes.clear();
+            let used = self.block_contents.len() - self.free_contents.len();
+            let is_retained = self.retained < used / USED_PER_RETAINED + MIN_RETAINED;
+            let contents = &mut self.block_contents[number as usize - 1];
+            contents.prefetch_drop();
+            self.heap_bytes -= contents.pages.iter().map(MetaPage::heap_bytes).sum::<usize>();
+            contents.pages.clear();
+            contents.changes.clear();
             // When a drive is filled, a version changes a thousand entries; later versions change few.
-            if held.changes.capacity() > KEPT_CHANGES * self.per_block.divisor() as usize {
-                held.changes = Vec::new();
+            if contents.changes.capacity() > MAX_RETAINED_CHANGES * self.per_block.divisor() as usize {
+                contents.changes = Vec::new();
             }
-            if !keeps {
-                *held = Held::default();
+            if !is_retained {
+                *contents = BlockContents::default();
             }
-            self.kept += usize::from(held.has_memory());
-            self.unused.push(holder);
+            self.retained += usize::from(contents.has_memory());
+            self.free_contents.push(number);
         }
     }
 
@@ -297,7 +298,7 @@ impl Contents {
     }
 
     /// Returns all entries of the version of translation page `number` that was programmed at `at`; panics like
-    /// [`Contents::entry`].
+    /// [`MetadataContents::entry`].
     pub fn version(&self, number: u32, at: Slot) -> Vec<Slot> {
         let first = self.first_entry(number);
         let mut entries = self.table[first..first + self.per_page.divisor() as usize].to_vec();
@@ -321,8 +322,11 @@ impl Contents {
     /// Returns the location of the previous version and the changes of the version at `at`, if there is one.
     fn translation(&self, at: Slot) -> Option<(Slot, &[Change])> {
         let Some(&MetaPage::Translation { previous, first, changes }) = self.page(at) else { return None };
-        let holder = self.holders[self.block_of(at).0] as usize - 1;
-        Some((previous, &self.held[holder].changes[first as usize..(first + changes) as usize]))
+        let index_of_contents = self.contents_of_block[self.block_of(at).0] as usize - 1;
+        Some((
+            previous,
+            &self.block_contents[index_of_contents].changes[first as usize..(first + changes) as usize],
+        ))
     }
 
     /// Prefetches the table entry of a logical page, which will be read and changed soon.
@@ -345,21 +349,26 @@ impl Contents {
         prefetch(self.newest.as_ptr().wrapping_add(number as usize));
     }
 
-    /// Prefetches for the page of the validity store at `at`, which will be read soon. There is one step for each
+    /// Prefetches data of the validity store's page at `at`, which will be read soon. There is one step for each
     /// pointer on the way from the address to the content.
     #[inline]
-    pub fn foresee(&self, at: Slot, step: u32) {
+    pub fn prefetch_validity(&self, at: Slot, step: u32) {
         let (block, index) = self.block_of(at);
         if step == 0 {
-            prefetch(self.holders.as_ptr().wrapping_add(block));
+            prefetch(self.contents_of_block.as_ptr().wrapping_add(block));
             return;
         }
-        let held = self.held.as_ptr().wrapping_add((self.holders[block] as usize).wrapping_sub(1));
+        let address = self
+            .block_contents
+            .as_ptr()
+            .wrapping_add((self.contents_of_block[block] as usize).wrapping_sub(1));
         if step == 1 {
-            prefetch(held);
+            prefetch(address);
             return;
         }
-        let Some(Held { pages, .. }) = self.held.get((self.holders[block] as usize).wrapping_sub(1)) else {
+        let Some(BlockContents { pages, .. }) =
+            self.block_contents.get((self.contents_of_block[block] as usize).wrapping_sub(1))
+        else {
             return;
         };
         match pages.get(index) {
@@ -383,27 +392,27 @@ impl Contents {
         self.newest[number as usize] = at;
     }
 
-    /// Restores a version at `at`, which follows the one at `previous` and differs from it by `changes`. The pages of
-    /// a block must be restored in order.
+    /// Restores the version at `at`, which follows the version at `previous` and differs from it by `changes`. The
+    /// pages of a block must be restored in order.
     pub fn restore_version(&mut self, at: Slot, previous: Slot, changes: &[Change]) {
-        let held = self.holder(at);
-        let first = held.changes.len() as u32;
-        held.changes.extend_from_slice(changes);
-        held.pages.push(MetaPage::Translation { previous, first, changes: changes.len() as u32 });
+        let contents = self.contents_for(at);
+        let first = contents.changes.len() as u32;
+        contents.changes.extend_from_slice(changes);
+        contents.pages.push(MetaPage::Translation { previous, first, changes: changes.len() as u32 });
     }
 
     /// Adds lists to the last page of a run, which is at `at`; they were computed from the other pages of the run.
     pub fn complete_run(&mut self, at: Slot, first_keys: Box<[u64]>, slots: Box<[Slot]>) {
         let Some(page) = self.page_mut(at) else { return };
-        let before = page.boxed_bytes();
-        if let MetaPage::Validity(held) = page
-            && let ValidityPage::Gecko(run) = &mut held.0
+        let before = page.heap_bytes();
+        if let MetaPage::Validity(page_and_note) = page
+            && let ValidityPage::Gecko(run) = &mut page_and_note.0
             && let Some(postamble) = &mut run.postamble
         {
             (postamble.first_keys, postamble.slots) = (first_keys, slots);
         }
-        let after = page.boxed_bytes();
-        self.boxed_bytes = self.boxed_bytes - before + after;
+        let after = page.heap_bytes();
+        self.heap_bytes = self.heap_bytes - before + after;
     }
 
     /// Returns the entry of a logical page in the newest version of its translation page.
@@ -414,10 +423,13 @@ impl Contents {
 
     /// Returns the memory used by the simulation, in bytes.
     pub fn memory_bytes(&self) -> u64 {
-        let bytes = |held: &Held| {
-            held.pages.capacity() * size_of::<MetaPage>() + held.changes.capacity() * size_of::<Change>()
+        let bytes = |contents: &BlockContents| {
+            contents.pages.capacity() * size_of::<MetaPage>()
+                + contents.changes.capacity() * size_of::<Change>()
         };
-        let held: usize = self.held.iter().map(bytes).sum();
-        (4 * (self.table.len() + self.newest.len() + self.holders.len()) + held + self.boxed_bytes) as u64
+        let contents_bytes: usize = self.block_contents.iter().map(bytes).sum();
+        (4 * (self.table.len() + self.newest.len() + self.contents_of_block.len())
+            + contents_bytes
+            + self.heap_bytes) as u64
     }
 }

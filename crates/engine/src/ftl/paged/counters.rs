@@ -12,9 +12,9 @@ const NUMBER_BYTES: u64 = 4;
 /// Selection of blocks whose number of valid pages is kept in RAM: the paper's block validity counters (BVC, App. B),
 /// of which "only storing a sample" would be enough (sec. 5.3).
 ///
-/// If not all counters are kept, the validity store is queried about randomly drawn blocks before each victim is
-/// chosen, and the victim policy chooses among the blocks with known numbers. Metadata blocks are few, and their
-/// counters are always kept.
+/// If not all blocks have counters, the validity store is queried about randomly drawn blocks before each victim is
+/// chosen, and the victim policy chooses among the blocks with known numbers. Metadata blocks are few and always have
+/// counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum BlockCounters {
     /// All blocks.
@@ -23,9 +23,9 @@ pub enum BlockCounters {
     /// A sample: of the blocks queried, those with the fewest valid pages are remembered.
     Sampled {
         /// Fraction of the blocks that is remembered, above 0 and at most 1.
-        share: f64,
-        /// Number of blocks drawn for each victim, at least 2: a single one would be the victim, and none would be
-        /// left to remember.
+        fraction: f64,
+        /// Number of blocks drawn for each victim, at least 2: a single block would become the victim, so that no block
+        /// would be left to remember.
         choices: u32,
     },
     /// No blocks.
@@ -44,11 +44,11 @@ impl BlockCounters {
         }
     }
 
-    /// Returns how many of `blocks` blocks, counting user blocks only, are remembered from one victim to the next.
-    pub fn kept(&self, blocks: u32) -> u32 {
+    /// Returns the number of user blocks, of `blocks` blocks in all, that are remembered from one victim to the next.
+    pub fn remembered(&self, blocks: u32) -> u32 {
         match *self {
             BlockCounters::Full => blocks,
-            BlockCounters::Sampled { share, .. } => (f64::from(blocks) * share).ceil() as u32,
+            BlockCounters::Sampled { fraction: share, .. } => (f64::from(blocks) * share).ceil() as u32,
             BlockCounters::None { .. } => 0,
         }
     }
@@ -58,15 +58,15 @@ impl BlockCounters {
         let Some(choices) = self.choices() else { return Ok(()) };
         let is_sampled = matches!(self, BlockCounters::Sampled { .. });
         if choices < 1 + u32::from(is_sampled) {
-            // The only known block becomes the victim, so none is left to remember.
-            let least = if is_sampled {
+            // The only known block becomes the victim, so no block is left to remember.
+            let requirement = if is_sampled {
                 "two blocks must be drawn for one to be remembered"
             } else {
                 "one block must be drawn"
             };
-            return Err(ConfigError::new("counter_choices", format!("is {choices}; at least {least}")));
+            return Err(ConfigError::new("counter_choices", format!("is {choices}; at least {requirement}")));
         }
-        if let BlockCounters::Sampled { share, .. } = *self
+        if let BlockCounters::Sampled { fraction: share, .. } = *self
             && !(share > 0.0 && share <= 1.0)
         {
             let problem = format!("is {share}; it must be above 0 and at most 1");
@@ -89,7 +89,7 @@ impl BlockCounters {
     /// the most recently reported pages.
     pub(super) fn ram(&self, size: &ValiditySize, metadata_blocks: u64) -> u64 {
         let Some(choices) = self.choices() else { return COUNTER_BYTES * u64::from(size.blocks) };
-        let rows = u64::from(self.kept(size.blocks)) + u64::from(choices) + metadata_blocks;
+        let rows = u64::from(self.remembered(size.blocks)) + u64::from(choices) + metadata_blocks;
         let drawn = u64::from(size.pages_per_block.div_ceil(8)) + NUMBER_BYTES;
         (COUNTER_BYTES + NUMBER_BYTES) * rows + drawn * u64::from(choices)
     }
@@ -120,7 +120,7 @@ mod tests {
         let size = ValiditySize { blocks: 1000, pages_per_block: 128, page_bytes: 4096, logical_pages: 9 };
         assert_eq!(BlockCounters::Full.ram(&size, 7), 2000);
         assert_eq!(BlockCounters::None { choices: 10 }.ram(&size, 7), 6 * 17 + 10 * 20);
-        let sampled = BlockCounters::Sampled { share: 0.0501, choices: 2 };
-        assert_eq!((sampled.kept(1000), sampled.ram(&size, 7)), (51, 6 * 60 + 2 * 20));
+        let sampled = BlockCounters::Sampled { fraction: 0.0501, choices: 2 };
+        assert_eq!((sampled.remembered(1000), sampled.ram(&size, 7)), (51, 6 * 60 + 2 * 20));
     }
 }

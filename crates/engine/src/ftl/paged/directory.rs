@@ -1,8 +1,8 @@
 //! Directory of translation pages: completely in RAM, or a tree whose nodes are in flash.
 
-use super::contents::Contents;
+use super::contents::MetadataContents;
 use super::space::Space;
-use super::tree::Tree;
+use super::tree::TranslationTree;
 use crate::layer::{LayerError, RamPart};
 use crate::nand::Flash;
 use crate::table::prefetch;
@@ -13,7 +13,7 @@ pub enum Directory {
     /// The global mapping directory of DFTL.
     Global(Vec<Slot>),
     /// The tree of mu-FTL and IB-FTL.
-    Tree(Tree),
+    Tree(TranslationTree),
 }
 
 impl Directory {
@@ -21,24 +21,25 @@ impl Directory {
     #[inline]
     pub fn locate<F: Flash>(&mut self, number: u32, space: &mut Space<F>) -> Result<Slot, LayerError> {
         match self {
-            Directory::Global(places) => Ok(places[number as usize]),
+            Directory::Global(locations) => Ok(locations[number as usize]),
             Directory::Tree(tree) => tree.locate(number, space),
         }
     }
 
     /// Returns the location without counting any flash operation, for checks.
-    pub fn peek(&self, number: u32, contents: &Contents) -> Slot {
+    pub fn peek(&self, number: u32, contents: &MetadataContents) -> Slot {
         match self {
-            Directory::Global(places) => places[number as usize],
+            Directory::Global(locations) => locations[number as usize],
             Directory::Tree(tree) => tree.peek(number, contents),
         }
     }
 
-    /// Returns the location of the translation page if it is certainly in RAM, else [`Slot::NONE`]. For prefetching.
+    /// Returns the location of the translation page for prefetching, if the location is known to be in RAM; otherwise
+    /// [`Slot::NONE`].
     #[inline]
     pub fn hint(&self, number: u32) -> Slot {
         match self {
-            Directory::Global(places) => places[number as usize],
+            Directory::Global(locations) => locations[number as usize],
             Directory::Tree(_) => Slot::NONE,
         }
     }
@@ -46,8 +47,8 @@ impl Directory {
     /// Prefetches the location of the translation page.
     #[inline]
     pub fn prefetch(&self, number: u32) {
-        if let Directory::Global(places) = self {
-            prefetch(places.as_ptr().wrapping_add(number as usize));
+        if let Directory::Global(locations) = self {
+            prefetch(locations.as_ptr().wrapping_add(number as usize));
         }
     }
 
@@ -55,8 +56,8 @@ impl Directory {
     /// cache.
     pub fn set<F: Flash>(&mut self, number: u32, at: Slot, space: &mut Space<F>) -> Result<(), LayerError> {
         match self {
-            Directory::Global(places) => {
-                places[number as usize] = at;
+            Directory::Global(locations) => {
+                locations[number as usize] = at;
                 Ok(())
             }
             Directory::Tree(tree) => tree.set(number, at, space),
@@ -85,22 +86,22 @@ impl Directory {
     }
 
     /// True if the tree's node `label` is at `at`.
-    pub fn has_node(&self, label: u32, at: Slot, contents: &Contents) -> bool {
+    pub fn has_node(&self, label: u32, at: Slot, contents: &MetadataContents) -> bool {
         matches!(self, Directory::Tree(tree) if tree.has_node(label, at, contents))
     }
 
     /// Returns the RAM used in the device.
     pub fn ram(&self, page_bytes: u32) -> Vec<RamPart> {
         match self {
-            Directory::Global(places) => {
-                vec![RamPart { name: "global mapping directory", bytes: 4 * places.len() as u64 }]
+            Directory::Global(locations) => {
+                vec![RamPart { name: "global mapping directory", bytes: 4 * locations.len() as u64 }]
             }
             Directory::Tree(tree) => tree.ram(page_bytes),
         }
     }
 
     /// Returns the maximum number of nodes that one change may write.
-    pub fn most_appended(&self) -> u32 {
+    pub fn max_appended_nodes(&self) -> u32 {
         match self {
             Directory::Global(_) => 0,
             Directory::Tree(tree) => tree.levels(),

@@ -5,22 +5,22 @@
 //! Flash Devices", SIGMOD 2016; section numbers refer to it.
 
 mod abilities;
-mod ahead;
 mod bytes;
+mod candidate_queries;
 mod check;
 mod clean;
 mod config;
 mod contents;
 mod counters;
 mod directory;
-mod foreseen;
-mod judged;
-mod known;
-mod learn;
-mod part;
-mod protected;
+mod flash_decoder;
+mod known_blocks;
+mod migration;
+mod parts;
+mod prefetch_queue;
+mod prefetching;
+mod protected_blocks;
 mod recover;
-mod reread;
 mod restart;
 mod restore;
 mod space;
@@ -35,8 +35,8 @@ mod tests;
 
 pub use crate::pool::FreeBlocks;
 pub use config::{DirectoryConfig, Durability, PagedConfig};
-pub use contents::Contents;
+pub use contents::MetadataContents;
 pub use counters::BlockCounters;
-pub use recover::Remains;
+pub use recover::SurvivingFlash;
 pub use restart::PagedSettings;
 pub use store::{PagedFtl, Policies};

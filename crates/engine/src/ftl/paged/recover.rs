@@ -1,8 +1,8 @@
 //! Recovery from power loss: the contents of RAM are reconstructed from flash (paper, App. C: GeckoRec).
 
 use super::config::{Durability, PagedConfig};
-use super::contents::{Contents, Note};
-use super::part;
+use super::contents::{MetadataContents, StateNote};
+use super::parts;
 use super::space::{BlockGroup, Space};
 use super::store::{PagedFtl, Policies};
 use crate::counters::{Cause, Operation};
@@ -11,19 +11,19 @@ use crate::mapping::{Handle, Mapping};
 use crate::nand::{Flash, PageState};
 use crate::pool::Frontier;
 use crate::units::{BlockId, Lpn, Slot};
-use crate::validity::{Found, ValidityConfig};
+use crate::validity::{FoundPage, ValidityConfig};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// State of an FTL that survives power loss.
-pub struct Remains<F> {
+pub struct SurvivingFlash<F> {
     /// The flash.
     pub flash: F,
     /// Contents of its metadata pages.
-    pub contents: Contents,
+    pub contents: MetadataContents,
 }
 
 /// Result of a recovery.
-pub type Recovered<F> = Result<PagedFtl<F>, (LayerError, Remains<F>)>;
+pub type RecoveryResult<F> = Result<PagedFtl<F>, (LayerError, SurvivingFlash<F>)>;
 
 /// Type and first page of every block that is not erased (paper, App. C, step 1: the blocks information directory).
 #[derive(Default)]
@@ -44,48 +44,61 @@ pub(super) struct Version {
 
 impl<F: Flash> PagedFtl<F> {
     /// Returns the state that survives power loss; drops everything in RAM.
-    pub fn into_remains(self) -> Remains<F> {
+    pub fn into_surviving_flash(self) -> SurvivingFlash<F> {
         let Space { pool, mut contents, .. } = self.space;
-        let crate::pool::Remains { flash, erased_at } = pool.into_remains();
+        let crate::pool::SurvivingFlash { flash, erased_at } = pool.into_surviving_flash();
         contents.erased_at = erased_at;
-        Remains { flash, contents }
+        SurvivingFlash { flash, contents }
     }
 
-    /// Recovers an FTL with the same settings from the state that survived power loss. If power is lost again
-    /// meanwhile, returns the error with the state that survives then.
+    /// Recovers an FTL with the same settings from the state that survived power loss. If power is lost again during
+    /// recovery, returns the error with the state that survives this power cut.
     ///
     /// # Panics
     ///
     /// If the settings are not those from which the FTL was built.
     #[expect(clippy::result_large_err, reason = "what is left of the drive goes back to its owner")]
-    pub fn recover(config: PagedConfig, remains: Remains<F>, policies: Policies) -> Recovered<F> {
-        Self::recovered(config, remains, policies, true)
+    pub fn recover(
+        config: PagedConfig,
+        surviving: SurvivingFlash<F>,
+        policies: Policies,
+    ) -> RecoveryResult<F> {
+        Self::recover_from(config, surviving, policies, true)
     }
 
-    /// Recovers after a power cut in which the drive's battery, if it has one, did not work: dirty entries and valid
+    /// Recovers after a power cut in which the drive's battery, if there is one, has failed: dirty entries and valid
     /// pages are searched for in flash, back to the very first page.
     ///
     /// # Panics
     ///
-    /// Like [`PagedFtl::recover`].
+    /// As for [`PagedFtl::recover`].
     #[expect(clippy::result_large_err, reason = "as above")]
-    pub fn recover_unsaved(config: PagedConfig, remains: Remains<F>, policies: Policies) -> Recovered<F> {
-        Self::recovered(config, remains, policies, false)
+    pub fn recover_unsaved(
+        config: PagedConfig,
+        surviving: SurvivingFlash<F>,
+        policies: Policies,
+    ) -> RecoveryResult<F> {
+        Self::recover_from(config, surviving, policies, false)
     }
 
     #[expect(clippy::result_large_err, reason = "as above")]
-    fn recovered(config: PagedConfig, remains: Remains<F>, policies: Policies, saved: bool) -> Recovered<F> {
-        let Remains { flash, contents } = remains;
+    fn recover_from(
+        config: PagedConfig,
+        surviving: SurvivingFlash<F>,
+        policies: Policies,
+        saved: bool,
+    ) -> RecoveryResult<F> {
+        let SurvivingFlash { flash, contents } = surviving;
         let is_saved = saved && config.durability == Durability::Battery;
         let mut ftl =
             Self::assemble(config, flash, contents, policies).expect("settings that were good before");
         match ftl.recover_all(is_saved) {
             Ok(report) => {
                 ftl.recovery = Some(report);
-                ftl.start_afresh();
+                ftl.begin_operation();
                 Ok(ftl)
             }
-            Err(error) => Err((error, ftl.into_remains())),
+            Err(error) => Err((error, ftl.into_surviving_flash())),
         }
     }
 
@@ -100,17 +113,18 @@ impl<F: Flash> PagedFtl<F> {
         self.end_step(&mut steps, "mapping directory");
         let note = self.recover_validity(&scan, lacks_battery)?;
         self.end_step(&mut steps, self.validity_step());
-        // Repeated reports do not make the store's notes newer, so that this recovery can itself be repeated.
-        self.space.frozen = Some(note);
+        // Repeated reports do not make the notes of the validity store newer, so that this recovery itself can be
+        // repeated.
+        self.space.frozen_state = Some(note);
         self.report_torn()?;
-        if self.space.protects || lacks_battery {
-            self.report_erased(&scan, note.settled)?;
-            self.report_replaced(&versions, note.settled)?;
+        if self.space.protects_versions || lacks_battery {
+            self.report_erased(&scan, note.reported_before)?;
+            self.report_replaced(&versions, note.reported_before)?;
         }
         self.end_step(&mut steps, "validity buffer");
         let found = if is_saved { Default::default() } else { self.scan_recent(&scan, note.horizon)? };
-        self.report_overwritten(&found, &versions, note.settled)?;
-        self.space.settled = self.space.pool.sequence;
+        self.report_overwritten(&found, &versions, note.reported_before)?;
+        self.space.reported_before = self.space.pool.sequence;
         self.restore_entries(&found, &versions);
         self.end_step(&mut steps, "dirty entries");
         if self.config.durability == Durability::Synchronised {
@@ -118,7 +132,7 @@ impl<F: Flash> PagedFtl<F> {
             self.synchronise_all()?;
             self.end_step(&mut steps, "synchronisation");
         }
-        if self.config.bitmap_in_ram() && !is_saved || lacks_battery {
+        if self.config.has_ram_bitmap() && !is_saved || lacks_battery {
             self.rebuild_bitmap(&scan)?;
             self.identify_entries(lacks_battery);
             self.end_step(&mut steps, "validity bitmap");
@@ -126,14 +140,14 @@ impl<F: Flash> PagedFtl<F> {
         self.count_valid()?;
         self.close_blocks(&scan);
         self.end_step(&mut steps, "block validity counters");
-        self.space.frozen = None;
+        self.space.frozen_state = None;
         Ok(steps.report)
     }
 
     fn end_step(&mut self, steps: &mut RecoverySteps, name: &'static str) {
         let total = |operation| self.space.pool.counters.outgoing_total(operation);
         let pages = [Operation::Read, Operation::Write, Operation::Erase].map(total);
-        steps.end(name, [self.space.spare_reads().iter().sum(), pages[0], pages[1], pages[2]]);
+        steps.end_step(name, [self.space.spare_reads().iter().sum(), pages[0], pages[1], pages[2]]);
         self.space.pool.medium.recovery_step_ended();
     }
 
@@ -158,16 +172,16 @@ impl<F: Flash> PagedFtl<F> {
                 PageState::Unreadable => scan.unreadable.push(block),
                 PageState::Written(spare) => {
                     self.space.streams[block.index()] = spare.stream;
-                    self.space.opened[block.index()] = spare.sequence;
+                    self.space.first_sequences[block.index()] = spare.sequence;
                     self.space.pool.blocks.open(block);
-                    self.space.pool.blocks.give_to(block, spare.stream);
+                    self.space.pool.blocks.set_stream(block, spare.stream);
                     scan.streams.entry(spare.stream.0).or_default().push((spare.sequence, block));
                 }
             }
         }
         scan.streams.values_mut().for_each(|blocks| blocks.sort_unstable());
-        self.space.dead.clone_from(&scan.unreadable);
-        self.space.looked_at_dead = None;
+        self.space.erasable.clone_from(&scan.unreadable);
+        self.space.release_count_at_check = None;
         self.space.pool.recover_wear();
         scan
     }
@@ -198,7 +212,7 @@ impl<F: Flash> PagedFtl<F> {
         self.torn = torn;
     }
 
-    /// Step 2: reads the spare areas of all translation pages; the newest version of each is valid.
+    /// Step 2: reads the spare areas of all translation pages; the newest version of each translation page is valid.
     fn find_translation_pages(&mut self, scan: &BlockScan) -> Result<Vec<Version>, LayerError> {
         let stream = self.space.stream_of(BlockGroup::Translation);
         let mut versions = Vec::new();
@@ -206,21 +220,22 @@ impl<F: Flash> PagedFtl<F> {
             if owner.0 < self.space.contents.translation_pages() {
                 versions.push(Version { number: owner.0, sequence, at });
             } else {
-                // A tree node: ignored, because the tree is rebuilt from its leaves.
+                // This is a tree node, which is ignored because the tree is rebuilt from its leaves.
                 self.space.discard_metadata(at);
             }
         }
         versions.sort_unstable_by_key(|version| (version.number, std::cmp::Reverse(version.sequence)));
-        let mut places = vec![Slot::NONE; self.space.contents.translation_pages() as usize];
+        let mut locations = vec![Slot::NONE; self.space.contents.translation_pages() as usize];
         for version in &versions {
-            let place = &mut places[version.number as usize];
-            if *place == Slot::NONE {
-                *place = version.at;
+            let location = &mut locations[version.number as usize];
+            if *location == Slot::NONE {
+                *location = version.at;
             } else {
                 self.space.discard_metadata(version.at);
             }
         }
-        self.directory = part::directory(&self.config, &places).expect("settings that were good before");
+        self.directory =
+            parts::build_directory(&self.config, &locations).expect("settings that were good before");
         self.directory.shrink(&mut self.space)?;
         Ok(versions)
     }
@@ -238,7 +253,7 @@ impl<F: Flash> PagedFtl<F> {
                     PageState::Erased | PageState::Unreadable => self.space.discard_metadata(at),
                 }
             }
-            if !self.space.pool.is_open(block) && !self.space.dead.contains(&block) {
+            if !self.space.pool.is_open(block) && !self.space.erasable.contains(&block) {
                 self.space.close(block);
             }
         }
@@ -248,11 +263,13 @@ impl<F: Flash> PagedFtl<F> {
     /// Step 3: recovers the validity store from its pages. Returns the note of its last written buffer.
     ///
     /// An image of a bitmap in RAM is only valid if it was saved at the power failure; otherwise it is outdated.
-    fn recover_validity(&mut self, scan: &BlockScan, lacks_battery: bool) -> Result<Note, LayerError> {
+    fn recover_validity(&mut self, scan: &BlockScan, lacks_battery: bool) -> Result<StateNote, LayerError> {
         let stream = self.space.stream_of(BlockGroup::Validity);
         let pages = self.scan_group(scan, stream.0);
-        let found: Vec<Found> =
-            pages.into_iter().map(|(at, owner, sequence)| Found { at, label: owner.0, sequence }).collect();
+        let found: Vec<FoundPage> = pages
+            .into_iter()
+            .map(|(at, owner, sequence)| FoundPage { at, label: owner.0, sequence })
+            .collect();
         let mut first = vec![None; self.space.pool.blocks.len() as usize];
         for &(sequence, block) in scan.streams.values().flatten() {
             first[block.index()] = Some(sequence);
@@ -260,28 +277,28 @@ impl<F: Flash> PagedFtl<F> {
         let size = self.config.validity_size(self.space.pool.blocks.len(), self.space.pages_per_block());
         let first_written = |block: BlockId| first[block.index()];
         self.space.unneeded = Some(BTreeSet::new());
-        if lacks_battery && self.config.bitmap_in_ram() {
+        if lacks_battery && self.config.has_ram_bitmap() {
             found.iter().for_each(|page| self.space.discard_metadata(page.at));
         } else {
             self.validity =
-                part::recover_validity(&self.config, &size, &found, &first_written, &mut self.space)?;
+                parts::recover_validity(&self.config, &size, &found, &first_written, &mut self.space)?;
         }
         let unneeded = self.space.unneeded.take().expect("set above");
         let needed = found.iter().map(|found| found.at).filter(|at| !unneeded.contains(at));
-        let note = needed.filter_map(|at| self.space.note_at(at)).max_by_key(|note| note.settled);
-        self.space.written_out = note.unwrap_or_default();
-        Ok(self.space.written_out)
+        let note = needed.filter_map(|at| self.space.note_at(at)).max_by_key(|note| note.reported_before);
+        self.space.flushed_state = note.unwrap_or_default();
+        Ok(self.space.flushed_state)
     }
 
     /// Step 4, App. C.2.1: reports blocks erased since the store's buffer was written.
-    fn report_erased(&mut self, scan: &BlockScan, settled: u64) -> Result<(), LayerError> {
+    fn report_erased(&mut self, scan: &BlockScan, reported_before: u64) -> Result<(), LayerError> {
         let free: Vec<BlockId> = self.space.pool.erased.iter().copied().collect();
-        let later = scan.streams.values().flatten().filter(|(sequence, _)| *sequence >= settled);
+        let later = scan.streams.values().flatten().filter(|(sequence, _)| *sequence >= reported_before);
         let blocks = later.map(|&(_, block)| block).chain(free).chain(scan.unreadable.iter().copied());
-        // The log compares the ages of blocks instead.
+        // The log-structured validity store compares the ages of blocks instead.
         if !matches!(self.config.validity, ValidityConfig::Log(_)) {
             for block in blocks.collect::<Vec<_>>() {
-                self.validity.erased(block, &mut self.space)?;
+                self.validity.record_erase(block, &mut self.space)?;
             }
         }
         Ok(())
@@ -292,20 +309,20 @@ impl<F: Flash> PagedFtl<F> {
         for at in std::mem::take(&mut self.torn) {
             let (block, _) = self.space.split(at);
             if self.space.group(block) == BlockGroup::User {
-                self.tell_again(at)?;
+                self.report_again(at)?;
             }
         }
         Ok(())
     }
 
     /// Step 4, App. C.2.2: reports pages that were replaced according to newer versions of translation pages.
-    fn report_replaced(&mut self, versions: &[Version], settled: u64) -> Result<(), LayerError> {
+    fn report_replaced(&mut self, versions: &[Version], reported_before: u64) -> Result<(), LayerError> {
         let per_page = self.space.contents.entries_per_page();
         for (index, version) in versions.iter().enumerate() {
             let Some(previous) = versions.get(index + 1).filter(|next| next.number == version.number) else {
                 continue;
             };
-            if version.sequence < settled {
+            if version.sequence < reported_before {
                 continue;
             }
             self.space.read_metadata(version.at, Cause::Translation)?;
@@ -314,7 +331,7 @@ impl<F: Flash> PagedFtl<F> {
             for change in self.space.contents.changes(version.at).to_vec() {
                 let page = Lpn(version.number * per_page + change.entry);
                 if change.old != Slot::NONE && self.is_older(change.old, page, version.sequence) {
-                    self.tell_again(change.old)?;
+                    self.report_again(change.old)?;
                 }
             }
         }
@@ -338,7 +355,7 @@ impl<F: Flash> PagedFtl<F> {
     fn count_valid(&mut self) -> Result<(), LayerError> {
         let blocks: Vec<BlockId> = (0..self.space.pool.blocks.len()).map(BlockId).collect();
         let free: std::collections::BTreeSet<BlockId> =
-            self.space.pool.erased.iter().chain(&self.space.dead).copied().collect();
+            self.space.pool.erased.iter().chain(&self.space.erasable).copied().collect();
         for &block in &blocks {
             let used = !self.space.pool.medium.is_bad(block) && !free.contains(&block);
             if used && self.space.group(block) == BlockGroup::User {
@@ -346,14 +363,14 @@ impl<F: Flash> PagedFtl<F> {
             }
         }
         if self.config.counters.choices().is_some() {
-            // The device queries these numbers only when it needs them.
+            // The device queries the other numbers only when it needs them.
             let is_counted = |&&block: &&BlockId| {
                 !self.space.pool.medium.is_bad(block)
                     && !free.contains(&block)
                     && self.space.group(block) == BlockGroup::User
             };
             let counted: Vec<BlockId> = blocks.iter().filter(is_counted).copied().collect();
-            self.count_for_account(&counted);
+            self.count_for_statistics(&counted);
             return Ok(());
         }
         let mut invalid = Vec::new();
@@ -432,18 +449,18 @@ impl<F: Flash> PagedFtl<F> {
     fn identify_entries(&mut self, lacks_battery: bool) {
         if lacks_battery {
             self.for_each_cached(|ftl, handle| {
-                let known = Mapping { unidentified: false, uncertain: false, ..ftl.cache.get(handle) };
-                ftl.cache.amend(handle, known);
+                let identified = Mapping { unidentified: false, uncertain: false, ..ftl.cache.get(handle) };
+                ftl.cache.amend(handle, identified);
             });
         }
     }
 
     /// Starts normal operation: the work of recovery is reported separately and not counted as work for the user.
-    fn start_afresh(&mut self) {
-        self.space.forget_counts();
+    fn begin_operation(&mut self) {
+        self.space.reset_counts();
         self.count_mapped();
         self.checkpoints.last = self.space.pool.sequence;
-        self.space.pool.skip_untold();
+        self.space.pool.skip_unreported();
         let restored = u64::from(self.cache.len());
         let until = u64::from(self.config.cache_entries).saturating_sub(restored).max(1);
         self.checkpoints.operations_left = until;

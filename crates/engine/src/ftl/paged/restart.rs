@@ -1,16 +1,16 @@
-//! Reducing the FTL to its flash and rebuilding it, with settings from which its policies can be built again.
+//! Restart of the FTL from its flash, with settings from which its policies can be built again.
 
 use super::config::{Durability, PagedConfig};
-use super::recover::Remains;
-use super::reread;
+use super::flash_decoder;
+use super::recover::SurvivingFlash;
 use super::store::{PagedFtl, Policies};
 use crate::config::{ConfigError, StoreSize};
-use crate::ftl::{Restart, seed_of_life};
+use crate::ftl::{Restart, policy_seed};
 use crate::layer::{LayerError, Medium, RecoveryReport};
-use crate::log::Migration;
-use crate::nand::{Flash, KeptError, KeptFlash};
+use crate::log::MigrationPolicy;
+use crate::nand::{Flash, StoredFlash, StoredFlashError};
 use crate::placement::{PlacementConfig, PlacementContext};
-use crate::pool::Judge;
+use crate::pool::MigrationExecutor;
 use crate::victim::VictimConfig;
 
 /// Settings from which an FTL is built and, after power cuts, rebuilt.
@@ -31,7 +31,7 @@ impl PagedSettings {
             blocks: flash.blocks(),
             pages_per_block: flash.pages_per_block(),
             logical_pages: self.config.logical_pages,
-            seed: seed_of_life(self.config.seed, flash),
+            seed: policy_seed(self.config.seed, flash),
         };
         let victim = self.victim.build_boxed(&size).map_err(|error| error.within("victim"))?;
         let context = PlacementContext { size: &size, temperature: None, foresight: None };
@@ -46,18 +46,18 @@ impl PagedSettings {
     }
 }
 
-/// Recovers the FTL; `saved`: the battery, if there is one, has worked.
+/// Recovers the FTL; `saved` is true if the battery has worked or there is none.
 #[expect(clippy::result_large_err, reason = "what is left of the drive goes back to its owner")]
-fn restarted<F: Flash>(
+fn recover_ftl<F: Flash>(
     settings: &PagedSettings,
-    remains: Remains<F>,
+    surviving: SurvivingFlash<F>,
     saved: bool,
-) -> Result<(PagedFtl<F>, RecoveryReport), (LayerError, Remains<F>)> {
-    let policies = settings.policies(&remains.flash).expect("settings that were good before");
+) -> Result<(PagedFtl<F>, RecoveryReport), (LayerError, SurvivingFlash<F>)> {
+    let policies = settings.policies(&surviving.flash).expect("settings that were good before");
     let config = settings.config.clone();
     let ftl = match saved {
-        true => PagedFtl::recover(config, remains, policies)?,
-        false => PagedFtl::recover_unsaved(config, remains, policies)?,
+        true => PagedFtl::recover(config, surviving, policies)?,
+        false => PagedFtl::recover_unsaved(config, surviving, policies)?,
     };
     let report = ftl.recovery().expect("it has just recovered").clone();
     Ok((ftl, report))
@@ -65,34 +65,39 @@ fn restarted<F: Flash>(
 
 impl<F: Flash> Restart for PagedFtl<F> {
     type Flash = F;
-    type Remains = Remains<F>;
+    type SurvivingFlash = SurvivingFlash<F>;
     type Settings = PagedSettings;
 
     const DURABLE_TRIMS: bool = true;
     const READS_ALL_SPARE_AREAS: bool = false;
 
-    fn into_flash(self) -> Remains<F> {
-        self.into_remains()
+    fn into_flash(self) -> SurvivingFlash<F> {
+        self.into_surviving_flash()
     }
 
     fn restart(
         settings: &PagedSettings,
-        remains: Remains<F>,
-    ) -> Result<(Self, RecoveryReport), (LayerError, Remains<F>)> {
-        restarted(settings, remains, true)
+        surviving: SurvivingFlash<F>,
+    ) -> Result<(Self, RecoveryReport), (LayerError, SurvivingFlash<F>)> {
+        recover_ftl(settings, surviving, true)
     }
 
     fn restart_unsaved(
         settings: &PagedSettings,
-        remains: Remains<F>,
-    ) -> Result<(Self, RecoveryReport), (LayerError, Remains<F>)> {
-        restarted(settings, remains, false)
+        surviving: SurvivingFlash<F>,
+    ) -> Result<(Self, RecoveryReport), (LayerError, SurvivingFlash<F>)> {
+        recover_ftl(settings, surviving, false)
     }
 
-    fn reread(settings: &PagedSettings, flash: F, kept: &mut dyn KeptFlash) -> Result<Remains<F>, KeptError> {
+    fn decode_flash(
+        settings: &PagedSettings,
+        flash: F,
+        stored: &mut dyn StoredFlash,
+    ) -> Result<SurvivingFlash<F>, StoredFlashError> {
         let policies = settings.policies(&flash).expect("settings that were good before");
-        let contents = reread::reread(&settings.config, policies.placement.streams(), &flash, kept)?;
-        Ok(Remains { flash, contents })
+        let contents =
+            flash_decoder::decode_contents(&settings.config, policies.placement.streams(), &flash, stored)?;
+        Ok(SurvivingFlash { flash, contents })
     }
 
     fn save(&mut self) -> Result<(), LayerError> {
@@ -103,7 +108,7 @@ impl<F: Flash> Restart for PagedFtl<F> {
         self.config.durability == Durability::Battery
     }
 
-    fn owes(&self) -> bool {
+    fn has_volatile_writes(&self) -> bool {
         false
     }
 
@@ -111,8 +116,11 @@ impl<F: Flash> Restart for PagedFtl<F> {
         &mut self.space.pool.medium
     }
 
-    fn ask(&mut self, migration: Box<dyn Migration<F::Payload>>) -> Result<(), ConfigError> {
-        self.judge = Some(Box::new(Judge::new(migration)));
+    fn set_migration_policy(
+        &mut self,
+        migration: Box<dyn MigrationPolicy<F::Payload>>,
+    ) -> Result<(), ConfigError> {
+        self.migration = Some(Box::new(MigrationExecutor::new(migration)));
         Ok(())
     }
 }

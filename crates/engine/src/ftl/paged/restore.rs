@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Contents of the most recently written spare areas.
 #[derive(Default)]
-pub(super) struct Recent {
+pub(super) struct RecentPages {
     /// The newest version of each page found, oldest first: sequence number, page, location.
     newest: Vec<(u64, Lpn, Slot)>,
     /// Locations of other versions.
@@ -34,8 +34,12 @@ impl<F: Flash> PagedFtl<F> {
     /// with the validity store's buffer: if a page was overwritten while its entry was dirty, the translation table
     /// never contained its location. Such entries were dirty when the store last wrote its buffer, or later. The scan
     /// therefore goes back to the horizon of that time, which is noted in the store's newest page.
-    pub(super) fn scan_recent(&mut self, scan: &BlockScan, noted_horizon: u64) -> Result<Recent, LayerError> {
-        let mut recent = Recent::default();
+    pub(super) fn scan_recent(
+        &mut self,
+        scan: &BlockScan,
+        noted_horizon: u64,
+    ) -> Result<RecentPages, LayerError> {
+        let mut recent = RecentPages::default();
         let horizon = match self.config.validity {
             ValidityConfig::RamBitmap(_) => self.space.horizon,
             _ => self.space.horizon.min(noted_horizon),
@@ -69,20 +73,21 @@ impl<F: Flash> PagedFtl<F> {
         Ok(recent)
     }
 
-    /// Reports versions that are invalid because a newer one was found. Also reports pages that were trimmed after
+    /// Reports versions that are invalid because a newer version was found. Also reports pages that were trimmed after
     /// the validity store last wrote its buffer, as recorded in their translation pages.
     pub(super) fn report_overwritten(
         &mut self,
-        recent: &Recent,
+        recent: &RecentPages,
         versions: &[Version],
-        settled: u64,
+        reported_before: u64,
     ) -> Result<(), LayerError> {
-        recent.older.iter().try_for_each(|&at| self.tell_again(at))?;
+        recent.older.iter().try_for_each(|&at| self.report_again(at))?;
         let newest = newest_versions(versions);
         let mut read = BTreeSet::new();
         for &(sequence, page, slot) in &recent.newest {
             let number = self.translation_page(page);
-            let Some(version) = newest.get(&number).filter(|version| version.sequence >= settled) else {
+            let Some(version) = newest.get(&number).filter(|version| version.sequence >= reported_before)
+            else {
                 continue;
             };
             if sequence > version.sequence {
@@ -93,47 +98,50 @@ impl<F: Flash> PagedFtl<F> {
             }
             let entry = self.space.contents.entry_of(page);
             if self.space.contents.entry(number, version.at, entry) != slot {
-                self.tell_again(slot)?;
+                self.report_again(slot)?;
             }
         }
         Ok(())
     }
 
     /// Steps 6 and 7: inserts entries for the most recently written pages, all of which are assumed to be dirty.
-    pub(super) fn restore_entries(&mut self, recent: &Recent, versions: &[Version]) {
-        let dated = !matches!(self.config.durability, Durability::Deferred { dated: false });
+    pub(super) fn restore_entries(&mut self, recent: &RecentPages, versions: &[Version]) {
+        let skips_older_pages =
+            !matches!(self.config.durability, Durability::Deferred { skips_older_pages: false });
         let newest = newest_versions(versions);
         let is_newer = |&&(sequence, page, _): &&(u64, Lpn, Slot)| {
-            let date = newest.get(&self.translation_page(page)).map_or(0, |version| version.sequence);
-            !dated || sequence > date
+            let version_sequence =
+                newest.get(&self.translation_page(page)).map_or(0, |version| version.sequence);
+            !skips_older_pages || sequence > version_sequence
         };
         let restored: Vec<(u64, Lpn, Slot)> = recent.newest.iter().filter(is_newer).copied().collect();
-        let room = self.config.cache_entries as usize;
-        for &(_, page, slot) in &restored[restored.len().saturating_sub(room)..] {
+        let capacity = self.config.cache_entries as usize;
+        for &(_, page, slot) in &restored[restored.len().saturating_sub(capacity)..] {
             let before = Slot::NONE;
-            let mapping = Mapping { slot, before, dirty: true, unidentified: true, uncertain: true };
+            let mapping =
+                Mapping { slot, before_image: before, dirty: true, unidentified: true, uncertain: true };
             self.cache.insert(page, mapping);
         }
     }
 
-    /// Does what a battery permits at a power failure: writes everything that is only in RAM to flash.
+    /// Writes all data that is only in RAM to flash, as a battery permits at a power failure.
     ///
     /// # Errors
     ///
-    /// Those of writing a page.
+    /// Fails if a page cannot be written.
     pub fn save(&mut self) -> Result<(), LayerError> {
         if self.config.durability != Durability::Battery {
             return Ok(());
         }
         loop {
-            self.win_space()?;
+            self.gain_space()?;
             let Some(oldest) = self.cache.oldest_dirty() else { break };
             self.synchronise(self.translation_page(self.cache.page(oldest)))?;
         }
         self.validity.save(&mut self.space)
     }
 
-    /// Synchronises every dirty entry before anything else is done, like LazyFTL and IB-FTL.
+    /// Synchronises every dirty entry before any other operation, as LazyFTL and IB-FTL do.
     pub(super) fn synchronise_all(&mut self) -> Result<(), LayerError> {
         for number in 0..self.space.contents.translation_pages() {
             self.synchronise(number)?;

@@ -1,9 +1,9 @@
 //! The flash of an FTL, divided into groups of blocks: pages are appended to a group's open block, are invalidated,
 //! and are erased with their block.
 
-use super::contents::{Contents, MetaPage, Note};
-use super::known::Chooser;
-use super::protected::Protected;
+use super::contents::{MetaPage, MetadataContents, StateNote};
+use super::known_blocks::VictimChooser;
+use super::protected_blocks::ProtectedBlocks;
 use crate::config::ConfigError;
 use crate::counters::{Cause, Counters, Operation};
 use crate::flash_format::ValidityCodec;
@@ -47,36 +47,36 @@ const FIRST_SEQUENCE: u64 = 1;
 pub struct Space<F: Flash> {
     /// The blocks, with an open block for each stream: user streams first, then translation, then validity. The
     /// numbers of valid pages are the paper's block validity counters.
-    pub pool: Pool<F, Chooser>,
-    pub contents: Contents,
+    pub pool: Pool<F, VictimChooser>,
+    pub contents: MetadataContents,
     /// Stream of every block that is not erased.
     pub streams: Vec<StreamId>,
     /// Sequence number of the first page of every block that is not erased.
-    pub opened: Vec<u64>,
+    pub first_sequences: Vec<u64>,
     /// Number of pages that the host had written when each block was opened; empty if the placement does not need
     /// this.
-    pub host_opened: Vec<u64>,
+    pub host_pages_at_open: Vec<u64>,
     /// Blocks without valid or readable pages, to be erased later.
-    pub dead: Vec<BlockId>,
-    /// Value of `protected.losses` when the blocks in `dead` were last examined. If it has not changed since, none of
-    /// them can be erased.
-    pub looked_at_dead: Option<u64>,
-    pub protected: Protected,
+    pub erasable: Vec<BlockId>,
+    /// Value of `protected.release_count` when the blocks in `erasable` were last examined. If it has not changed
+    /// since, none of them can be erased.
+    pub release_count_at_check: Option<u64>,
+    pub protected: ProtectedBlocks,
     /// True if old versions must be protected.
-    pub protects: bool,
+    pub protects_versions: bool,
     /// True if metadata blocks are candidates for cleaning.
     pub cleans_metadata: bool,
     /// Recovery horizon: no dirty mapping entry refers to a page older than this sequence number.
     pub horizon: u64,
     /// All reports to the validity store caused by pages older than this sequence number have been made.
-    pub settled: u64,
+    pub reported_before: u64,
     /// State when the validity store last wrote its buffer.
-    pub written_out: Note,
+    pub flushed_state: StateNote,
     /// During recovery: pages of the validity store that turned out to be unneeded.
     pub unneeded: Option<BTreeSet<Slot>>,
     /// Earlier state that pages of the validity store note while recovery repeats lost reports, or while a block is
     /// emptied.
-    pub frozen: Option<Note>,
+    pub frozen_state: Option<StateNote>,
     /// Spare areas read, by cause, except those read by wear levelling.
     spare_reads: [u64; Cause::ALL.len()],
     divider: Divider,
@@ -88,17 +88,17 @@ impl<F: Flash> Space<F> {
     /// Creates the space on flash whose erased blocks are not determined yet.
     pub fn new(
         flash: F,
-        contents: Contents,
+        contents: MetadataContents,
         codec: ValidityCodec,
         (logical_pages, user_streams): (u32, u8),
-        victim: Chooser,
+        victim: VictimChooser,
     ) -> Self {
         let (blocks, pages_per_block) = (flash.blocks(), flash.pages_per_block());
         let config = PoolConfig {
             pages: logical_pages,
             streams: usize::from(user_streams) + 2,
             first_sequence: FIRST_SEQUENCE,
-            marks: None,
+            watermarks: None,
             survives_failed_programs: true,
         };
         let mut pool = Pool::new(flash, victim, config);
@@ -107,18 +107,18 @@ impl<F: Flash> Space<F> {
             pool,
             contents,
             streams: filled(blocks as usize, StreamId(0)),
-            opened: filled(blocks as usize, 0),
-            host_opened: Vec::new(),
-            dead: Vec::new(),
-            looked_at_dead: None,
-            protected: Protected::default(),
-            protects: false,
+            first_sequences: filled(blocks as usize, 0),
+            host_pages_at_open: Vec::new(),
+            erasable: Vec::new(),
+            release_count_at_check: None,
+            protected: ProtectedBlocks::default(),
+            protects_versions: false,
             cleans_metadata: true,
             horizon: 0,
-            settled: 0,
-            written_out: Note::default(),
+            reported_before: 0,
+            flushed_state: StateNote::default(),
             unneeded: None,
-            frozen: None,
+            frozen_state: None,
             spare_reads: [0; Cause::ALL.len()],
             divider: Divider::new(pages_per_block),
             codec,
@@ -126,10 +126,10 @@ impl<F: Flash> Space<F> {
     }
 
     /// Rejects flash with fewer blocks than the FTL's logical pages, metadata and reserve need.
-    pub fn check_room(&self, reserve_blocks: u32) -> Result<(), ConfigError> {
+    pub fn check_size(&self, reserve_blocks: u32) -> Result<(), ConfigError> {
         let needed_blocks = self.pool.needed_blocks;
         if self.pool.usable_blocks >= needed_blocks {
-            return self.check_marks(reserve_blocks + self.pool.usable_blocks - needed_blocks);
+            return self.check_watermarks(reserve_blocks + self.pool.usable_blocks - needed_blocks);
         }
         let problem = format!(
             "has {} usable blocks; this FTL needs {needed_blocks} for the logical pages, its metadata and a reserve of \
@@ -139,16 +139,16 @@ impl<F: Flash> Space<F> {
         Err(ConfigError::new("device", problem))
     }
 
-    /// Rejects watermarks of the pool that could never be reached: at most `most` blocks can be erased at a time.
-    fn check_marks(&self, most: u32) -> Result<(), ConfigError> {
-        let Some(marks) = self.pool.marks else { return Ok(()) };
-        let beyond = [("free_blocks_low", Some(marks.low)), ("free_blocks_idle", marks.idle_high)];
-        match beyond.into_iter().find(|(_, mark)| mark.is_some_and(|mark| mark > most)) {
+    /// Rejects watermarks of the pool that could never be reached: at most `max_erased` blocks can be erased at a time.
+    fn check_watermarks(&self, max_erased: u32) -> Result<(), ConfigError> {
+        let Some(marks) = self.pool.watermarks else { return Ok(()) };
+        let watermarks = [("free_blocks_low", Some(marks.low)), ("free_blocks_idle", marks.idle_high)];
+        match watermarks.into_iter().find(|(_, mark)| mark.is_some_and(|mark| mark > max_erased)) {
             Some((key, mark)) => {
                 let mark = mark.expect("just compared");
                 Err(ConfigError::new(
                     key,
-                    format!("is {mark}; at most {most} blocks can be erased at a time here"),
+                    format!("is {mark}; at most {max_erased} blocks can be erased at a time here"),
                 ))
             }
             None => Ok(()),
@@ -172,8 +172,8 @@ impl<F: Flash> Space<F> {
     }
 
     /// Returns the sequence number of the first page of the block that contains the page.
-    pub fn opened_at(&self, at: Slot) -> u64 {
-        self.opened[self.split(at).0.index()]
+    pub fn first_sequence_of(&self, at: Slot) -> u64 {
+        self.first_sequences[self.split(at).0.index()]
     }
 
     pub fn user_streams(&self) -> usize {
@@ -223,11 +223,11 @@ impl<F: Flash> Space<F> {
             let purpose = Purpose { cause, note: self.horizon };
             let (owners, content) = ([owner], std::slice::from_ref(data));
             if let Err(error) = self.pool.program(stream, frontier, Some(&owners), content, purpose) {
-                self.pool.taken_before(frontier, (None, 1), cause, error)?;
-                self.fail(stream, frontier);
+                self.pool.programmed_before_failure(frontier, (None, 1), cause, error)?;
+                self.handle_failed_program(stream, frontier);
                 continue;
             }
-            if self.pool.move_frontier(stream, frontier, 1) {
+            if self.pool.advance_frontier(stream, frontier, 1) {
                 self.close(frontier.block);
             }
             return Ok(self.slot(frontier.block, frontier.page));
@@ -238,17 +238,17 @@ impl<F: Flash> Space<F> {
     /// such as the reports of all pages of a large trim.
     #[cold]
     fn reclaim_metadata(&mut self) -> Result<(), LayerError> {
-        let is_dead = |&block: &BlockId| {
+        let is_erasable = |&block: &BlockId| {
             self.pool.blocks.valid_pages(block) == 0
-                && (self.pool.blocks.is_candidate(block) || self.dead.contains(&block))
+                && (self.pool.blocks.is_candidate(block) || self.erasable.contains(&block))
                 && self.group(block) != BlockGroup::User
                 && !self.is_protected(block)
                 && !self.pool.has_failed(block)
         };
-        let Some(block) = (0..self.pool.blocks.len()).map(BlockId).find(is_dead) else { return Ok(()) };
+        let Some(block) = (0..self.pool.blocks.len()).map(BlockId).find(is_erasable) else { return Ok(()) };
         self.pool.take_candidate(block);
-        self.dead.retain(|&dead| dead != block);
-        self.give_back(block, self.group(block).cause()).map(drop)
+        self.erasable.retain(|&erasable| erasable != block);
+        self.erase_or_retire(block, self.group(block).cause()).map(drop)
     }
 
     fn open(&mut self, stream: StreamId, cause: Cause) -> Result<Frontier, LayerError> {
@@ -260,8 +260,8 @@ impl<F: Flash> Space<F> {
         }
         let block = self.pool.take_erased(cause).ok_or(LayerError::NoSpace)?;
         self.streams[block.index()] = stream;
-        self.opened[block.index()] = self.pool.sequence;
-        if let Some(opened) = self.host_opened.get_mut(block.index()) {
+        self.first_sequences[block.index()] = self.pool.sequence;
+        if let Some(opened) = self.host_pages_at_open.get_mut(block.index()) {
             *opened = self.pool.blocks.now();
         }
         if let Some(&next) = self.pool.erased.front() {
@@ -276,27 +276,27 @@ impl<F: Flash> Space<F> {
         let is_user = self.group(block) == BlockGroup::User;
         if self.cleans_metadata || is_user {
             self.pool.close(block);
-            if let Chooser::Known(known) = &mut self.pool.victim
+            if let VictimChooser::KnownBlocks(known) = &mut self.pool.victim
                 && !is_user
             {
-                known.closed_metadata(block, &self.pool.blocks);
+                known.add_metadata(block, &self.pool.blocks);
             }
         } else if self.pool.blocks.valid_pages(block) == 0 {
-            self.bury(block);
+            self.mark_erasable(block);
         }
     }
 
     /// Handles a failed program at the frontier: closes the block with its current contents.
-    fn fail(&mut self, stream: StreamId, frontier: Frontier) {
-        let left = self.pool.room(frontier);
-        self.pool.set_aside_failed(stream, frontier, 0);
-        let valid = self.pool.blocks.valid_pages(frontier.block).saturating_sub(left);
+    fn handle_failed_program(&mut self, stream: StreamId, frontier: Frontier) {
+        let unwritten = self.pool.room(frontier);
+        self.pool.close_failed_block(stream, frontier, 0);
+        let valid = self.pool.blocks.valid_pages(frontier.block).saturating_sub(unwritten);
         self.pool
             .blocks
             .invalidate_many(frontier.block, self.pool.blocks.valid_pages(frontier.block) - valid);
         self.close(frontier.block);
         // It is treated as failed and not as a block without valid pages.
-        self.dead.retain(|&block| block != frontier.block);
+        self.erasable.retain(|&block| block != frontier.block);
     }
 
     /// Prefetches for a page that will be invalidated soon.
@@ -307,7 +307,7 @@ impl<F: Flash> Space<F> {
 
     /// Prefetches for a page that will be read and invalidated soon.
     #[inline]
-    pub fn prefetch_place(&self, at: Slot) {
+    pub fn prefetch_location(&self, at: Slot) {
         let (block, _) = self.split(at);
         self.pool.blocks.prefetch_score(block);
         self.pool.medium.prefetch_block(block);
@@ -317,9 +317,9 @@ impl<F: Flash> Space<F> {
 
     /// Prefetches for a block that will be opened or erased soon.
     pub fn prefetch_block(&self, block: BlockId) {
-        self.prefetch_place(self.slot(block, 0));
-        prefetch(self.opened.as_ptr().wrapping_add(block.index()));
-        self.contents.foresee(self.slot(block, 0), 0);
+        self.prefetch_location(self.slot(block, 0));
+        prefetch(self.first_sequences.as_ptr().wrapping_add(block.index()));
+        self.contents.prefetch_validity(self.slot(block, 0), 0);
     }
 
     /// Counts one valid page less in the page's block.
@@ -354,20 +354,20 @@ impl<F: Flash> Space<F> {
         let (block, _) = self.split(at);
         let candidate = self.cleans_metadata || self.pool.blocks.valid_pages(block) > 0;
         if !candidate && !self.pool.is_open(block) && !self.pool.has_failed(block) {
-            self.bury(block);
+            self.mark_erasable(block);
         }
     }
 
     /// Adds a block without needed pages to the list of blocks to erase.
-    fn bury(&mut self, block: BlockId) {
-        self.dead.push(block);
-        self.looked_at_dead = None;
+    fn mark_erasable(&mut self, block: BlockId) {
+        self.erasable.push(block);
+        self.release_count_at_check = None;
     }
 
     /// Protects an old version of a translation page until the validity store has written its buffer.
     pub fn protect(&mut self, at: Slot) {
         let (block, _) = self.split(at);
-        if !self.protects {
+        if !self.protects_versions {
             return;
         }
         self.protected.insert(block, self.pool.sequence);
@@ -376,7 +376,7 @@ impl<F: Flash> Space<F> {
     /// Does the same as [`Space::protect`] for a version that was followed by the one with number `until`.
     pub fn protect_until(&mut self, at: Slot, until: u64) {
         let (block, _) = self.split(at);
-        if self.protects {
+        if self.protects_versions {
             self.protected.insert(block, until);
         }
     }
@@ -388,16 +388,16 @@ impl<F: Flash> Space<F> {
 
     /// Releases the blocks that protected reports which the validity store has now written to flash.
     pub fn release(&mut self) {
-        self.protected.release(self.written_out.settled);
+        self.protected.release(self.flushed_state.reported_before);
     }
 
     /// Returns the current state for a note.
-    pub fn standing(&self) -> Note {
-        Note { settled: self.settled, horizon: self.horizon }
+    pub fn current_state(&self) -> StateNote {
+        StateNote { reported_before: self.reported_before, horizon: self.horizon }
     }
 
     /// Returns the note of the validity page at `at`.
-    pub fn note_at(&self, at: Slot) -> Option<Note> {
+    pub fn note_at(&self, at: Slot) -> Option<StateNote> {
         match self.contents.page(at) {
             Some(MetaPage::Validity(page)) => Some(page.1),
             _ => None,
@@ -409,24 +409,24 @@ impl<F: Flash> Space<F> {
     }
 
     /// Erases a block into the pool, or retires it if a program in it failed. Returns true if it was erased.
-    pub fn give_back(&mut self, block: BlockId, cause: Cause) -> Result<bool, LayerError> {
-        let erased = self.pool.give_back(block, cause)?;
+    pub fn erase_or_retire(&mut self, block: BlockId, cause: Cause) -> Result<bool, LayerError> {
+        let erased = self.pool.reclaim(block, cause)?;
         self.contents.erase(block);
         Ok(erased)
     }
 
     /// Returns the number of spare areas read, by cause.
     pub fn spare_reads(&self) -> [u64; Cause::ALL.len()] {
-        let (own, wear) = (self.spare_reads, self.pool.wear_spare_reads());
-        std::array::from_fn(|cause| own[cause] + wear[cause])
+        let (ftl_reads, wear) = (self.spare_reads, self.pool.wear_spare_reads());
+        std::array::from_fn(|cause| ftl_reads[cause] + wear[cause])
     }
 
     /// Resets all counts.
-    pub fn forget_counts(&mut self) {
+    pub fn reset_counts(&mut self) {
         self.pool.counters = Counters::default();
         self.spare_reads = [0; Cause::ALL.len()];
         if let Some(levelling) = &mut self.pool.levelling {
-            levelling.forget_spare_reads();
+            levelling.reset_spare_reads();
         }
     }
 
@@ -457,8 +457,8 @@ impl<F: Flash> Space<F> {
     pub fn read_metadata(&mut self, at: Slot, cause: Cause) -> Result<(), LayerError> {
         let (block, page) = self.split(at);
         self.pool.counters.add_outgoing(cause, Operation::Read, 1);
-        let mut nothing = Vec::new();
-        Ok(self.pool.medium.read(block, Pages::Listed(&[page]), cause, &mut nothing)?)
+        let mut no_content = Vec::new();
+        Ok(self.pool.medium.read(block, Pages::Listed(&[page]), cause, &mut no_content)?)
     }
 
     /// Appends the next version of a translation page.
@@ -466,16 +466,16 @@ impl<F: Flash> Space<F> {
         let stream = self.stream_of(BlockGroup::Translation);
         let at = self.append(stream, Lpn(number), &F::Payload::default(), Cause::Translation)?;
         self.contents.program_translation(number, at, entries);
-        self.hold_translation(number, at)?;
+        self.store_translation(number, at)?;
         Ok(at)
     }
 
-    pub fn append_validity(&mut self, page: ValidityPage, note: Note) -> Result<Slot, LayerError> {
+    pub fn append_validity(&mut self, page: ValidityPage, note: StateNote) -> Result<Slot, LayerError> {
         let stream = self.stream_of(BlockGroup::Validity);
         let label = Lpn(page.label());
         let at = self.append(stream, label, &F::Payload::default(), Cause::Validity)?;
         self.contents.program(at, MetaPage::Validity(Box::new((page, note))));
-        self.hold_page(at)?;
+        self.store_page(at)?;
         Ok(at)
     }
 
@@ -484,7 +484,7 @@ impl<F: Flash> Space<F> {
         let stream = self.stream_of(BlockGroup::Translation);
         let at = self.append(stream, Lpn(label), &F::Payload::default(), Cause::Translation)?;
         self.contents.program(at, MetaPage::Node(Box::new(children.into())));
-        self.hold_page(at)?;
+        self.store_page(at)?;
         Ok(at)
     }
 

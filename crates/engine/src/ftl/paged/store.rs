@@ -1,12 +1,12 @@
 //! The FTL: its state and its operations.
 
 use super::config::{Durability, PagedConfig};
-use super::contents::Contents;
+use super::contents::MetadataContents;
 use super::counters;
 use super::directory::Directory;
-use super::foreseen::Foreseen;
-use super::part;
-use super::protected::Protected;
+use super::parts;
+use super::prefetch_queue::PrefetchQueue;
+use super::protected_blocks::ProtectedBlocks;
 use super::space::Space;
 use crate::config::ConfigError;
 use crate::counters::{Cause, Operation};
@@ -17,7 +17,7 @@ use crate::layer::{
 use crate::mapping::{CacheConfig, Handle, MapCache};
 use crate::nand::Flash;
 use crate::placement::Placement;
-use crate::pool::Judge;
+use crate::pool::MigrationExecutor;
 use crate::units::{BlockId, Lpn, Slot};
 use crate::validity::{PageSet, PageValidity};
 use crate::victim::VictimPolicy;
@@ -33,7 +33,7 @@ pub struct Policies {
 
 /// Counts of events.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Events {
+pub(super) struct EventCounts {
     pub cache_hits: u64,
     pub cache_misses: u64,
     pub synchronisations: u64,
@@ -45,12 +45,12 @@ pub(super) struct Events {
     pub metadata_blocks_erased: u64,
     pub failed_programs: u64,
     pub refreshed_blocks: u64,
-    pub blocks_asked_about: u64,
+    pub blocks_queried: u64,
 }
 
 /// Time of the next checkpoint, and the sequence number it settles (paper, sec. 4.3).
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Checkpoints {
+pub(super) struct CheckpointSchedule {
     /// Insertions into and updates of the cache until the next checkpoint.
     pub operations_left: u64,
     /// Sequence number at the previous checkpoint.
@@ -66,20 +66,20 @@ pub struct PagedFtl<F: Flash> {
     pub(super) validity: Box<dyn PageValidity>,
     pub(super) placement: Box<dyn Placement>,
     /// Migration policy, which decides about each live page; without it, all are moved.
-    pub(super) judge: Option<Box<Judge<F::Payload>>>,
-    pub(super) checkpoints: Checkpoints,
-    pub(super) events: Events,
+    pub(super) migration: Option<Box<MigrationExecutor<F::Payload>>>,
+    pub(super) checkpoints: CheckpointSchedule,
+    pub(super) events: EventCounts,
     /// Number of erased blocks that cleaning needs.
     pub(super) reserve_blocks: usize,
     /// The block being cleaned.
-    pub(super) cleaning: Option<BlockId>,
+    pub(super) current_victim: Option<BlockId>,
     pub(super) invalid: PageSet,
     /// Translation pages with trims that are only in the cache.
     pub(super) trimmed: BTreeSet<u32>,
     /// Blocks whose counter may be too low, because reports were repeated after a power cut.
-    pub(super) approximate: BTreeSet<BlockId>,
+    pub(super) approximate_blocks: BTreeSet<BlockId>,
     /// Logical pages that hold data. The device itself knows less.
-    pub(super) held: PageSet,
+    pub(super) mapped: PageSet,
     pub(super) mapped_pages: u32,
     /// During recovery: pages that power loss left unreadable.
     pub(super) torn: Vec<Slot>,
@@ -90,7 +90,7 @@ pub struct PagedFtl<F: Flash> {
     pub(super) reports: Vec<(Slot, bool)>,
     pub(super) content: Vec<F::Payload>,
     /// Pages and evictions known in advance, for prefetching.
-    pub(super) foreseen: Foreseen,
+    pub(super) prefetch_queue: PrefetchQueue,
 }
 
 impl<F: Flash> PagedFtl<F> {
@@ -99,11 +99,11 @@ impl<F: Flash> PagedFtl<F> {
         config.validate()?;
         let (blocks, pages_per_block) = (flash.blocks(), flash.pages_per_block());
         let entries = config.entries_per_translation_page();
-        let contents = Contents::new(blocks, pages_per_block, config.logical_pages, entries);
+        let contents = MetadataContents::new(blocks, pages_per_block, config.logical_pages, entries);
         let mut ftl = Self::assemble(config, flash, contents, policies)?;
         let erased = (0..blocks).map(BlockId).filter(|&block| !ftl.space.pool.medium.is_bad(block));
         ftl.space.pool.erased = erased.collect();
-        ftl.space.check_room(ftl.reserve_blocks as u32)?;
+        ftl.space.check_size(ftl.reserve_blocks as u32)?;
         Ok(ftl)
     }
 
@@ -111,7 +111,7 @@ impl<F: Flash> PagedFtl<F> {
     pub(super) fn assemble(
         config: PagedConfig,
         flash: F,
-        contents: Contents,
+        contents: MetadataContents,
         policies: Policies,
     ) -> Result<Self, ConfigError> {
         let pages_per_block = flash.pages_per_block();
@@ -124,47 +124,47 @@ impl<F: Flash> PagedFtl<F> {
         })?;
         let size = config.validity_size(flash.blocks(), pages_per_block);
         let validity = config.validity.build(&size).map_err(|error| error.within("validity"))?;
-        let places = vec![Slot::NONE; contents.translation_pages() as usize];
-        let directory = part::directory(&config, &places)?;
-        let victim = part::chooser(&config, &size, contents.translation_pages(), victim);
-        let shown = (config.logical_pages, placement.streams());
-        let mut space = Space::new(flash, contents, config.codec(&size), shown, victim);
+        let locations = vec![Slot::NONE; contents.translation_pages() as usize];
+        let directory = parts::build_directory(&config, &locations)?;
+        let victim = parts::build_chooser(&config, &size, contents.translation_pages(), victim);
+        let pages_and_streams = (config.logical_pages, placement.streams());
+        let mut space = Space::new(flash, contents, config.codec(&size), pages_and_streams, victim);
         let erased_at = std::mem::take(&mut space.contents.erased_at);
-        space.pool.level_with(part::levelling(&config, &size)?, erased_at);
-        if placement.wants_block_history() {
-            space.host_opened = vec![0; size.blocks as usize];
+        space.pool.set_wear_levelling(parts::build_levelling(&config, &size)?, erased_at);
+        if placement.needs_block_history() {
+            space.host_pages_at_open = vec![0; size.blocks as usize];
         }
         space.cleans_metadata = config.cleans_metadata;
-        space.protects = config.protects_versions();
-        if space.protects {
-            space.protected = Protected::of(size.blocks);
+        space.protects_versions = config.protects_versions();
+        if space.protects_versions {
+            space.protected = ProtectedBlocks::new(size.blocks);
         }
-        let reserve = part::reserve_blocks(&config, &size, placement.streams(), &directory, &*validity);
-        let metadata = part::metadata_pages(&config, &size, space.contents.translation_pages(), &*validity);
-        let full = |pages: u64| pages.div_ceil(u64::from(pages_per_block));
+        let reserve = parts::reserve_blocks(&config, &size, placement.streams(), &directory, &*validity);
+        let metadata = parts::metadata_pages(&config, &size, space.contents.translation_pages(), &*validity);
+        let blocks_for = |pages: u64| pages.div_ceil(u64::from(pages_per_block));
         // Open blocks, one partly filled block in each group, and at least two blocks that cleaning can gain from.
-        let needed_blocks = full(config.logical_pages.into())
-            + full(metadata)
+        let needed_blocks = blocks_for(config.logical_pages.into())
+            + blocks_for(metadata)
             + reserve
             + space.pool.frontiers.len() as u64
             + 6;
         space.pool.needed_blocks = u32::try_from(needed_blocks).unwrap_or(u32::MAX);
-        space.pool.marks = Some(config.marks(reserve as u32)?);
+        space.pool.watermarks = Some(config.watermarks(reserve as u32)?);
         Ok(PagedFtl {
-            checkpoints: Checkpoints { operations_left: u64::from(config.cache_entries), last: 0 },
+            checkpoints: CheckpointSchedule { operations_left: u64::from(config.cache_entries), last: 0 },
             space,
             cache,
             directory,
             validity,
             placement,
-            judge: None,
-            events: Events::default(),
+            migration: None,
+            events: EventCounts::default(),
             reserve_blocks: reserve as usize,
-            cleaning: None,
+            current_victim: None,
             invalid: PageSet::new(pages_per_block),
             trimmed: BTreeSet::new(),
-            approximate: BTreeSet::new(),
-            held: PageSet::new(config.logical_pages),
+            approximate_blocks: BTreeSet::new(),
+            mapped: PageSet::new(config.logical_pages),
             mapped_pages: 0,
             torn: Vec::new(),
             recovery: None,
@@ -172,7 +172,7 @@ impl<F: Flash> PagedFtl<F> {
             entries: Vec::new(),
             reports: Vec::new(),
             content: Vec::new(),
-            foreseen: Foreseen::default(),
+            prefetch_queue: PrefetchQueue::default(),
             config,
         })
     }
@@ -197,7 +197,7 @@ impl<F: Flash> PagedFtl<F> {
         let mut parts = vec![RamPart { name: "mapping cache", bytes: self.cache.ram() }];
         parts.extend(self.directory.ram(self.config.page_bytes));
         // With a bitmap in RAM, the numbers of valid pages are counted from it.
-        if !self.config.bitmap_in_ram() {
+        if !self.config.has_ram_bitmap() {
             let size = self.config.validity_size(self.space.pool.blocks.len(), self.space.pages_per_block());
             let translation_pages = self.space.contents.translation_pages();
             let metadata = counters::metadata_blocks(&self.config.validity, &size, translation_pages);
@@ -222,7 +222,7 @@ impl<F: Flash> PagedFtl<F> {
             self.cache.touch(handle);
             return Ok(self.cache.get(handle).slot);
         }
-        let ready = self.make_space().and_then(|()| self.tick());
+        let ready = self.make_space().and_then(|()| self.after_cache_update());
         // Cleaning may have moved the page, in which case it is now cached.
         if let Some(handle) = self.cache.find(page) {
             return Ok(self.cache.get(handle).slot);
@@ -243,7 +243,7 @@ impl<F: Flash> PagedFtl<F> {
     }
 
     fn counts(&self) -> Vec<(&'static str, u64)> {
-        let Events {
+        let EventCounts {
             cache_hits,
             cache_misses,
             synchronisations,
@@ -255,7 +255,7 @@ impl<F: Flash> PagedFtl<F> {
             metadata_blocks_erased,
             failed_programs,
             refreshed_blocks,
-            blocks_asked_about,
+            blocks_queried: blocks_asked_about,
         } = self.events;
         let mut counts = vec![
             ("cache hits", cache_hits),
@@ -287,9 +287,9 @@ impl<F: Flash> Layer<F::Payload> for PagedFtl<F> {
         assert_eq!(pages.len(), data.len(), "content for every page");
         check_range(pages, self.config.logical_pages)?;
         self.space.pool.moves.begin(pages);
-        self.cache.put_in_order();
+        self.cache.sort_if_due();
         for (at, (&page, data)) in pages.iter().zip(data).enumerate() {
-            self.foresee_writes(pages, at);
+            self.prefetch_writes(pages, at);
             self.write_page(page, data, hint)?;
         }
         Ok(())
@@ -322,7 +322,7 @@ impl<F: Flash> Layer<F::Payload> for PagedFtl<F> {
     }
 
     fn abilities(&self) -> Abilities {
-        self.own_abilities()
+        self.supported_abilities()
     }
 
     fn query(&self, query: Query<'_>) -> Answer {
@@ -330,13 +330,13 @@ impl<F: Flash> Layer<F::Payload> for PagedFtl<F> {
     }
 
     fn command(&mut self, command: Command<'_, F::Payload>) -> Result<Answer, LayerError> {
-        self.obey(command)
+        self.execute(command)
     }
 
     fn describe(&self, reports: &mut Reports) {
-        let marks = self.space.pool.marks;
+        let marks = self.space.pool.watermarks;
         let memory = self.space.contents.memory_bytes()
-            + (self.cache.memory_bytes() + 12 * self.space.opened.len()) as u64;
+            + (self.cache.memory_bytes() + 12 * self.space.first_sequences.len()) as u64;
         reports.layers.push(LayerReport {
             counters: self.space.pool.counters,
             logical_pages: self.config.logical_pages,
@@ -346,7 +346,7 @@ impl<F: Flash> Layer<F::Payload> for PagedFtl<F> {
             memory_bytes: memory,
             directory: self.config.kind,
             moved_pages: self.space.pool.moves.matrix(),
-            moved_again_pages: self.space.pool.moves.again_pages(),
+            moved_again_pages: self.space.pool.moves.repeated_moves(),
             map_bytes: Some(self.ram().iter().map(|part| part.bytes).sum()),
             deferrals: marks.and_then(|marks| marks.deferred_low).map(|_| self.space.pool.deferrals),
             cleanings: Some(self.space.pool.victim_valid_pages.iter().sum()),
@@ -368,6 +368,6 @@ impl<F: Flash> Layer<F::Payload> for PagedFtl<F> {
     }
 
     fn check(&self) -> Result<(), String> {
-        self.recount()
+        self.check_all()
     }
 }

@@ -15,7 +15,7 @@ impl<F: Flash> PagedFtl<F> {
     /// unless no entry turns out to differ (App. C.3.1).
     pub(super) fn synchronise(&mut self, number: u32) -> Result<(), LayerError> {
         let mut handles = std::mem::take(&mut self.handles);
-        self.cache.of_translation_page(number, &mut handles);
+        self.cache.dirty_of_translation_page(number, &mut handles);
         self.handles = handles;
         if self.handles.is_empty() { Ok(()) } else { self.write_version(number, false) }
     }
@@ -24,13 +24,13 @@ impl<F: Flash> PagedFtl<F> {
     /// number then matches its content, as recovery requires.
     pub(super) fn rewrite(&mut self, number: u32) -> Result<(), LayerError> {
         let mut handles = std::mem::take(&mut self.handles);
-        self.cache.of_translation_page(number, &mut handles);
+        self.cache.dirty_of_translation_page(number, &mut handles);
         self.handles = handles;
         self.write_version(number, true)
     }
 
     fn write_version(&mut self, number: u32, always: bool) -> Result<(), LayerError> {
-        self.space.settled = self.space.pool.sequence;
+        self.space.reported_before = self.space.pool.sequence;
         let old = self.directory.locate(number, &mut self.space)?;
         if old != Slot::NONE {
             self.space.read_metadata(old, Cause::Translation)?;
@@ -38,7 +38,7 @@ impl<F: Flash> PagedFtl<F> {
         self.compare(number, old)?;
         // The trim of a page that the table never contained is only recorded by the sequence number of the
         // translation page.
-        let trims = self.handles.iter().any(|&handle| self.cache.get(handle).before != Slot::NONE);
+        let trims = self.handles.iter().any(|&handle| self.cache.get(handle).before_image != Slot::NONE);
         if self.entries.is_empty() && !always && !trims {
             self.events.aborted_synchronisations += 1;
         } else {
@@ -56,7 +56,8 @@ impl<F: Flash> PagedFtl<F> {
         for &handle in &self.handles {
             let Mapping { slot, .. } = self.cache.get(handle);
             let before = Slot::NONE;
-            let clean = Mapping { slot, before, dirty: false, unidentified: false, uncertain: false };
+            let clean =
+                Mapping { slot, before_image: before, dirty: false, unidentified: false, uncertain: false };
             self.cache.set(handle, clean);
         }
         self.trimmed.remove(&number);
@@ -77,23 +78,23 @@ impl<F: Flash> PagedFtl<F> {
             let handle = self.handles[at];
             let (page, mapping) = (self.cache.page(handle), self.cache.get(handle));
             let entry = self.space.contents.entry_of(page);
-            let known =
+            let flash_entry =
                 if old == Slot::NONE { Slot::NONE } else { self.space.contents.entry(number, old, entry) };
-            if mapping.before != Slot::NONE && mapping.before != known {
-                self.reports.push((mapping.before, false));
+            if mapping.before_image != Slot::NONE && mapping.before_image != flash_entry {
+                self.reports.push((mapping.before_image, false));
             }
-            if known == mapping.slot {
+            if flash_entry == mapping.slot {
                 continue;
             }
             self.entries.push((entry, mapping.slot));
-            if known == Slot::NONE {
+            if flash_entry == Slot::NONE {
                 continue;
             }
             // The page that a restored entry replaces may have been reported before the power cut, and its location
             // may have been reused.
-            let identified = !mapping.unidentified && mapping.before != known;
-            if !identified && (!mapping.uncertain || self.still_holds(known, page)?) {
-                self.reports.push((known, mapping.uncertain));
+            let is_identified = !mapping.unidentified && mapping.before_image != flash_entry;
+            if !is_identified && (!mapping.uncertain || self.still_holds(flash_entry, page)?) {
+                self.reports.push((flash_entry, mapping.uncertain));
             }
         }
         Ok(())
@@ -116,27 +117,27 @@ impl<F: Flash> PagedFtl<F> {
             return Ok(());
         }
         let (block, page) = self.space.split(at);
-        if self.cleaning == Some(block) {
-            self.invalid.set(page);
+        if self.current_victim == Some(block) {
+            self.invalid.insert(page);
         }
         if repeated {
-            if self.is_told(at) {
+            if self.is_reported(at) {
                 return Ok(());
             }
-            self.approximate.insert(block);
+            self.approximate_blocks.insert(block);
         }
         self.space.invalidate(at);
         self.validity.invalidate(at, &mut self.space)
     }
 
     /// Repeats a report to the validity store that may have been made before power was lost.
-    pub(super) fn tell_again(&mut self, at: Slot) -> Result<(), LayerError> {
-        if self.is_told(at) { Ok(()) } else { self.validity.invalidate(at, &mut self.space) }
+    pub(super) fn report_again(&mut self, at: Slot) -> Result<(), LayerError> {
+        if self.is_reported(at) { Ok(()) } else { self.validity.invalidate(at, &mut self.space) }
     }
 
     /// True if the validity store certainly has this report. Only used for the log, which recovery has completely
     /// read, and which would store a repeated report twice.
-    fn is_told(&self, at: Slot) -> bool {
+    fn is_reported(&self, at: Slot) -> bool {
         if !matches!(self.config.validity, ValidityConfig::Log(_)) {
             return false;
         }

@@ -1,13 +1,13 @@
 //! Space management: the blocks without needed pages that are erased when space is short, and those that must be
 //! kept.
 
-use super::contents::Contents;
-use super::known::Chooser;
+use super::contents::MetadataContents;
+use super::known_blocks::VictimChooser;
 use super::space::{BlockGroup, Space};
 use crate::counters::{Cause, Operation};
 use crate::flash_format::ValidityCodec;
 use crate::ftl::tests::drives::{PAGES_PER_BLOCK, flash};
-use crate::layer::{Content, LayerError};
+use crate::layer::{ContentId, LayerError};
 use crate::nand::Nand;
 use crate::units::{BlockId, Lpn, Slot};
 use crate::victim::{VictimConfig, VictimPolicy};
@@ -18,7 +18,7 @@ const BLOCKS: u32 = 6;
 const LOGICAL_PAGES: u32 = 12;
 
 /// Creates a space in which all blocks are erased.
-fn space(cleans_metadata: bool) -> Space<Nand<Content>> {
+fn space(cleans_metadata: bool) -> Space<Nand<ContentId>> {
     let size = StoreSize {
         blocks: BLOCKS,
         pages_per_block: PAGES_PER_BLOCK,
@@ -26,27 +26,28 @@ fn space(cleans_metadata: bool) -> Space<Nand<Content>> {
         seed: Seed(1),
     };
     let victim: Box<dyn VictimPolicy> = VictimConfig::default().build_boxed(&size).unwrap();
-    let contents = Contents::new(BLOCKS, PAGES_PER_BLOCK, LOGICAL_PAGES, 8);
+    let contents = MetadataContents::new(BLOCKS, PAGES_PER_BLOCK, LOGICAL_PAGES, 8);
     let pages = BLOCKS * PAGES_PER_BLOCK;
     let codec = ValidityCodec { gecko: None, pages, page_bytes: 4096 };
-    let mut space = Space::new(flash(BLOCKS), contents, codec, (LOGICAL_PAGES, 1), Chooser::All(victim));
+    let mut space =
+        Space::new(flash(BLOCKS), contents, codec, (LOGICAL_PAGES, 1), VictimChooser::All(victim));
     space.cleans_metadata = cleans_metadata;
     space.pool.erased.extend((0..BLOCKS).map(BlockId));
     space
 }
 
 /// Fills blocks of `group`. Returns the locations of their pages.
-fn fill(space: &mut Space<Nand<Content>>, group: BlockGroup, blocks: u32) -> Vec<Slot> {
+fn fill(space: &mut Space<Nand<ContentId>>, group: BlockGroup, blocks: u32) -> Vec<Slot> {
     let (stream, cause) = (space.stream_of(group), group.cause());
-    let page = |at| space.append(stream, Lpn(at % LOGICAL_PAGES), &Content::UNKNOWN, cause).unwrap();
+    let page = |at| space.append(stream, Lpn(at % LOGICAL_PAGES), &ContentId::UNKNOWN, cause).unwrap();
     (0..blocks * PAGES_PER_BLOCK).map(page).collect()
 }
 
-fn discard(space: &mut Space<Nand<Content>>, pages: &[Slot]) {
+fn discard(space: &mut Space<Nand<ContentId>>, pages: &[Slot]) {
     pages.iter().for_each(|&page| space.discard_metadata(page));
 }
 
-fn erases(space: &Space<Nand<Content>>, cause: Cause) -> u64 {
+fn erases(space: &Space<Nand<ContentId>>, cause: Cause) -> u64 {
     space.pool.counters.outgoing(cause, Operation::Erase)
 }
 
@@ -62,7 +63,7 @@ fn unneeded_metadata_block_is_erased_when_space_is_short() {
         assert_eq!(space.pool.erased.len(), 1);
         // The last erased block is not used as long as another block can be freed by an erase.
         fill(&mut space, BlockGroup::User, 1);
-        assert_eq!((space.pool.erased.len(), space.dead.len()), (1, 0), "{cleans_metadata}");
+        assert_eq!((space.pool.erased.len(), space.erasable.len()), (1, 0), "{cleans_metadata}");
         assert_eq!([Cause::Validity, Cause::Translation].map(|cause| erases(&space, cause)), [1, 0]);
         let (block, _) = space.split(validity[0]);
         assert!(
@@ -72,7 +73,7 @@ fn unneeded_metadata_block_is_erased_when_space_is_short() {
         fill(&mut space, BlockGroup::User, 1);
         assert_eq!((space.pool.erased.len(), erases(&space, Cause::Translation)), (0, 0));
         let last = space.stream_of(BlockGroup::User);
-        let full = space.append(last, Lpn(0), &Content::UNKNOWN, Cause::Host);
+        let full = space.append(last, Lpn(0), &ContentId::UNKNOWN, Cause::Host);
         assert!(matches!(full, Err(LayerError::NoSpace)), "{full:?}");
     }
 }
@@ -80,21 +81,21 @@ fn unneeded_metadata_block_is_erased_when_space_is_short() {
 #[test]
 fn user_blocks_and_protected_blocks_are_kept() {
     let mut space = space(false);
-    space.protects = true;
+    space.protects_versions = true;
     let user = fill(&mut space, BlockGroup::User, 1);
     let translation = fill(&mut space, BlockGroup::Translation, 1);
     user.iter().for_each(|&page| space.invalidate(page));
     space.protect(translation[0]);
     discard(&mut space, &translation);
-    assert_eq!(space.dead, [space.split(translation[0]).0]);
+    assert_eq!(space.erasable, [space.split(translation[0]).0]);
     fill(&mut space, BlockGroup::User, 4);
-    assert_eq!((space.pool.erased.len(), space.dead.len()), (0, 1));
+    assert_eq!((space.pool.erased.len(), space.erasable.len()), (0, 1));
     assert_eq!([Cause::Cleaning, Cause::Translation].map(|cause| erases(&space, cause)), [0, 0]);
     // The version is no longer needed once the validity store has written its buffer.
-    space.written_out.settled = space.pool.sequence;
+    space.flushed_state.reported_before = space.pool.sequence;
     space.release();
     fill(&mut space, BlockGroup::User, 1);
-    assert_eq!((erases(&space, Cause::Translation), space.dead.len()), (1, 0));
+    assert_eq!((erases(&space, Cause::Translation), space.erasable.len()), (1, 0));
 }
 
 #[test]
@@ -106,7 +107,7 @@ fn enough_space_erases_no_blocks() {
     assert_eq!((space.pool.erased.len(), erases(&space, Cause::Translation)), (2, 0));
     // An open block is never erased, even if all its pages are invalid.
     let open =
-        space.append(space.stream_of(BlockGroup::Validity), Lpn(0), &Content::UNKNOWN, Cause::Validity);
+        space.append(space.stream_of(BlockGroup::Validity), Lpn(0), &ContentId::UNKNOWN, Cause::Validity);
     space.discard_metadata(open.unwrap());
     fill(&mut space, BlockGroup::User, 1);
     assert_eq!((erases(&space, Cause::Translation), erases(&space, Cause::Validity)), (1, 0));

@@ -1,6 +1,6 @@
 //! A B-tree over the translation pages, with nodes in flash and a cache of nodes (mu-FTL, IB-FTL).
 
-use super::contents::{Contents, MetaPage};
+use super::contents::{MetaPage, MetadataContents};
 use super::space::Space;
 use crate::config::ConfigError;
 use crate::counters::Cause;
@@ -9,14 +9,14 @@ use crate::nand::Flash;
 use crate::units::Slot;
 
 /// A node: addresses of translation pages, or of nodes one level below.
-struct Node {
+struct TreeNode {
     /// Addresses of its children, while the node is cached.
     children: Option<Box<[Slot]>>,
     dirty: bool,
     /// Number of its cached child nodes; a node with cached children stays cached.
     cached_children: u32,
     /// Time of the last use.
-    used: u64,
+    last_use: u64,
 }
 
 /// A tree with fixed fan-out. The keys are the numbers of translation pages, without gaps, so a node's position
@@ -26,33 +26,33 @@ struct Node {
 /// The root is always cached. Other nodes are cached as long as there is room; the least recently used node without
 /// cached children is evicted first. A changed node is only written at its eviction, so that several changes to one
 /// node are written once.
-pub struct Tree {
+pub struct TranslationTree {
     fan_out: u32,
     translation_pages: u32,
     /// Nodes by level: the parents of translation pages first, the root last.
-    levels: Vec<Vec<Node>>,
+    levels: Vec<Vec<TreeNode>>,
     /// Maximum number of cached nodes in addition to the root.
-    room: usize,
+    capacity: usize,
     cached: usize,
     root: Slot,
     clock: u64,
 }
 
-impl Tree {
-    /// Creates a tree over `places`, completely in RAM until nodes must be evicted.
-    pub fn new(places: &[Slot], page_bytes: u32, cached_nodes: Option<u32>) -> Result<Self, ConfigError> {
+impl TranslationTree {
+    /// Creates a tree over `locations`, completely in RAM until nodes must be evicted.
+    pub fn new(locations: &[Slot], page_bytes: u32, cached_nodes: Option<u32>) -> Result<Self, ConfigError> {
         let fan_out = (page_bytes / 8).max(2);
         let mut levels = Vec::new();
-        let mut width = places.len();
-        let mut contents = places.to_vec();
+        let mut width = locations.len();
+        let mut contents = locations.to_vec();
         loop {
-            let nodes: Vec<Node> = contents
+            let nodes: Vec<TreeNode> = contents
                 .chunks(fan_out as usize)
-                .map(|children| Node {
+                .map(|children| TreeNode {
                     children: Some(children.into()),
                     dirty: true,
                     cached_children: if levels.is_empty() { 0 } else { children.len() as u32 },
-                    used: 0,
+                    last_use: 0,
                 })
                 .collect();
             width = width.div_ceil(fan_out as usize);
@@ -63,17 +63,17 @@ impl Tree {
             contents = vec![Slot::NONE; width];
         }
         let below_root: usize = levels[..levels.len() - 1].iter().map(Vec::len).sum();
-        let least = levels.len().saturating_sub(1);
-        let room = cached_nodes.map_or(below_root, |nodes| nodes as usize);
-        if room < least {
-            let problem = format!("is {room}; a path from the root takes {least}");
+        let min_cached = levels.len().saturating_sub(1);
+        let capacity = cached_nodes.map_or(below_root, |nodes| nodes as usize);
+        if capacity < min_cached {
+            let problem = format!("is {capacity}; a path from the root takes {min_cached}");
             return Err(ConfigError::new("cached_nodes", problem));
         }
-        Ok(Tree {
+        Ok(TranslationTree {
             fan_out,
-            translation_pages: places.len() as u32,
+            translation_pages: locations.len() as u32,
             levels,
-            room,
+            capacity,
             cached: below_root,
             root: Slot::NONE,
             clock: 0,
@@ -82,7 +82,7 @@ impl Tree {
 
     /// Evicts nodes until the remaining ones fit in the cache.
     pub fn shrink<F: Flash>(&mut self, space: &mut Space<F>) -> Result<(), LayerError> {
-        while self.cached > self.room {
+        while self.cached > self.capacity {
             self.evict(space)?;
         }
         Ok(())
@@ -92,7 +92,7 @@ impl Tree {
         self.levels.len() as u32
     }
 
-    fn top(&self) -> usize {
+    fn root_level(&self) -> usize {
         self.levels.len() - 1
     }
 
@@ -102,7 +102,7 @@ impl Tree {
         self.translation_pages + (below + number) as u32
     }
 
-    fn of_label(&self, label: u32) -> Option<(usize, usize)> {
+    fn node_of_label(&self, label: u32) -> Option<(usize, usize)> {
         let mut number = label.checked_sub(self.translation_pages)? as usize;
         for (level, nodes) in self.levels.iter().enumerate() {
             if number < nodes.len() {
@@ -114,8 +114,8 @@ impl Tree {
     }
 
     /// Returns the location at which a node was last written.
-    fn address(&self, level: usize, number: usize, contents: &Contents) -> Slot {
-        if level == self.top() {
+    fn address(&self, level: usize, number: usize, contents: &MetadataContents) -> Slot {
+        if level == self.root_level() {
             return self.root;
         }
         let fan_out = self.fan_out as usize;
@@ -133,7 +133,7 @@ impl Tree {
         if self.levels[level][number].children.is_none() {
             self.fetch(level + 1, number / self.fan_out as usize, space)?;
             // The ancestors were just used; the cache has room for more nodes than these, so another node is evicted.
-            while self.cached >= self.room {
+            while self.cached >= self.capacity {
                 self.evict(space)?;
             }
             let at = self.address(level, number, &space.contents);
@@ -145,20 +145,20 @@ impl Tree {
             self.cached += 1;
             self.levels[level + 1][number / self.fan_out as usize].cached_children += 1;
         }
-        self.levels[level][number].used = self.clock;
+        self.levels[level][number].last_use = self.clock;
         Ok(())
     }
 
     /// Evicts the least recently used node without cached children, but never the root.
     fn evict<F: Flash>(&mut self, space: &mut Space<F>) -> Result<(), LayerError> {
-        let nodes = self.levels[..self.top()].iter().enumerate();
+        let nodes = self.levels[..self.root_level()].iter().enumerate();
         let all = nodes.flat_map(|(level, nodes)| (0..nodes.len()).map(move |number| (level, number)));
         let victim = all
             .filter(|&(level, number)| {
                 let node = &self.levels[level][number];
                 node.children.is_some() && node.cached_children == 0
             })
-            .min_by_key(|&(level, number)| (self.levels[level][number].used, level, number))
+            .min_by_key(|&(level, number)| (self.levels[level][number].last_use, level, number))
             .expect("a path is shorter than the room for nodes");
         self.write_out(victim.0, victim.1, space)?;
         self.levels[victim.0][victim.1].children = None;
@@ -181,7 +181,7 @@ impl Tree {
         let children = self.levels[level][number].children.as_deref().expect("cached");
         let at = space.append_node(self.label(level, number), children)?;
         self.levels[level][number].dirty = false;
-        if level == self.top() {
+        if level == self.root_level() {
             self.root = at;
         } else {
             let parent = &mut self.levels[level + 1][number / self.fan_out as usize];
@@ -202,7 +202,7 @@ impl Tree {
     }
 
     /// Returns the children of a node, cached or not.
-    fn children<'a>(&'a self, level: usize, number: usize, contents: &'a Contents) -> &'a [Slot] {
+    fn children<'a>(&'a self, level: usize, number: usize, contents: &'a MetadataContents) -> &'a [Slot] {
         if let Some(children) = &self.levels[level][number].children {
             return children;
         }
@@ -212,7 +212,7 @@ impl Tree {
         }
     }
 
-    pub fn peek(&self, number: u32, contents: &Contents) -> Slot {
+    pub fn peek(&self, number: u32, contents: &MetadataContents) -> Slot {
         self.children(0, (number / self.fan_out) as usize, contents)[(number % self.fan_out) as usize]
     }
 
@@ -225,8 +225,8 @@ impl Tree {
         Ok(())
     }
 
-    pub fn has_node(&self, label: u32, at: Slot, contents: &Contents) -> bool {
-        self.of_label(label).is_some_and(|(level, number)| self.address(level, number, contents) == at)
+    pub fn has_node(&self, label: u32, at: Slot, contents: &MetadataContents) -> bool {
+        self.node_of_label(label).is_some_and(|(level, number)| self.address(level, number, contents) == at)
     }
 
     pub fn relocate<F: Flash>(
@@ -235,8 +235,8 @@ impl Tree {
         at: Slot,
         space: &mut Space<F>,
     ) -> Result<(), LayerError> {
-        let Some((level, number)) = self.of_label(label) else { return Ok(()) };
-        if level < self.top() {
+        let Some((level, number)) = self.node_of_label(label) else { return Ok(()) };
+        if level < self.root_level() {
             self.fetch(level + 1, number / self.fan_out as usize, space)?;
         }
         if self.address(level, number, &space.contents) != at {
@@ -251,7 +251,7 @@ impl Tree {
         let page = u64::from(page_bytes);
         vec![
             RamPart { name: "b-tree root", bytes: page },
-            RamPart { name: "b-tree nodes", bytes: page * self.cached.min(self.room) as u64 },
+            RamPart { name: "b-tree nodes", bytes: page * self.cached.min(self.capacity) as u64 },
         ]
     }
 }

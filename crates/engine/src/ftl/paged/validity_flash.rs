@@ -10,9 +10,9 @@ use crate::validity::{ValidityFlash, ValidityPage};
 
 impl<F: Flash> ValidityFlash for Space<F> {
     fn append(&mut self, page: ValidityPage) -> Result<Slot, LayerError> {
-        let note = self.frozen.unwrap_or(self.standing());
+        let note = self.frozen_state.unwrap_or(self.current_state());
         let at = self.append_validity(page, note)?;
-        self.written_out = note;
+        self.flushed_state = note;
         Ok(at)
     }
 
@@ -40,24 +40,24 @@ impl<F: Flash> ValidityFlash for Space<F> {
         }
     }
 
-    fn foresee(&self, at: Slot, step: u32) {
-        self.contents.foresee(at, step);
+    fn prefetch(&self, at: Slot, step: u32) {
+        self.contents.prefetch_validity(at, step);
         if step == 0 {
             self.pool.medium.prefetch_block(self.split(at).0);
         }
     }
 
-    fn hand_over(&mut self, from: Slot, to: Slot, change: &dyn Fn(&mut [u64])) {
-        self.contents.hand_over(from, to, change);
+    fn move_words(&mut self, from: Slot, to: Slot, change: &dyn Fn(&mut [u64])) {
+        self.contents.move_words(from, to, change);
         // If the stored flash cannot be written, the next operation fails anyway.
-        let _ = self.hold_page(to);
+        let _ = self.store_page(to);
     }
 
     fn discard(&mut self, at: Slot) {
         if let Some(unneeded) = &mut self.unneeded {
             unneeded.insert(at);
         }
-        self.contents.forget_bitmap(at);
+        self.contents.drop_bitmap(at);
         self.discard_metadata(at);
     }
 

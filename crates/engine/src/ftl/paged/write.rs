@@ -13,36 +13,37 @@ impl<F: Flash> PagedFtl<F> {
     /// Writes one page (paper, sec. 4: serving application writes; 4.1).
     pub(super) fn write_page(&mut self, page: Lpn, data: &F::Payload, hint: u16) -> Result<(), LayerError> {
         self.make_space()?;
-        let cached = self.for_writing(page)?;
-        self.space.settled = self.space.pool.sequence;
+        let cached = self.entry_for_write(page)?;
+        self.space.reported_before = self.space.pool.sequence;
         let stream = self.stream_for(page, Cause::Host, None, hint, 1);
         let at = self.space.append(stream, page, data, Cause::Host)?;
         self.space.pool.counters.add_incoming(Operation::Write, 1);
         self.space.pool.blocks.advance(1);
-        self.enter_written(page, at, cached)?;
-        self.tick()
+        self.map_written_page(page, at, cached)?;
+        self.after_cache_update()
     }
 
     /// Enters the location `at` of a written page into the cache; `cached` is its cache entry, if there is one.
     #[inline]
-    pub(super) fn enter_written(
+    pub(super) fn map_written_page(
         &mut self,
         page: Lpn,
         at: Slot,
         cached: Option<Handle>,
     ) -> Result<(), LayerError> {
-        self.hold(page);
+        self.mark_mapped(page);
         match cached {
             Some(handle) => {
                 let old = self.cache.get(handle);
-                self.cache.set(handle, Mapping { slot: at, before: Slot::NONE, dirty: true, ..old });
+                self.cache.set(handle, Mapping { slot: at, before_image: Slot::NONE, dirty: true, ..old });
                 self.cache.touch(handle);
                 self.report_invalid(old.slot, false)?;
-                self.report_invalid(old.before, false)?;
+                self.report_invalid(old.before_image, false)?;
             }
             None => {
                 let (before, uncertain) = (Slot::NONE, false);
-                let mapping = Mapping { slot: at, before, dirty: true, unidentified: true, uncertain };
+                let mapping =
+                    Mapping { slot: at, before_image: before, dirty: true, unidentified: true, uncertain };
                 self.cache.insert(page, mapping);
             }
         }
@@ -55,19 +56,19 @@ impl<F: Flash> PagedFtl<F> {
     /// location. If power is lost before that, the page reappears, so its location must not have been reused.
     pub(super) fn trim_page(&mut self, page: Lpn) -> Result<(), LayerError> {
         self.make_space()?;
-        let cached = self.for_writing(page)?;
+        let cached = self.entry_for_write(page)?;
         self.space.pool.counters.add_incoming(Operation::Trim, 1);
-        if self.held.contains(page.0) {
+        if self.mapped.contains(page.0) {
             self.placement.trimmed(page);
         }
         self.space.pool.moves.trimmed(&[page]);
-        if self.space.pool.medium.wants_invalidations() && self.held.contains(page.0) {
-            self.space.notify_invalidation(self.place(page));
+        if self.space.pool.medium.wants_invalidations() && self.mapped.contains(page.0) {
+            self.space.notify_invalidation(self.peek_location(page));
         }
-        self.forget(page);
-        let nowhere = Mapping {
+        self.mark_unmapped(page);
+        let unmapped = Mapping {
             slot: Slot::NONE,
-            before: Slot::NONE,
+            before_image: Slot::NONE,
             dirty: true,
             unidentified: true,
             uncertain: false,
@@ -78,7 +79,7 @@ impl<F: Flash> PagedFtl<F> {
                 if old.slot == Slot::NONE {
                     return Ok(());
                 }
-                let trimmed = Mapping { slot: Slot::NONE, before: old.slot, dirty: true, ..old };
+                let trimmed = Mapping { slot: Slot::NONE, before_image: old.slot, dirty: true, ..old };
                 if old.dirty {
                     // The entry keeps its age, that of the unreported page, so that recovery searches back far
                     // enough.
@@ -89,25 +90,25 @@ impl<F: Flash> PagedFtl<F> {
                 self.cache.touch(handle);
             }
             None => {
-                self.cache.insert(page, nowhere);
+                self.cache.insert(page, unmapped);
             }
         }
         self.trimmed.insert(self.translation_page(page));
-        self.tick()
+        self.after_cache_update()
     }
 
-    pub(super) fn hold(&mut self, page: Lpn) {
-        self.mapped_pages += u32::from(!self.held.contains(page.0));
-        self.held.set(page.0);
+    pub(super) fn mark_mapped(&mut self, page: Lpn) {
+        self.mapped_pages += u32::from(!self.mapped.contains(page.0));
+        self.mapped.insert(page.0);
     }
 
-    pub(super) fn forget(&mut self, page: Lpn) {
-        self.mapped_pages -= u32::from(self.held.contains(page.0));
-        self.held.remove(page.0);
+    pub(super) fn mark_unmapped(&mut self, page: Lpn) {
+        self.mapped_pages -= u32::from(self.mapped.contains(page.0));
+        self.mapped.remove(page.0);
     }
 
     /// Returns the cache entry of a page that is about to change; if there is none, makes room for one.
-    fn for_writing(&mut self, page: Lpn) -> Result<Option<Handle>, LayerError> {
+    fn entry_for_write(&mut self, page: Lpn) -> Result<Option<Handle>, LayerError> {
         match self.cache.find(page) {
             Some(handle) => {
                 self.events.cache_hits += 1;
@@ -144,7 +145,8 @@ impl<F: Flash> PagedFtl<F> {
         self.placement.place(&PageContext { page, cause, now, from, hint, references })
     }
 
-    /// Reads the page's mapping entry from its translation page into the cache (paper, sec. 4: serving application reads).
+    /// Reads the page's mapping entry from its translation page into the cache (paper, sec. 4: serving application
+    /// reads).
     pub(super) fn fetch(&mut self, page: Lpn) -> Result<Handle, LayerError> {
         self.events.cache_misses += 1;
         self.make_room()?;
@@ -152,7 +154,8 @@ impl<F: Flash> PagedFtl<F> {
         let at = self.directory.locate(number, &mut self.space)?;
         let slot = self.read_entry(page, at)?;
         let before = Slot::NONE;
-        let mapping = Mapping { slot, before, dirty: false, unidentified: false, uncertain: false };
+        let mapping =
+            Mapping { slot, before_image: before, dirty: false, unidentified: false, uncertain: false };
         Ok(self.cache.insert(page, mapping))
     }
 
@@ -169,7 +172,7 @@ impl<F: Flash> PagedFtl<F> {
     /// Evicts the least recently used entry if the cache is full, after synchronising it if it is dirty.
     pub(super) fn make_room(&mut self) -> Result<(), LayerError> {
         if self.cache.is_full() {
-            self.foresee_removals();
+            self.prefetch_evictions();
         }
         while self.cache.is_full() {
             let oldest = self.cache.oldest().expect("a full cache has an entry");
@@ -184,7 +187,7 @@ impl<F: Flash> PagedFtl<F> {
 
     /// Called after an insertion into or update of the cache: enforces the limit of dirty entries, and takes a
     /// checkpoint if one is due.
-    pub(super) fn tick(&mut self) -> Result<(), LayerError> {
+    pub(super) fn after_cache_update(&mut self) -> Result<(), LayerError> {
         self.limit_dirty(true)?;
         if !self.config.checkpoints {
             return Ok(());
@@ -198,20 +201,20 @@ impl<F: Flash> PagedFtl<F> {
 
     /// Synchronises the oldest dirty entries until the number of dirty entries is within the limit.
     pub(super) fn limit_dirty(&mut self, may_clean: bool) -> Result<(), LayerError> {
-        while self.cache.over_dirty_limit() {
+        while self.cache.is_over_dirty_limit() {
             if may_clean {
                 self.make_space()?;
             }
             let Some(oldest) = self.cache.oldest_dirty() else { break };
-            self.foresee_synchronisations();
+            self.prefetch_synchronisations();
             self.synchronise(self.translation_page(self.cache.page(oldest)))?;
         }
-        self.note_oldest_dirty();
+        self.advance_horizon();
         Ok(())
     }
 
     /// With a limit of dirty entries, the oldest dirty entry determines how far back recovery must search.
-    fn note_oldest_dirty(&mut self) {
+    fn advance_horizon(&mut self) {
         if self.config.dirty_entries.is_none() || self.config.durability == Durability::Battery {
             return;
         }
@@ -221,7 +224,7 @@ impl<F: Flash> PagedFtl<F> {
             // A trimmed page has no location; the horizon does not change.
             Some(Slot::NONE) => {}
             Some(at) => {
-                self.space.horizon = self.space.horizon.max(self.space.opened_at(at));
+                self.space.horizon = self.space.horizon.max(self.space.first_sequence_of(at));
             }
         }
     }
@@ -232,18 +235,18 @@ impl<F: Flash> PagedFtl<F> {
     /// ahead of the mark: an entry that is read repeatedly would stay dirty forever and be lost. Therefore the order
     /// of writes is used here, with the opening times of blocks.
     fn take_checkpoint(&mut self) -> Result<(), LayerError> {
-        let begun = self.space.pool.sequence;
+        let start = self.space.pool.sequence;
         loop {
             self.make_space()?;
             let Some(oldest) = self.cache.oldest_dirty() else { break };
             let at = self.cache.get(oldest).slot;
-            if at != Slot::NONE && self.space.opened_at(at) > self.checkpoints.last {
+            if at != Slot::NONE && self.space.first_sequence_of(at) > self.checkpoints.last {
                 break;
             }
             self.synchronise(self.translation_page(self.cache.page(oldest)))?;
         }
         self.space.horizon = self.space.horizon.max(self.checkpoints.last);
-        self.checkpoints.last = begun;
+        self.checkpoints.last = start;
         self.checkpoints.operations_left = u64::from(self.config.cache_entries);
         self.events.checkpoints += 1;
         Ok(())

@@ -1,11 +1,11 @@
 //! Tiny drives: blocks of 4 pages.
 
-use super::super::hybrid::{Hybrid, HybridConfig, HybridKind};
+use super::super::hybrid::{HybridConfig, HybridFtl, HybridKind};
 use super::super::page::{PageConfig, PageFtl};
 use super::super::paged::{DirectoryConfig, Durability, PagedConfig, PagedFtl, PagedSettings};
-use crate::layer::{Content, Layer, LayerReport, NandReport, Reports};
+use crate::layer::{ContentId, Layer, LayerReport, NandReport, Reports};
 use crate::log::{Reclaim, StoreConfig};
-use crate::nand::{Faults, Fragile, Geometry, Nand, PageState, Supply, Wear};
+use crate::nand::{Faults, Geometry, Nand, PageState, PowerCutFlash, PowerSource, Wear};
 use crate::seed::Seed;
 use crate::units::{BlockId, Lpn};
 use crate::validity::ValidityConfig;
@@ -14,14 +14,14 @@ use serde_json::{Value, json};
 pub const PAGES_PER_BLOCK: u32 = 4;
 
 /// Flash on a power source that can be cut.
-pub type Chips = Fragile<Nand<Content>>;
+pub type PowerCutNand = PowerCutFlash<Nand<ContentId>>;
 
-pub fn flash(blocks: u32) -> Nand<Content> {
+pub fn flash(blocks: u32) -> Nand<ContentId> {
     Nand::new(Geometry::flat(blocks, PAGES_PER_BLOCK, 4096), Wear::default(), Seed(1)).with_spare_area()
 }
 
-pub fn chips(blocks: u32, faults: Faults, supply: &Supply) -> Chips {
-    Fragile::new(flash(blocks).with_faults(faults, Seed(5)), supply.clone())
+pub fn power_cut_nand(blocks: u32, faults: Faults, power_source: &PowerSource) -> PowerCutNand {
+    PowerCutFlash::new(flash(blocks).with_faults(faults, Seed(5)), power_source.clone())
 }
 
 /// The five designs.
@@ -72,7 +72,7 @@ pub fn paged(design: &str, logical_pages: u32, cache_entries: u32) -> PagedSetti
             page_bytes: 128,
             cleans_metadata: false,
             checkpoints: true,
-            durability: Durability::Deferred { dated: true },
+            durability: Durability::Deferred { skips_older_pages: true },
             validity: validity(json!("gecko")),
             ..plain
         },
@@ -90,11 +90,16 @@ pub fn has_battery(design: &str) -> bool {
     DESIGNS.contains(&design) && paged(design, 1, 1).config.durability == Durability::Battery
 }
 
-/// Builds the FTL on the smallest possible flash plus `room` blocks.
-pub fn build_paged(settings: &PagedSettings, room: u32, faults: Faults, supply: &Supply) -> PagedFtl<Chips> {
-    let fits = |blocks: &u32| settings.build(chips(*blocks, faults, supply)).is_ok();
+/// Builds the FTL on the smallest possible flash plus `spare_blocks` blocks.
+pub fn build_paged(
+    settings: &PagedSettings,
+    spare_blocks: u32,
+    faults: Faults,
+    supply: &PowerSource,
+) -> PagedFtl<PowerCutNand> {
+    let fits = |blocks: &u32| settings.build(power_cut_nand(*blocks, faults, supply)).is_ok();
     let blocks = (1..400).find(fits).expect("settings that fit some drive");
-    settings.build(chips(blocks + room, faults, supply)).unwrap()
+    settings.build(power_cut_nand(blocks + spare_blocks, faults, supply)).unwrap()
 }
 
 pub fn page_config(logical_pages: u32, placement: &str) -> PageConfig {
@@ -106,9 +111,14 @@ pub fn page_config(logical_pages: u32, placement: &str) -> PageConfig {
     }
 }
 
-pub fn build_page(config: &PageConfig, room: u32, faults: Faults, supply: &Supply) -> PageFtl<Chips> {
-    let blocks = config.store.logical_pages.div_ceil(PAGES_PER_BLOCK) + 5 + room;
-    config.build(chips(blocks, faults, supply)).unwrap()
+pub fn build_page(
+    config: &PageConfig,
+    spare_blocks: u32,
+    faults: Faults,
+    supply: &PowerSource,
+) -> PageFtl<PowerCutNand> {
+    let blocks = config.store.logical_pages.div_ceil(PAGES_PER_BLOCK) + 5 + spare_blocks;
+    config.build(power_cut_nand(blocks, faults, supply)).unwrap()
 }
 
 /// Returns the settings of a hybrid FTL.
@@ -121,20 +131,20 @@ pub fn hybrid_blocks(config: &HybridConfig) -> u32 {
 }
 
 /// Writes the pages, one per call; the content is the page's number plus 100.
-pub fn write(ftl: &mut impl Layer<Content>, pages: impl IntoIterator<Item = u32>) {
+pub fn write(ftl: &mut impl Layer<ContentId>, pages: impl IntoIterator<Item = u32>) {
     for page in pages {
-        ftl.write(&[Lpn(page)], &[Content(u64::from(page) + 100)], 0).unwrap();
+        ftl.write(&[Lpn(page)], &[ContentId(u64::from(page) + 100)], 0).unwrap();
     }
 }
 
-pub fn read(ftl: &mut impl Layer<Content>, pages: impl IntoIterator<Item = u32>) -> Vec<u64> {
+pub fn read(ftl: &mut impl Layer<ContentId>, pages: impl IntoIterator<Item = u32>) -> Vec<u64> {
     let pages: Vec<Lpn> = pages.into_iter().map(Lpn).collect();
     let mut read = Vec::new();
     ftl.read(&pages, &mut read).unwrap();
     read.iter().map(|content| content.0).collect()
 }
 
-pub fn trim(ftl: &mut impl Layer<Content>, pages: impl IntoIterator<Item = u32>) {
+pub fn trim(ftl: &mut impl Layer<ContentId>, pages: impl IntoIterator<Item = u32>) {
     ftl.trim(&pages.into_iter().map(Lpn).collect::<Vec<_>>()).unwrap();
 }
 
@@ -147,7 +157,7 @@ pub fn reports<P: crate::layer::Payload>(ftl: &impl Layer<P>) -> (LayerReport, N
 /// Returns the count of an event by its name.
 pub fn count(report: &LayerReport, name: &str) -> u64 {
     let counts = &report.ftl.as_ref().unwrap().counts;
-    counts.iter().find(|(known, _)| *known == name).unwrap_or_else(|| panic!("no {name}")).1
+    counts.iter().find(|(other, _)| *other == name).unwrap_or_else(|| panic!("no {name}")).1
 }
 
 /// Returns the owners of the pages of each block, `~` for padding and `x` for unreadable pages.
@@ -162,6 +172,6 @@ pub fn owners(flash: &impl crate::nand::Flash) -> Vec<String> {
     (0..flash.blocks()).map(|block| row(block).join(" ")).collect()
 }
 
-pub fn hybrid(config: HybridConfig) -> Hybrid<Nand<Content>> {
-    Hybrid::new(config, flash(hybrid_blocks(&config))).unwrap()
+pub fn hybrid(config: HybridConfig) -> HybridFtl<Nand<ContentId>> {
+    HybridFtl::new(config, flash(hybrid_blocks(&config))).unwrap()
 }

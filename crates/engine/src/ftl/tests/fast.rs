@@ -1,13 +1,13 @@
 //! Merges of FAST, page by page; blocks of 4 pages.
 
 use super::super::Restart;
-use super::super::hybrid::{Hybrid, HybridConfig, HybridKind};
+use super::super::hybrid::{HybridConfig, HybridFtl, HybridKind};
 use super::drives::{count, hybrid, hybrid_config, owners, read, reports, trim, write};
 use crate::counters::{Cause, Operation};
-use crate::layer::{Content, Layer};
+use crate::layer::{ContentId, Layer};
 use crate::nand::Nand;
 
-type Drive = Hybrid<Nand<Content>>;
+type Drive = HybridFtl<Nand<ContentId>>;
 
 /// Returns a configuration with three logical blocks, a sequential log and two shared ones.
 fn config() -> HybridConfig {
@@ -28,12 +28,12 @@ fn rows(drive: &Drive) -> Vec<String> {
 
 /// Returns the numbers of switch, partial and full merges; then the pages that merges wrote and read, and the blocks
 /// they erased.
-fn merged(drive: &Drive) -> ([u64; 3], [u64; 3]) {
-    let (own, nand) = reports(drive);
+fn merge_counts(drive: &Drive) -> ([u64; 3], [u64; 3]) {
+    let (layer, nand) = reports(drive);
     let cleaned = [Operation::Write, Operation::Read, Operation::Erase]
-        .map(|operation| own.counters.outgoing(Cause::Cleaning, operation));
-    assert_eq!(own.counters.outgoing_total(Operation::Write), nand.programs);
-    (["switch merges", "partial merges", "full merges"].map(|name| count(&own, name)), cleaned)
+        .map(|operation| layer.counters.outgoing(Cause::Cleaning, operation));
+    assert_eq!(layer.counters.outgoing_total(Operation::Write), nand.programs);
+    (["switch merges", "partial merges", "full merges"].map(|name| count(&layer, name)), cleaned)
 }
 
 const DATA: [&str; 3] = ["0 1 2 3", "4 5 6 7", "8 9 10 11"];
@@ -43,19 +43,19 @@ fn updates_of_any_logical_block_share_logs() {
     let mut drive = filled();
     write(&mut drive, [1, 5, 1, 9, 2]);
     assert_eq!(rows(&drive), [DATA[0], DATA[1], DATA[2], "1 5 1 9", "2", "", ""]);
-    assert_eq!(merged(&drive), ([0; 3], [0; 3]));
+    assert_eq!(merge_counts(&drive), ([0; 3], [0; 3]));
     write(&mut drive, [6, 10, 3]);
     // Both logs are full: every logical block with a live page in the first log is merged, in the order of these
     // pages. Their pages in the second log are included.
     write(&mut drive, [7]);
     assert_eq!(rows(&drive), [DATA[2], "7", "", "", "2 6 10 3", DATA[0], DATA[1]]);
-    assert_eq!(merged(&drive), ([0, 0, 3], [12, 12, 4]));
+    assert_eq!(merge_counts(&drive), ([0, 0, 3], [12, 12, 4]));
     assert_eq!(read(&mut drive, 0..12), (100..112).collect::<Vec<u64>>());
-    // The next log to be reclaimed has no live pages by now.
+    // The next log to be reclaimed no longer has live pages.
     write(&mut drive, [5, 7, 5]);
     write(&mut drive, [9]);
     assert_eq!(rows(&drive), [DATA[2], "7 5 7 5", "9", "", "", DATA[0], DATA[1]]);
-    assert_eq!(merged(&drive), ([0, 0, 3], [12, 12, 5]));
+    assert_eq!(merge_counts(&drive), ([0, 0, 3], [12, 12, 5]));
 }
 
 #[test]
@@ -71,27 +71,27 @@ fn sequential_log_takes_first_pages_and_their_successors() {
     // The last page is the newest copy of 3, so this is a switch merge.
     write(&mut drive, [3]);
     assert_eq!(rows(&drive), ["", DATA[1], DATA[2], "0 1 2 3", "3 5", "", ""]);
-    assert_eq!(merged(&drive), ([1, 0, 0], [0, 0, 1]));
+    assert_eq!(merge_counts(&drive), ([1, 0, 0], [0, 0, 1]));
     assert_eq!(read(&mut drive, 0..12), (100..112).collect::<Vec<u64>>());
 }
 
 #[test]
-fn another_first_page_completes_the_sequential_log() {
+fn other_first_page_completes_sequential_log() {
     let mut drive = filled();
     write(&mut drive, [0, 3]);
     write(&mut drive, [4]);
     // Pages 1 and 2 come from the data block, page 3 from the shared log; then page 4 starts a new sequential log.
     assert_eq!(rows(&drive), ["", DATA[1], DATA[2], "0 1 2 3", "3", "4", ""]);
-    assert_eq!(merged(&drive), ([0, 1, 0], [3, 3, 1]));
+    assert_eq!(merge_counts(&drive), ([0, 1, 0], [3, 3, 1]));
     // Writing the same page again has the same effect.
     write(&mut drive, [4]);
     assert_eq!(rows(&drive), ["", "", DATA[2], "0 1 2 3", "3", DATA[1], "4"]);
-    assert_eq!(merged(&drive), ([0, 2, 0], [6, 6, 2]));
+    assert_eq!(merge_counts(&drive), ([0, 2, 0], [6, 6, 2]));
     assert_eq!(read(&mut drive, 0..12), (100..112).collect::<Vec<u64>>());
 }
 
 #[test]
-fn data_block_is_kept_while_shared_log_has_invalid_copy() {
+fn data_block_is_retained_while_shared_log_has_invalid_copy() {
     let mut drive = filled();
     write(&mut drive, [1, 6]);
     trim(&mut drive, 0..4);
@@ -105,7 +105,7 @@ fn data_block_is_kept_while_shared_log_has_invalid_copy() {
     // The data block is erased together with the shared log, once the logical block of 6 and 7 has been merged.
     write(&mut drive, [5]);
     assert_eq!(rows(&drive), ["", "", DATA[2], "", "7 7 7 7", DATA[1], "5"]);
-    assert_eq!(merged(&drive), ([0, 0, 1], [4, 4, 3]));
+    assert_eq!(merge_counts(&drive), ([0, 0, 1], [4, 4, 3]));
     assert_eq!(read(&mut drive, [0, 1, 4, 5, 6, 7]), [0, 0, 104, 105, 106, 107]);
 }
 
@@ -116,7 +116,7 @@ fn recovery_finds_all_logs() {
     let before = rows(&drive);
     assert_eq!(before, [DATA[0], DATA[1], DATA[2], "0 1", "3 5 1 9", "6", ""]);
     let restart = |drive: Drive| {
-        Hybrid::restart(&config().into(), drive.into_flash()).map_err(|(error, _)| error).unwrap()
+        HybridFtl::restart(&config().into(), drive.into_flash()).map_err(|(error, _)| error).unwrap()
     };
     let (mut drive, report) = restart(drive);
     assert_eq!(rows(&drive), before);

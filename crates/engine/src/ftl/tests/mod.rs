@@ -2,12 +2,12 @@
 
 mod bast;
 mod cuts;
-mod cycles;
 pub mod drives;
 mod fast;
-mod free;
-pub mod kept;
-mod often;
+mod free_logs;
+mod frequent_cuts;
+mod lasting_commands;
 mod paged;
+mod power_cycles;
 mod results;
-mod told;
+pub mod stored_bytes;

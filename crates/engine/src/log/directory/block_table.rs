@@ -1,12 +1,12 @@
-//! A directory that knows only the block of each logical page.
+//! A directory that stores only the block of each logical page.
 
 use super::Directory;
-use super::place::{PlaceEach, Writes, place_each};
+use super::recording::{PageEntries, Writes, record_pages};
 use crate::table::{Table, prefetch};
 use crate::units::{BlockId, Lpn};
 use crate::victim::Blocks;
 
-const NOWHERE: BlockId = BlockId(u32::MAX);
+const NO_BLOCK: BlockId = BlockId(u32::MAX);
 
 /// Maps each logical page to its block.
 ///
@@ -24,12 +24,12 @@ pub struct BlockTable {
 impl BlockTable {
     /// Returns a table without any stored page.
     pub fn new(logical_pages: u32) -> Self {
-        BlockTable { blocks: Table::filled(logical_pages as usize, NOWHERE), mapped: 0 }
+        BlockTable { blocks: Table::filled(logical_pages as usize, NO_BLOCK), mapped: 0 }
     }
 }
 
-impl PlaceEach for BlockTable {
-    type At = BlockId;
+impl PageEntries for BlockTable {
+    type Location = BlockId;
 
     #[inline(always)]
     fn prefetch_entry(&self, page: Lpn) {
@@ -37,19 +37,19 @@ impl PlaceEach for BlockTable {
     }
 
     #[inline(always)]
-    fn prefetch_place(&self, page: Lpn, blocks: &Blocks) {
+    fn prefetch_location(&self, page: Lpn, blocks: &Blocks) {
         blocks.prefetch_score(self.blocks[page.index()]);
     }
 
     #[inline(always)]
-    fn place_bytes(&self, blocks: &Blocks) -> usize {
+    fn location_bytes(&self, blocks: &Blocks) -> usize {
         size_of_val(blocks.scores())
     }
 
     #[inline(always)]
-    fn place_one(&mut self, page: Lpn, at: BlockId) -> Option<BlockId> {
+    fn set_location(&mut self, page: Lpn, at: BlockId) -> Option<BlockId> {
         let old = std::mem::replace(&mut self.blocks[page.index()], at);
-        if old == NOWHERE {
+        if old == NO_BLOCK {
             self.mapped += 1;
             return None;
         }
@@ -64,36 +64,36 @@ impl Directory for BlockTable {
     fn open(&mut self, _block: BlockId) {}
 
     #[inline]
-    fn place(
+    fn record_writes(
         &mut self,
         block: BlockId,
         _page: u32,
         writes: Writes<'_>,
         blocks: &mut Blocks,
-        died: impl FnMut(BlockId, u32, &Blocks),
+        on_invalidate: impl FnMut(BlockId, u32, &Blocks),
     ) {
-        place_each(self, writes, |_| block, blocks, died);
+        record_pages(self, writes, |_| block, blocks, on_invalidate);
     }
 
     fn relocate(&mut self, _block: BlockId, _page: u32, _run: &[Lpn]) {
         unreachable!("a directory without page identities moves no pages between blocks");
     }
 
-    fn is_fresh(&self, _first: Lpn, _pages: usize) -> bool {
+    fn are_unstored(&self, _first: Lpn, _pages: usize) -> bool {
         unreachable!("a directory without page identities lists no owners");
     }
 
-    fn own_run(&mut self, _block: BlockId, _page: u32, _first: Lpn, _pages: usize) -> &[Lpn] {
+    fn enter_owners(&mut self, _block: BlockId, _page: u32, _first: Lpn, _pages: usize) -> &[Lpn] {
         unreachable!("a directory without page identities lists no owners");
     }
 
-    fn place_run(&mut self, _block: BlockId, _page: u32, _first: Lpn, _pages: usize) {
+    fn record_run(&mut self, _block: BlockId, _page: u32, _first: Lpn, _pages: usize) {
         unreachable!("a directory without page identities lists no owners");
     }
 
     fn remove(&mut self, page: Lpn) -> Option<BlockId> {
-        let old = std::mem::replace(&mut self.blocks[page.index()], NOWHERE);
-        (old != NOWHERE).then(|| {
+        let old = std::mem::replace(&mut self.blocks[page.index()], NO_BLOCK);
+        (old != NO_BLOCK).then(|| {
             self.mapped -= 1;
             old
         })
@@ -101,7 +101,7 @@ impl Directory for BlockTable {
 
     fn block_of(&self, page: Lpn) -> Option<BlockId> {
         let block = self.blocks[page.index()];
-        (block != NOWHERE).then_some(block)
+        (block != NO_BLOCK).then_some(block)
     }
 
     fn page_in_block(&self, _page: Lpn) -> Option<u32> {
@@ -128,7 +128,7 @@ impl Directory for BlockTable {
 
     fn check(&self, blocks: &Blocks, written: impl Fn(BlockId) -> u32) -> Result<(), String> {
         let mut valid = vec![0u32; blocks.len() as usize];
-        for &block in self.blocks.iter().filter(|&&block| block != NOWHERE) {
+        for &block in self.blocks.iter().filter(|&&block| block != NO_BLOCK) {
             valid[block.index()] += 1;
         }
         let mapped: u32 = valid.iter().sum();
@@ -147,9 +147,9 @@ mod tests {
     fn mapped_pages_are_counted_once() {
         let mut table = BlockTable::new(5);
         assert_eq!((table.memory_bytes(), table.mapped_pages(), table.block_of(Lpn(2))), (20, 0, None));
-        assert_eq!(table.place_one(Lpn(2), BlockId(7)), None);
-        assert_eq!(table.place_one(Lpn(4), BlockId(7)), None);
-        assert_eq!(table.place_one(Lpn(2), BlockId(3)), Some(BlockId(7)));
+        assert_eq!(table.set_location(Lpn(2), BlockId(7)), None);
+        assert_eq!(table.set_location(Lpn(4), BlockId(7)), None);
+        assert_eq!(table.set_location(Lpn(2), BlockId(3)), Some(BlockId(7)));
         assert_eq!((table.mapped_pages(), table.block_of(Lpn(2))), (2, Some(BlockId(3))));
         assert_eq!(
             (table.remove(Lpn(2)), table.remove(Lpn(2)), table.mapped_pages()),

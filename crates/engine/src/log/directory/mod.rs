@@ -2,64 +2,64 @@
 
 mod block_table;
 mod compact;
-mod marks;
+mod masks;
 mod page_table;
-mod place;
+mod recording;
 
 pub use block_table::BlockTable;
 pub use page_table::PageTable;
-pub use place::Writes;
+pub use recording::Writes;
 
 use crate::units::{BlockId, Lpn};
 use crate::victim::Blocks;
 
-/// Removed pages of a run that were stored in one block.
+/// The pages of a removed run that were stored in one block.
 #[derive(Clone, Copy, Debug)]
-pub struct Removed {
+pub struct RemovedRun {
     first: Lpn,
     pages: u32,
     /// Mask of the removed pages among the first 64 of the run; `None`: the whole run.
-    marks: Option<u64>,
+    mask: Option<u64>,
 }
 
-impl Removed {
+impl RemovedRun {
     /// Returns the number of pages.
     #[inline(always)]
     pub fn count(self) -> u32 {
-        self.marks.map_or(self.pages, u64::count_ones)
+        self.mask.map_or(self.pages, u64::count_ones)
     }
 
     /// Returns the pages, in order.
     #[inline(always)]
     pub fn iter(self) -> impl Iterator<Item = Lpn> {
-        let is_marked = move |&at: &u32| self.marks.is_none_or(|marks| marks.unbounded_shr(at) & 1 == 1);
+        let is_marked = move |&at: &u32| self.mask.is_none_or(|marks| marks.unbounded_shr(at) & 1 == 1);
         (0..self.pages).filter(is_marked).map(move |at| Lpn(self.first.0 + at))
     }
 }
 
 /// The store's tables from logical pages to physical pages and back.
 pub trait Directory: Send {
-    /// True if pages have identities: the directory knows the position of a page in its block, and the owners of a
-    /// block's pages.
+    /// True if pages have identities: the directory stores the index of each page in its block, and the owner of each
+    /// physical page.
     const PAGE_EXACT: bool;
 
     /// Name used in results.
     const NAME: &'static str;
 
-    /// Notes that all pages of `block` are about to be written.
+    /// Marks all pages of `block` as valid, because they are about to be written.
     fn open(&mut self, block: BlockId);
 
     /// Records that the pages of the run are now stored in `block`, starting at index `page`.
     ///
     /// Their previous physical pages become invalid. Each invalidation is counted in `blocks` and then reported to
-    /// `died` with the block and its new score.
-    fn place(
+    /// `on_invalidate` with the block and its new score.
+    fn record_writes(
         &mut self,
         block: BlockId,
         page: u32,
         writes: Writes<'_>,
         blocks: &mut Blocks,
-        died: impl FnMut(BlockId, u32, &Blocks),
+        on_invalidate: impl FnMut(BlockId, u32, &Blocks),
     );
 
     /// Records that the pages of `run`, which cleaning read from blocks about to be erased, are now in `block`,
@@ -71,34 +71,35 @@ pub trait Directory: Send {
 
     /// True if none of the `pages` consecutive pages from `first` on is stored, as when a drive is filled or a
     /// trimmed segment is rewritten.
-    fn is_fresh(&self, first: Lpn, pages: usize) -> bool;
+    fn are_unstored(&self, first: Lpn, pages: usize) -> bool;
 
-    /// Enters consecutive logical pages as owners of the physical pages of `block` from `page` on, before they are
-    /// written. Returns the list of owners.
-    fn own_run(&mut self, block: BlockId, page: u32, first: Lpn, pages: usize) -> &[Lpn];
+    /// Stores `pages` consecutive logical pages from `first` on as owners of the physical pages of `block` from `page`
+    /// on, before these are written. Returns the list of owners.
+    fn enter_owners(&mut self, block: BlockId, page: u32, first: Lpn, pages: usize) -> &[Lpn];
 
-    /// Records that the pages entered with [`Directory::own_run`] are now stored.
-    fn place_run(&mut self, block: BlockId, page: u32, first: Lpn, pages: usize);
+    /// Maps the logical pages from `first` on to the physical pages of `block` from `page` on; called once the pages
+    /// are written, after [`Directory::enter_owners`].
+    fn record_run(&mut self, block: BlockId, page: u32, first: Lpn, pages: usize);
 
-    /// Removes `pages` consecutive pages from `first` on. Calls `removed` for each stretch of them that was stored
-    /// contiguously, with its block.
-    fn remove_run(&mut self, first: Lpn, pages: u32, mut removed: impl FnMut(BlockId, Removed)) {
+    /// Removes `pages` consecutive pages from `first` on. Calls `removed` with the block and the removed pages for each
+    /// part of the run that was stored contiguously.
+    fn remove_run(&mut self, first: Lpn, pages: u32, mut removed: impl FnMut(BlockId, RemovedRun)) {
         for first in (first.0..first.0 + pages).map(Lpn) {
             if let Some(block) = self.remove(first) {
-                removed(block, Removed { first, pages: 1, marks: None });
+                removed(block, RemovedRun { first, pages: 1, mask: None });
             }
         }
     }
 
     /// Returns how many of `pages` are stored.
-    fn stored(&self, pages: &[Lpn]) -> usize {
+    fn count_stored(&self, pages: &[Lpn]) -> usize {
         pages.iter().filter(|&&page| self.block_of(page).is_some()).count()
     }
 
-    /// Returns the number of leading `pages` that lie in the same block and have ascending numbers, and that block;
-    /// `None` if the first page is not stored. A page-exact directory writes the index of each of these pages within
-    /// the block to `indices`, which is as long as `pages`.
-    fn together(&self, pages: &[Lpn], indices: &mut [u32]) -> Option<(BlockId, usize)> {
+    /// Returns the block of the first page, and the number of leading `pages` that lie in this block in ascending
+    /// order; `None` if the first page is not stored. A page-exact directory writes the index of each of these pages
+    /// within the block to `indices`, which is as long as `pages`.
+    fn leading_in_same_block(&self, pages: &[Lpn], indices: &mut [u32]) -> Option<(BlockId, usize)> {
         let _ = indices;
         let block = self.block_of(*pages.first()?)?;
         let follow = |pair: &&[Lpn]| pair[0] < pair[1] && self.block_of(pair[1]) == Some(block);
@@ -112,34 +113,35 @@ pub trait Directory: Send {
     /// identities.
     fn page_in_block(&self, page: Lpn) -> Option<u32>;
 
-    /// Returns the block that stores `page`, and the index there; `None` as for [`Directory::page_in_block`].
+    /// Returns the block that stores `page`, and the page's index there; `None` in the same cases as
+    /// [`Directory::page_in_block`].
     #[inline]
-    fn place_of(&self, page: Lpn) -> Option<(BlockId, u32)> {
+    fn location_of(&self, page: Lpn) -> Option<(BlockId, u32)> {
         Some((self.block_of(page)?, self.page_in_block(page)?))
     }
 
-    /// Prefetches for a `page` that will soon be placed or removed: its map entry or, if `near`, the data that the
-    /// entry points to. Changes no result.
+    /// Prefetches data of a `page` that will soon be written or removed: its map entry or, if `second_pass`, the data
+    /// that the entry points to. Changes no result.
     #[inline]
-    fn foresee(&self, page: Lpn, near: bool, blocks: &Blocks) {
-        let _ = (page, near, blocks);
+    fn prefetch(&self, page: Lpn, second_pass: bool, blocks: &Blocks) {
+        let _ = (page, second_pass, blocks);
     }
 
     /// Prefetches the data of `block` that [`Directory::gather`] reads. Changes no result.
     fn prefetch_block(&self, block: BlockId);
 
-    /// Writes the owners of the valid pages among the first `written` pages of `block` to the beginning of `owners`,
-    /// in the order of the pages; `owners` has room for `written`. `prefetch_entries` also prefetches the map entries
-    /// of these owners, which changes no result.
+    /// Writes the owners of the valid pages among the first `written` pages of `block` to the beginning of `owners`, in
+    /// the order of the pages; `owners` has at least `written` entries. `prefetch_entries` also prefetches the map
+    /// entries of these owners, which changes no result.
     fn gather(&self, block: BlockId, written: u32, owners: &mut [Lpn], prefetch_entries: bool);
 
     /// Does the same as [`Directory::gather`] and writes the indices of those pages to the beginning of `indices`,
     /// which has the same size. Returns their number.
     fn gather_listed(&self, block: BlockId, written: u32, owners: &mut [Lpn], indices: &mut [u32]) -> usize;
 
-    /// Invalidates the pages among the first `written` pages of `block` whose data now lives elsewhere. Returns their
+    /// Invalidates those of the first `written` pages of `block` whose owner is now stored elsewhere. Returns their
     /// number.
-    fn forget_moved(&mut self, block: BlockId, written: u32) -> u32 {
+    fn invalidate_moved(&mut self, block: BlockId, written: u32) -> u32 {
         let _ = (block, written);
         0
     }
@@ -150,7 +152,8 @@ pub trait Directory: Send {
     /// Returns the memory used, in bytes.
     fn memory_bytes(&self) -> usize;
 
-    /// Recounts the valid pages of every block and compares; `written(block)` is the block's write pointer.
+    /// Recounts the valid pages of every block and compares them with `blocks`; `written(block)` is the block's write
+    /// pointer.
     fn check(&self, blocks: &Blocks, written: impl Fn(BlockId) -> u32) -> Result<(), String>;
 }
 

@@ -1,24 +1,26 @@
 //! A page-exact directory: the location of every logical page, and the owner of every physical page.
 
 use super::compact::valid_owners;
-use super::marks::{WORD, lowest, marks};
-use super::place::{PlaceEach, Writes, place_each, place_next};
-use super::{Directory, Removed};
+use super::masks::{WORD, low_bits, match_mask};
+use super::recording::{PageEntries, Writes, record_page, record_pages};
+use super::{Directory, RemovedRun};
 use crate::table::{Table, prefetch};
-use crate::units::{BlockId, Divider, Lpn, Slot, ends, leading, run_length};
+use crate::units::{BlockId, Divider, Lpn, Slot, bounds, prefix_len, run_length};
 use crate::validity::RamBitmap;
 use crate::victim::Blocks;
 
 const OWNERS_PER_LINE: usize = 64 / size_of::<Lpn>();
 
-/// Minimum length of a run that is first handled as a whole and not page by page.
-const LONG_RUN: usize = 16;
+/// Minimum length of a run that the code first tries to handle as a whole.
+const MIN_LONG_RUN: usize = 16;
 
-/// Minimum number of pages that are removed with one mask if they lie on flash with the same gaps as in the run.
-const MANY: u32 = 6;
+/// Minimum number of pages for removal with one mask, which applies to pages that lie on flash with the same gaps as in
+/// the run.
+const MIN_MASKED_PAGES: u32 = 6;
 
-/// All map entries between the first and the last page are tested if at least one in `DENSE` of them was asked for.
-const DENSE: usize = 8;
+/// All map entries between the first and the last page are tested if at least one in `MAX_SPARSITY` of them is in the
+/// list of pages.
+const MAX_SPARSITY: usize = 8;
 
 /// Map from logical to physical pages, its inverse, and a validity bit for each physical page. Memory: 4 bytes per
 /// logical page; 4 bytes and a bit per physical page.
@@ -42,8 +44,8 @@ impl PageTable {
         }
     }
 
-    /// Invalidates the page of `block` at this index, which has no owner.
-    pub(in crate::log) fn give_up(&mut self, block: BlockId, page: u32) {
+    /// Invalidates the page of `block` at index `page`, which has no owner.
+    pub(in crate::log) fn invalidate_unowned(&mut self, block: BlockId, page: u32) {
         self.validity.clear(Slot(self.first_slot(block) + page));
     }
 
@@ -58,35 +60,40 @@ impl PageTable {
         (BlockId(block), slot.0 - block * self.divider.divisor())
     }
 
-    /// Removes up to 64 consecutive pages, some of which are not stored (typical for a segment that was partly invalidated and then
-    /// cleaned). Returns the number of pages handled; calls `removed` for pages that lie together in one block.
+    /// Removes up to 64 consecutive pages, some of which are not stored, as is typical for a segment that was partly
+    /// invalidated and then cleaned. Calls `on_removed` for each group of pages that lie together in one block. Returns
+    /// the number of pages handled.
     #[inline(always)]
     fn remove_scattered(
         &mut self,
         page: Lpn,
         pages: usize,
-        removed: &mut impl FnMut(BlockId, Removed),
+        on_removed: &mut impl FnMut(BlockId, RemovedRun),
     ) -> usize {
         let pages = pages.min(WORD);
         let slots = &self.slots[page.index()..page.index() + pages];
-        let stored = marks(slots, |_, slot| slot != Slot::NONE);
-        // Pages written in sequence are stored in sequence, with gaps where pages were invalidated.
+        let stored = match_mask(slots, |_, slot| slot != Slot::NONE);
+        // Pages that were written in sequence are stored in sequence, with gaps where pages were invalidated.
         let (first, left_in_block) = (slots[0], self.divider.divisor() - self.split(slots[0]).1);
-        let alike = marks(slots, |at, slot| slot.0.wrapping_sub(at) == first.0) & lowest(left_in_block);
-        let end = (stored & !alike).trailing_zeros();
-        let together = stored & lowest(end);
-        if together.count_ones() >= MANY {
+        let in_sequence =
+            match_mask(slots, |at, slot| slot.0.wrapping_sub(at) == first.0) & low_bits(left_in_block);
+        let end = (stored & !in_sequence).trailing_zeros();
+        let sequential = stored & low_bits(end);
+        if sequential.count_ones() >= MIN_MASKED_PAGES {
             for (slot, at) in self.slots[page.index()..].iter_mut().zip(0..pages.min(end as usize)) {
-                let is_gone = slot.0.wrapping_sub(at as u32) == first.0;
-                *slot = if is_gone { Slot::NONE } else { *slot };
+                let is_removed = slot.0.wrapping_sub(at as u32) == first.0;
+                *slot = if is_removed { Slot::NONE } else { *slot };
             }
-            self.validity.clear_marked(first, together);
-            self.mapped -= together.count_ones();
-            let marks = Some(together);
-            removed(self.block_of_slot(first), Removed { first: page, pages: pages as u32, marks });
+            self.validity.clear_marked(first, sequential);
+            self.mapped -= sequential.count_ones();
+            let marks = Some(sequential);
+            on_removed(
+                self.block_of_slot(first),
+                RemovedRun { first: page, pages: pages as u32, mask: marks },
+            );
             return pages.min(end as usize);
         }
-        self.remove_marked(page, pages, stored, removed);
+        self.remove_marked(page, pages, stored, on_removed);
         pages
     }
 
@@ -97,7 +104,7 @@ impl PageTable {
         page: Lpn,
         pages: usize,
         stored: u64,
-        removed: &mut impl FnMut(BlockId, Removed),
+        on_removed: &mut impl FnMut(BlockId, RemovedRun),
     ) {
         let slots = &mut self.slots[page.index()..page.index() + pages];
         let mut left = stored;
@@ -116,7 +123,7 @@ impl PageTable {
                 left &= left - 1;
             }
             let marks = Some(before & !left);
-            removed(BlockId(block), Removed { first: page, pages: pages as u32, marks });
+            on_removed(BlockId(block), RemovedRun { first: page, pages: pages as u32, mask: marks });
         }
         self.mapped -= stored.count_ones();
     }
@@ -127,8 +134,8 @@ impl PageTable {
     }
 }
 
-impl PlaceEach for PageTable {
-    type At = Slot;
+impl PageEntries for PageTable {
+    type Location = Slot;
 
     #[inline(always)]
     fn prefetch_entry(&self, page: Lpn) {
@@ -136,7 +143,7 @@ impl PlaceEach for PageTable {
     }
 
     #[inline(always)]
-    fn prefetch_place(&self, page: Lpn, blocks: &Blocks) {
+    fn prefetch_location(&self, page: Lpn, blocks: &Blocks) {
         let slot = self.slots[page.index()];
         if slot != Slot::NONE {
             prefetch(self.validity.address(slot));
@@ -145,12 +152,12 @@ impl PlaceEach for PageTable {
     }
 
     #[inline(always)]
-    fn place_bytes(&self, blocks: &Blocks) -> usize {
+    fn location_bytes(&self, blocks: &Blocks) -> usize {
         size_of_val(blocks.scores()) + self.validity.memory_bytes()
     }
 
     #[inline(always)]
-    fn place_one(&mut self, page: Lpn, at: Slot) -> Option<BlockId> {
+    fn set_location(&mut self, page: Lpn, at: Slot) -> Option<BlockId> {
         let old = std::mem::replace(&mut self.slots[page.index()], at);
         if old == Slot::NONE {
             self.mapped += 1;
@@ -171,28 +178,28 @@ impl Directory for PageTable {
     }
 
     #[inline]
-    fn place(
+    fn record_writes(
         &mut self,
         block: BlockId,
         page: u32,
         writes: Writes<'_>,
         blocks: &mut Blocks,
-        mut died: impl FnMut(BlockId, u32, &Blocks),
+        mut on_invalidate: impl FnMut(BlockId, u32, &Blocks),
     ) {
         let first = self.first_slot(block) + page;
         let run = &writes.pages[..writes.length];
-        if run.len() >= LONG_RUN && run_length(run) == run.len() && self.is_fresh(run[0], run.len()) {
-            self.own_run(block, page, run[0], run.len());
-            return self.place_run(block, page, run[0], run.len());
+        if run.len() >= MIN_LONG_RUN && run_length(run) == run.len() && self.are_unstored(run[0], run.len()) {
+            self.enter_owners(block, page, run[0], run.len());
+            return self.record_run(block, page, run[0], run.len());
         }
         if let ([page], 1) = (writes.pages, writes.length) {
             // No later pages are known, and copying a single owner with `copy_from_slice` would be a function call.
             self.owners[first as usize] = *page;
-            return place_next(self, *page, Slot(first), blocks, &mut died);
+            return record_page(self, *page, Slot(first), blocks, &mut on_invalidate);
         }
         self.owners[first as usize..first as usize + writes.length]
             .copy_from_slice(&writes.pages[..writes.length]);
-        place_each(self, writes, |at| Slot(first + at as u32), blocks, died);
+        record_pages(self, writes, |at| Slot(first + at as u32), blocks, on_invalidate);
     }
 
     #[inline]
@@ -207,26 +214,26 @@ impl Directory for PageTable {
     }
 
     #[inline]
-    fn foresee(&self, page: Lpn, near: bool, blocks: &Blocks) {
-        if near {
-            self.prefetch_place(page, blocks);
+    fn prefetch(&self, page: Lpn, second_pass: bool, blocks: &Blocks) {
+        if second_pass {
+            self.prefetch_location(page, blocks);
         } else {
             self.prefetch_entry(page);
         }
     }
 
-    fn is_fresh(&self, first: Lpn, pages: usize) -> bool {
-        leading(&self.slots[first.index()..first.index() + pages], |_, slot| slot == Slot::NONE) == pages
+    fn are_unstored(&self, first: Lpn, pages: usize) -> bool {
+        prefix_len(&self.slots[first.index()..first.index() + pages], |_, slot| slot == Slot::NONE) == pages
     }
 
-    fn own_run(&mut self, block: BlockId, page: u32, first: Lpn, pages: usize) -> &[Lpn] {
+    fn enter_owners(&mut self, block: BlockId, page: u32, first: Lpn, pages: usize) -> &[Lpn] {
         let slot = (self.first_slot(block) + page) as usize;
         let owners = &mut self.owners[slot..slot + pages];
         owners.iter_mut().zip(first.0..).for_each(|(owner, page)| *owner = Lpn(page));
         owners
     }
 
-    fn place_run(&mut self, block: BlockId, page: u32, first: Lpn, pages: usize) {
+    fn record_run(&mut self, block: BlockId, page: u32, first: Lpn, pages: usize) {
         let slots = self.first_slot(block) + page..;
         let entries = &mut self.slots[first.index()..first.index() + pages];
         entries.iter_mut().zip(slots).for_each(|(entry, slot)| *entry = Slot(slot));
@@ -242,36 +249,36 @@ impl Directory for PageTable {
         })
     }
 
-    fn remove_run(&mut self, first: Lpn, pages: u32, mut removed: impl FnMut(BlockId, Removed)) {
+    fn remove_run(&mut self, first: Lpn, pages: u32, mut on_removed: impl FnMut(BlockId, RemovedRun)) {
         let (mut at, end) = (first.index(), first.index() + pages as usize);
         while at < end {
             let slots = &mut self.slots[at..end];
             let slot = slots[0];
             if slot == Slot::NONE {
-                at += leading(slots, |_, other| other == Slot::NONE);
+                at += prefix_len(slots, |_, other| other == Slot::NONE);
                 continue;
             }
             let block = BlockId(self.divider.quotient(slot.0));
             let left = (self.divider.divisor() - (slot.0 - block.0 * self.divider.divisor())) as usize;
-            let mut length = leading(slots, |at, other| other.0 == slot.0.wrapping_add(at)).min(left);
+            let mut length = prefix_len(slots, |at, other| other.0 == slot.0.wrapping_add(at)).min(left);
             let first = Lpn(at as u32);
-            if length >= LONG_RUN || length == left.min(slots.len()) {
+            if length >= MIN_LONG_RUN || length == left.min(slots.len()) {
                 slots[..length].fill(Slot::NONE);
                 self.validity.clear_run(slot, length as u32);
                 self.mapped -= length as u32;
-                removed(block, Removed { first, pages: length as u32, marks: None });
+                on_removed(block, RemovedRun { first, pages: length as u32, mask: None });
             } else {
-                length = self.remove_scattered(first, end - at, &mut removed);
+                length = self.remove_scattered(first, end - at, &mut on_removed);
             }
             at += length;
         }
     }
 
-    fn stored(&self, pages: &[Lpn]) -> usize {
-        // Usually all pages belong to one segment and are stored.
-        if let Some((first, last)) = ends(pages) {
+    fn count_stored(&self, pages: &[Lpn]) -> usize {
+        // Usually all pages belong to one segment and all are stored.
+        if let Some((first, last)) = bounds(pages) {
             let around = &self.slots[first.index()..=last.index()];
-            if around.len() <= DENSE * pages.len()
+            if around.len() <= MAX_SPARSITY * pages.len()
                 && around.iter().fold(true, |all, slot| all & (*slot != Slot::NONE))
             {
                 return pages.len();
@@ -280,7 +287,7 @@ impl Directory for PageTable {
         pages.iter().filter(|page| self.slots[page.index()] != Slot::NONE).count()
     }
 
-    fn together(&self, pages: &[Lpn], indices: &mut [u32]) -> Option<(BlockId, usize)> {
+    fn leading_in_same_block(&self, pages: &[Lpn], indices: &mut [u32]) -> Option<(BlockId, usize)> {
         let mut last = *pages.first()?;
         let slot = self.slots[last.index()];
         if slot == Slot::NONE {
@@ -290,12 +297,12 @@ impl Directory for PageTable {
         let first = self.first_slot(block);
         indices[0] = index;
         let mut count = 1;
-        for (&page, place) in pages[1..].iter().zip(&mut indices[1..]) {
+        for (&page, target) in pages[1..].iter().zip(&mut indices[1..]) {
             let index = self.slots[page.index()].0.wrapping_sub(first);
             if page <= last || index >= self.divider.divisor() {
                 break;
             }
-            *place = index;
+            *target = index;
             last = page;
             count += 1;
         }
@@ -308,11 +315,11 @@ impl Directory for PageTable {
     }
 
     fn page_in_block(&self, page: Lpn) -> Option<u32> {
-        self.place_of(page).map(|(_, index)| index)
+        self.location_of(page).map(|(_, index)| index)
     }
 
     #[inline]
-    fn place_of(&self, page: Lpn) -> Option<(BlockId, u32)> {
+    fn location_of(&self, page: Lpn) -> Option<(BlockId, u32)> {
         let slot = self.slots[page.index()];
         (slot != Slot::NONE).then(|| self.split(slot))
     }
@@ -335,14 +342,14 @@ impl Directory for PageTable {
             valid_owners(&self.validity, block, all, owners);
             return;
         }
-        let mut room = owners.iter_mut();
+        let mut output = owners.iter_mut();
         self.validity.for_each_word(block, written, |pages, mut valid| {
             let pages = &all[pages.start as usize..pages.end as usize];
             while valid != 0 {
-                let (Some(room), owner) = (room.next(), pages[valid.trailing_zeros() as usize]) else {
+                let (Some(target), owner) = (output.next(), pages[valid.trailing_zeros() as usize]) else {
                     return;
                 };
-                *room = owner;
+                *target = owner;
                 // The new location of this page is written to the map as soon as all pages are gathered.
                 prefetch(self.slots.as_ptr().wrapping_add(owner.index()));
                 valid &= valid - 1;
@@ -356,9 +363,9 @@ impl Directory for PageTable {
         let all = &self.owners[first..first + written as usize];
         let (owners, indices) = (&mut owners[..all.len()], &mut indices[..all.len()]);
         let mut found = 0;
-        self.validity.for_each_word(block, written, |stretch, mut valid| {
+        self.validity.for_each_word(block, written, |range, mut valid| {
             while valid != 0 {
-                let index = stretch.start + valid.trailing_zeros();
+                let index = range.start + valid.trailing_zeros();
                 let owner = all[index as usize];
                 owners[found] = owner;
                 indices[found] = index;
@@ -370,7 +377,7 @@ impl Directory for PageTable {
         found
     }
 
-    fn forget_moved(&mut self, block: BlockId, written: u32) -> u32 {
+    fn invalidate_moved(&mut self, block: BlockId, written: u32) -> u32 {
         let first = self.first_slot(block);
         let mut moved = Vec::new();
         self.validity.for_each_valid(block, written, |page| {
@@ -421,80 +428,4 @@ impl Directory for PageTable {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::victim::Needs;
-    use proptest::prelude::*;
-    use proptest::sample::Index;
-
-    const PAGES: u32 = 300;
-    const BLOCKS: u32 = 8;
-    const BLOCK: u32 = 70;
-
-    /// Returns a table filled by `runs` (first page, number of pages), without the pages in `gone`.
-    fn table(runs: &[(u32, u32)], gone: &[u32]) -> PageTable {
-        let mut table = PageTable::new(PAGES, BLOCKS, BLOCK);
-        let mut blocks = Blocks::new(BLOCKS, BLOCK, PAGES, Needs::default());
-        (0..BLOCKS).for_each(|block| table.open(BlockId(block)));
-        let mut at = 0;
-        for &(first, length) in runs {
-            let pages: Vec<Lpn> = (first..PAGES.min(first + length)).map(Lpn).collect();
-            for page in &pages {
-                let writes = Writes { pages: &[*page], length: 1, prefetch: false };
-                if at < BLOCKS * BLOCK {
-                    table.place(BlockId(at / BLOCK), at % BLOCK, writes, &mut blocks, |_, _, _| {});
-                    at += 1;
-                }
-            }
-        }
-        for &page in gone {
-            table.remove(Lpn(page));
-        }
-        table
-    }
-
-    fn state(table: &PageTable) -> (u32, Vec<Slot>, Vec<bool>) {
-        let valid = (0..BLOCKS * BLOCK).map(|slot| table.validity.is_set(Slot(slot))).collect();
-        (table.mapped, table.slots.to_vec(), valid)
-    }
-
-    proptest! {
-        #[test]
-        fn remove_run_equals_single_removals(
-            runs in prop::collection::vec((0..PAGES, 1u32..150), 1..8),
-            gone in prop::collection::vec(0..PAGES, 0..120),
-            first: Index,
-            length in 1u32..=PAGES,
-        ) {
-            let first = first.index(PAGES as usize) as u32;
-            let run: Vec<Lpn> = (first..PAGES.min(first + length)).map(Lpn).collect();
-            let (mut whole, mut single) = (table(&runs, &gone), table(&runs, &gone));
-            let mut told = Vec::new();
-            whole.remove_run(Lpn(first), run.len() as u32, |block, pages| told.extend(pages.iter().map(|page| (page, block))));
-            let wanted: Vec<(Lpn, BlockId)> =
-                run.iter().filter_map(|&page| Some((page, single.remove(page)?))).collect();
-            prop_assert_eq!(told, wanted);
-            prop_assert_eq!(state(&whole), state(&single));
-        }
-    }
-
-    /// Cleaning may fail before a block is empty: moved pages are no longer valid there, the other pages still are.
-    #[test]
-    fn forget_moved_invalidates_moved_pages() {
-        let (from, to) = (BlockId(0), BlockId(1));
-        let (mut table, mut blocks) = (PageTable::new(8, 2, 4), Blocks::new(2, 4, 8, Needs::default()));
-        for block in [from, to] {
-            table.open(block);
-            blocks.open(block);
-        }
-        let pages = [5, 6, 7].map(Lpn);
-        let writes = Writes { pages: &pages, length: 3, prefetch: false };
-        table.place(from, 0, writes, &mut blocks, |_, _, _| {});
-        table.relocate(to, 0, &[Lpn(6)]);
-        assert_eq!((table.forget_moved(from, 3), table.forget_moved(from, 3)), (1, 0));
-        let (mut owners, mut left) = ([Lpn(0); 3], [0; 3]);
-        assert_eq!(table.gather_listed(from, 3, &mut owners, &mut left), 2);
-        assert_eq!((&owners[..2], &left[..2]), (&[Lpn(5), Lpn(7)][..], &[0, 2][..]));
-        assert_eq!((table.block_of(Lpn(6)), table.block_of(Lpn(5))), (Some(to), Some(from)));
-    }
-}
+mod tests;

@@ -11,7 +11,7 @@ impl<P: Payload> LsmTree<P> {
     ///
     /// The tree's equivalent of a block is an extent: each table has its own, and is merged and then trimmed as a
     /// whole.
-    pub(super) fn own_abilities(&self) -> Abilities {
+    pub(super) fn supported_abilities(&self) -> Abilities {
         let below = self.tables.lower.abilities();
         Abilities::of(&[
             (Ability::Attribution, true),
@@ -30,25 +30,28 @@ impl<P: Payload> LsmTree<P> {
         }
     }
 
-    pub(super) fn obey(&mut self, command: Command<'_, P>) -> Result<Answer, LayerError> {
+    pub(super) fn execute(&mut self, command: Command<'_, P>) -> Result<Answer, LayerError> {
         match command {
-            Command::Divide { ends } => self.tables.moves.divide(ends),
+            Command::SetPartitions { ends } => self.tables.moves.set_partitions(ends),
             Command::CountMoves => self.tables.moves.count(self.config.logical_pages),
-            Command::CleaningAbove { .. } | Command::CleanAhead => return self.tables.lower.command(command),
-            other => return other.unable(),
+            Command::CleaningAbove { .. } | Command::CleanWhileIdle => {
+                return self.tables.lower.command(command);
+            }
+            other => return other.unsupported(),
         }
         Ok(Answer::Nothing)
     }
 
-    /// Answers how many valid pages would remain on the extents of trimmed `pages`. Records that are only in the
-    /// memtable are on no extent.
+    /// Returns the number of pages that would stay valid on the extents that store any of `pages` if `pages` were
+    /// trimmed. Records that are only in the memtable are on no extent.
     fn left_valid(&self, pages: &[Lpn]) -> Answer {
         let size = self.tables.extent_pages;
-        let slots = pages.iter().map(|page| self.tables.places[page.index()]);
-        let held: Vec<u32> = slots.filter(|&slot| slot != Slot::NONE).map(|slot| slot.0 / size).collect();
-        let extents: BTreeSet<u32> = held.iter().copied().collect();
+        let slots = pages.iter().map(|page| self.tables.locations[page.index()]);
+        let storing_extents: Vec<u32> =
+            slots.filter(|&slot| slot != Slot::NONE).map(|slot| slot.0 / size).collect();
+        let extents: BTreeSet<u32> = storing_extents.iter().copied().collect();
         let live: u64 = extents.iter().map(|&extent| u64::from(self.tables.live[extent as usize])).sum();
-        let held_pages = extents.len() as u64 * u64::from(size);
-        Answer::Left { valid_pages: live - held.len() as u64, held_pages }
+        let block_pages = extents.len() as u64 * u64::from(size);
+        Answer::LeftValid { valid_pages: live - storing_extents.len() as u64, block_pages }
     }
 }

@@ -42,7 +42,7 @@ impl<P: Payload> LsmTree<P> {
             let runs = newest_first(&mut self.levels[level]);
             let keep = self.levels[to..].iter().any(|runs| !runs.is_empty());
             let merged = self.merge(runs, to, keep)?;
-            self.put_run(to, merged);
+            self.add_run(to, merged);
         }
         Ok(())
     }
@@ -54,7 +54,7 @@ impl<P: Payload> LsmTree<P> {
         let mut runs = newest_first(&mut self.levels[0]);
         runs.append(&mut self.levels[1]);
         let merged = self.merge(runs, 1, false)?;
-        self.put_run(1, merged);
+        self.add_run(1, merged);
         Ok(())
     }
 
@@ -63,25 +63,26 @@ impl<P: Payload> LsmTree<P> {
     fn merge_level0(&mut self) -> Result<(), LayerError> {
         let mut below = self.take_run(1);
         let oldest = self.levels[0].remove(0);
-        let apart = |run: &Run| overlap(run, self.range(&oldest), |id| self.table(id)).is_empty();
-        let others = &self.levels[0];
-        if apart(&below) && others.iter().all(apart) && self.may_move(&oldest, 1) {
+        let is_disjoint =
+            |run: &Run| overlap(run, self.run_range(&oldest), |id| self.table_range(id)).is_empty();
+        let newer_runs = &self.levels[0];
+        if is_disjoint(&below) && newer_runs.iter().all(is_disjoint) && self.may_move(&oldest, 1) {
             self.trivial_moves += oldest.len() as u64;
-            let at = overlap(&below, self.range(&oldest), |id| self.table(id));
+            let at = overlap(&below, self.run_range(&oldest), |id| self.table_range(id));
             below.splice(at, oldest);
-            self.put_run(1, below);
+            self.add_run(1, below);
             return Ok(());
         }
         self.levels[0].insert(0, oldest);
-        let ranges = self.levels[0].iter().map(|run| self.range(run));
-        let whole = ranges.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1))).expect("level 0 has runs");
-        let overlapped = overlap(&below, whole, |id| self.table(id));
+        let ranges = self.levels[0].iter().map(|run| self.run_range(run));
+        let full_range = ranges.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1))).expect("level 0 has runs");
+        let overlapped = overlap(&below, full_range, |id| self.table_range(id));
         let mut runs = newest_first(&mut self.levels[0]);
         runs.push(below[overlapped.clone()].to_vec());
-        let keep = self.anything_below(1);
+        let keep = self.has_data_below(1);
         let merged = self.merge(runs, 1, keep)?;
         below.splice(overlapped, merged);
-        self.put_run(1, below);
+        self.add_run(1, below);
         Ok(())
     }
 
@@ -89,22 +90,22 @@ impl<P: Payload> LsmTree<P> {
     fn push_down_one(&mut self, level: usize) -> Result<(), LayerError> {
         let (mut run, mut below) = (self.take_run(level), self.take_run(level + 1));
         let from = self.next_keys[level];
-        let at = run.iter().position(|&id| self.table(id).0 >= from).unwrap_or(0);
+        let at = run.iter().position(|&id| self.table_range(id).0 >= from).unwrap_or(0);
         let id = run.remove(at);
-        let range = self.table(id);
+        let range = self.table_range(id);
         // Cannot overflow: page numbers are below `u32::MAX`. After the last key, the round robin starts again.
         self.next_keys[level] = range.1 + 1;
-        let overlapped = overlap(&below, range, |id| self.table(id));
+        let overlapped = overlap(&below, range, |id| self.table_range(id));
         if overlapped.is_empty() && self.may_move(&[id], level + 1) {
             self.trivial_moves += 1;
             below.insert(overlapped.start, id);
         } else {
-            let keep = self.anything_below(level + 1);
+            let keep = self.has_data_below(level + 1);
             let merged = self.merge(vec![vec![id], below[overlapped.clone()].to_vec()], level + 1, keep)?;
             below.splice(overlapped, merged);
         }
-        self.put_run(level, run);
-        self.put_run(level + 1, below);
+        self.add_run(level, run);
+        self.add_run(level + 1, below);
         Ok(())
     }
 
@@ -118,28 +119,28 @@ impl<P: Payload> LsmTree<P> {
         let run = self.take_run(last);
         let records: usize = run.iter().map(|&id| self.tables.table(id).keys.len()).sum();
         if run.len() == records.div_ceil(self.config.table_pages as usize) {
-            self.put_run(last, run);
+            self.add_run(last, run);
             return Ok(());
         }
         self.squeezes += 1;
         let merged = self.merge(vec![run], last, false)?;
-        self.put_run(last, merged);
+        self.add_run(last, merged);
         Ok(())
     }
 
     fn merge(&mut self, mut runs: Vec<Run>, to: usize, keep_tombstones: bool) -> Result<Run, LayerError> {
         runs.retain(|run| !run.is_empty());
         self.compactions += 1;
-        self.tables.merge(runs, &mut self.draft, keep_tombstones, Self::hint(to))
+        self.tables.merge(runs, &mut self.builder, keep_tombstones, Self::hint(to))
     }
 
     /// True if tables may move to level `to` without being rewritten. Tables with tombstones must not move to a
     /// level without data below it, because only merges drop tombstones there.
     fn may_move(&self, run: &[TableId], to: usize) -> bool {
-        self.anything_below(to) || run.iter().all(|&id| self.tables.table(id).tombstones.is_empty())
+        self.has_data_below(to) || run.iter().all(|&id| self.tables.table(id).tombstones.is_empty())
     }
 
-    fn anything_below(&self, level: usize) -> bool {
+    fn has_data_below(&self, level: usize) -> bool {
         self.levels[level + 1..].iter().any(|runs| !runs.is_empty())
     }
 
@@ -151,17 +152,17 @@ impl<P: Payload> LsmTree<P> {
         self.levels[level].pop().unwrap_or_default()
     }
 
-    fn put_run(&mut self, level: usize, run: Run) {
+    fn add_run(&mut self, level: usize, run: Run) {
         self.levels[level].extend((!run.is_empty()).then_some(run));
     }
 
     /// Returns the first and the last key of a table.
-    fn table(&self, id: TableId) -> (u32, u32) {
+    fn table_range(&self, id: TableId) -> (u32, u32) {
         self.tables.table(id).range()
     }
 
-    fn range(&self, run: &[TableId]) -> (u32, u32) {
-        (self.table(run[0]).0, self.table(run[run.len() - 1]).1)
+    fn run_range(&self, run: &[TableId]) -> (u32, u32) {
+        (self.table_range(run[0]).0, self.table_range(run[run.len() - 1]).1)
     }
 }
 

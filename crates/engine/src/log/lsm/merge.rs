@@ -1,6 +1,6 @@
 //! Merging sorted runs.
 
-use super::draft::Draft;
+use super::table_builder::TableBuilder;
 use super::tables::{TableId, Tables};
 use crate::counters::Cause;
 use crate::layer::{LayerError, Payload};
@@ -34,7 +34,7 @@ impl<P: Payload> Cursor<P> {
         self.tables.last().map_or(Ok(()), |&id| tables.read_table(id, &mut self.data))
     }
 
-    /// Returns the next key, and true if it is a tombstone.
+    /// Returns the next key, with true if its entry is a tombstone.
     fn peek(&self, tables: &Tables<P>) -> Option<(u32, bool)> {
         let table = tables.table(*self.tables.last()?);
         match (table.keys.get(self.record), table.tombstones.get(self.tombstone)) {
@@ -44,7 +44,7 @@ impl<P: Payload> Cursor<P> {
         }
     }
 
-    /// Skips an entry. Returns the table if this was its last entry.
+    /// Skips an entry. Returns the entry's table if this was the last entry of the table.
     fn advance(&mut self, tombstone: bool, tables: &mut Tables<P>) -> Result<Option<TableId>, LayerError> {
         if tombstone {
             self.tombstone += 1;
@@ -54,9 +54,9 @@ impl<P: Payload> Cursor<P> {
         if self.peek(tables).is_some() {
             return Ok(None);
         }
-        let done = self.tables.pop();
+        let finished = self.tables.pop();
         self.load(tables)?;
-        Ok(done)
+        Ok(finished)
     }
 }
 
@@ -66,7 +66,7 @@ impl<P: Payload> Tables<P> {
     pub fn merge(
         &mut self,
         runs: Vec<Run>,
-        draft: &mut Draft<P>,
+        builder: &mut TableBuilder<P>,
         keep_tombstones: bool,
         hint: u16,
     ) -> Result<Run, LayerError> {
@@ -74,35 +74,35 @@ impl<P: Payload> Tables<P> {
         for run in runs {
             cursors.push(Cursor::new(run, self)?);
         }
-        let (mut merged, mut spent) = (Run::new(), Vec::new());
+        let (mut merged, mut finished) = (Run::new(), Vec::new());
         while let Some((key, newest)) = first_key(&cursors, self) {
             let cursor = &cursors[newest];
             let (_, tombstone) = cursor.peek(self).expect("it has the first key");
-            if !draft.has_room(tombstone) {
-                merged.push(self.write_table(draft, Cause::Cleaning, hint)?);
-                self.drop_all(&mut spent)?;
+            if !builder.has_room(tombstone) {
+                merged.push(self.write_table(builder, Cause::Cleaning, hint)?);
+                self.drop_tables(&mut finished)?;
             }
             if !tombstone {
                 let from: Slot = self.slot(*cursor.tables.last().expect("a table in hand"), cursor.record);
-                draft.push(key, from, cursor.data[cursor.record]);
+                builder.push(key, from, cursor.data[cursor.record]);
             } else if keep_tombstones {
-                draft.tombstones.push(key);
+                builder.tombstones.push(key);
             }
             for cursor in &mut cursors {
                 if let Some((_, tombstone)) = cursor.peek(self).filter(|(other, _)| *other == key) {
-                    spent.extend(cursor.advance(tombstone, self)?);
+                    finished.extend(cursor.advance(tombstone, self)?);
                 }
             }
         }
-        if !draft.is_empty() {
-            merged.push(self.write_table(draft, Cause::Cleaning, hint)?);
+        if !builder.is_empty() {
+            merged.push(self.write_table(builder, Cause::Cleaning, hint)?);
         }
-        self.drop_all(&mut spent)?;
+        self.drop_tables(&mut finished)?;
         Ok(merged)
     }
 
-    fn drop_all(&mut self, spent: &mut Vec<TableId>) -> Result<(), LayerError> {
-        spent.drain(..).try_for_each(|id| self.drop_table(id))
+    fn drop_tables(&mut self, finished: &mut Vec<TableId>) -> Result<(), LayerError> {
+        finished.drain(..).try_for_each(|id| self.drop_table(id))
     }
 }
 

@@ -20,10 +20,10 @@
 mod abilities;
 mod check;
 mod compaction;
-mod draft;
-mod fresh;
+mod memtable;
 mod merge;
 mod space;
+mod table_builder;
 mod tables;
 #[cfg(test)]
 mod tests;

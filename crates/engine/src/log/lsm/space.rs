@@ -5,18 +5,19 @@ use crate::config::ConfigError;
 
 /// The sizes of a tree's levels, in tables.
 #[derive(Clone, Debug)]
-pub(super) struct Plan {
+pub(super) struct SpacePlan {
     pub levels: usize,
-    /// Sizes at which a level of a leveled tree pushes a table down; the last level never reaches its size.
+    /// For a leveled tree, size in tables at which each level pushes a table down; the last level never reaches its
+    /// size.
     pub targets: Vec<u64>,
     /// Extents that must be free before a memtable is flushed: for its tables and for the merges that follow.
     pub reserve: u64,
-    /// Extents needed in all: the most that tables occupy between two flushes, plus the reserve.
+    /// Total number of extents needed: the maximum that tables occupy between two flushes, plus the reserve.
     pub extents: u64,
 }
 
 impl LsmConfig {
-    /// Returns the pages of an extent: a full table and its index.
+    /// Returns the number of pages of an extent, which holds a full table and its index.
     pub(super) fn extent_pages(&self) -> u32 {
         self.table_pages.saturating_add(self.index_pages(self.table_pages))
     }
@@ -28,12 +29,12 @@ impl LsmConfig {
 
     /// Returns the maximum number of tables of a sorted run with `pages` pages. All tables except the last are full,
     /// but up to one page of each may be wasted behind its last tombstone.
-    fn most_tables(&self, pages: u64) -> u64 {
+    fn max_tables(&self, pages: u64) -> u64 {
         pages / u64::from(self.table_pages - 1) + 1
     }
 
-    pub(super) fn plan(&self, logical_pages: u32) -> Plan {
-        let flushed = self.most_tables(self.memtable_pages.into());
+    pub(super) fn plan(&self, logical_pages: u32) -> SpacePlan {
+        let flushed = self.max_tables(self.memtable_pages.into());
         // In all styles, the last run holds each page once and no tombstones.
         let all = u64::from(logical_pages.div_ceil(self.table_pages));
         let (targets, resident, reserve) = match self.shape {
@@ -43,24 +44,24 @@ impl LsmConfig {
                 // Merges leave tables that are not completely filled: about one in `ratio` of the last level.
                 let resident =
                     u64::from(level0_runs - 1) * flushed + upper + all + all.div_ceil(ratio.into());
-                let merging = u64::from(level0_runs) + 2 + self.most_tables(upper);
+                let merging = u64::from(level0_runs) + 2 + self.max_tables(upper);
                 (targets, resident, flushed + merging)
             }
             Shape::Tiered { runs } => {
                 let sizes = self.tiered_sizes(logical_pages, runs);
-                let tables: u64 = sizes.iter().map(|&pages| self.most_tables(pages)).sum();
+                let tables: u64 = sizes.iter().map(|&pages| self.max_tables(pages)).sum();
                 let resident = u64::from(runs - 1) * tables + all;
                 (vec![0; sizes.len()], resident, flushed + u64::from(runs) + 1)
             }
             Shape::Silt { hash_stores } => {
                 let log = u64::from(self.memtable_pages.div_ceil(self.table_pages));
-                // One page more for tombstones that had not yet filled a page of the log.
-                let flushed = self.most_tables(u64::from(self.memtable_pages) + 1);
+                // One more page is for tombstones that had not yet filled a page of the log.
+                let flushed = self.max_tables(u64::from(self.memtable_pages) + 1);
                 let resident = log + u64::from(hash_stores - 1) * flushed + all;
                 (vec![0; 2], resident, flushed + u64::from(hash_stores) + 2)
             }
         };
-        Plan { levels: targets.len(), targets, reserve, extents: resident + reserve }
+        SpacePlan { levels: targets.len(), targets, reserve, extents: resident + reserve }
     }
 
     /// Returns the target size of each level in tables. Level 0 has none; the last level can hold all pages.
@@ -86,34 +87,35 @@ impl LsmConfig {
         pages.iter().map(|&pages| pages.div_ceil(self.table_pages.into()).max(1)).collect()
     }
 
-    /// Returns the maximum number of pages of a run of each level.
+    /// Returns, for each level, the maximum number of pages of a run.
     fn tiered_sizes(&self, logical_pages: u32, runs: u32) -> Vec<u64> {
         let tombstone_pages = logical_pages / self.tombstones_per_page() as u32 + 1;
-        let (all, most) = (u64::from(logical_pages), u64::from(logical_pages) + u64::from(tombstone_pages));
+        let (all, max_pages) =
+            (u64::from(logical_pages), u64::from(logical_pages) + u64::from(tombstone_pages));
         let mut sizes = vec![u64::from(self.memtable_pages)];
         while sizes.last().expect("level 0") * u64::from(runs) < all {
             sizes.push(sizes.last().expect("level 0") * u64::from(runs));
         }
-        sizes.iter().map(|&pages| pages.min(most)).collect()
+        sizes.iter().map(|&pages| pages.min(max_pages)).collect()
     }
 
     /// Rejects settings that cannot work on a layer of `lower_pages` pages.
     pub(super) fn validate(&self, lower_pages: u32) -> Result<(), ConfigError> {
-        let least = |key: &str, value: u32, least: u32| match value < least {
-            true => Err(ConfigError::new(key, format!("is {value}; at least {least} is needed"))),
+        let require_min = |key: &str, value: u32, min: u32| match value < min {
+            true => Err(ConfigError::new(key, format!("is {value}; at least {min} is needed"))),
             false => Ok(()),
         };
-        least("logical_pages", self.logical_pages, 1)?;
-        least("page_bytes", self.page_bytes, super::TOMBSTONE_BYTES)?;
-        least("memtable_pages", self.memtable_pages, 1)?;
-        least("table_pages", self.table_pages, 2)?;
+        require_min("logical_pages", self.logical_pages, 1)?;
+        require_min("page_bytes", self.page_bytes, super::TOMBSTONE_BYTES)?;
+        require_min("memtable_pages", self.memtable_pages, 1)?;
+        require_min("table_pages", self.table_pages, 2)?;
         match self.shape {
             Shape::Leveled { level0_runs, ratio, .. } => {
-                least("level0_runs", level0_runs, 1)?;
-                least("ratio", ratio, 2)?;
+                require_min("level0_runs", level0_runs, 1)?;
+                require_min("ratio", ratio, 2)?;
             }
-            Shape::Tiered { runs } => least("runs", runs, 2)?,
-            Shape::Silt { hash_stores } => least("hash_stores", hash_stores, 1)?,
+            Shape::Tiered { runs } => require_min("runs", runs, 2)?,
+            Shape::Silt { hash_stores } => require_min("hash_stores", hash_stores, 1)?,
         }
         match (self.wal_pages, self.shape) {
             (Some(_), Shape::Silt { .. }) => {
@@ -122,38 +124,38 @@ impl LsmConfig {
                     "a silt tree's log store is its log; leave it out",
                 ));
             }
-            (Some(pages), _) => least("wal_pages", pages, 1)?,
+            (Some(pages), _) => require_min("wal_pages", pages, 1)?,
             _ => {}
         }
         self.validate_space(lower_pages)
     }
 
     /// Returns the maximum number of logical pages that a tree with these settings can expose on `lower_pages` pages,
-    /// ignoring `logical_pages`. Returns the invalid setting if there is none.
-    pub fn most_logical_pages(&self, lower_pages: u32) -> Result<u32, ConfigError> {
+    /// regardless of `logical_pages`. If no number is possible, returns an error with the invalid setting.
+    pub fn max_logical_pages(&self, lower_pages: u32) -> Result<u32, ConfigError> {
         let config = LsmConfig { logical_pages: 1, ..*self };
         config.validate(lower_pages)?;
-        Ok(config.most_up_to(lower_pages, lower_pages))
+        Ok(config.max_fitting_pages(lower_pages, lower_pages))
     }
 
-    /// Returns the maximum number of logical pages below `too_many` that fits; 0 if none does.
-    fn most_up_to(&self, mut too_many: u32, lower_pages: u32) -> u32 {
-        // The need grows with the number of logical pages, so a binary search works.
-        let (there, mut fits) = (u64::from(self.extents_on(lower_pages)), 0);
+    /// Returns the maximum number of logical pages below `too_many` that fits; 0 if no number fits.
+    fn max_fitting_pages(&self, mut too_many: u32, lower_pages: u32) -> u32 {
+        // The required number of extents grows with the number of logical pages, so a binary search works.
+        let (available, mut fits) = (u64::from(self.extents_on(lower_pages)), 0);
         while too_many - fits > 1 {
             let middle = fits + (too_many - fits) / 2;
-            if self.plan(middle).extents <= there { fits = middle } else { too_many = middle }
+            if self.plan(middle).extents <= available { fits = middle } else { too_many = middle }
         }
         fits
     }
 
     fn validate_space(&self, lower_pages: u32) -> Result<(), ConfigError> {
-        let there = u64::from(self.extents_on(lower_pages));
+        let available = u64::from(self.extents_on(lower_pages));
         let needed = self.plan(self.logical_pages).extents;
-        if needed <= there {
+        if needed <= available {
             return Ok(());
         }
-        let fits = self.most_up_to(self.logical_pages, lower_pages);
+        let fits = self.max_fitting_pages(self.logical_pages, lower_pages);
         let advice = match fits {
             0 => "not even one would fit; use smaller memtables or tables".to_owned(),
             _ => format!("at most {fits} would fit"),
@@ -162,7 +164,7 @@ impl LsmConfig {
         Err(ConfigError::new(
             "logical_pages",
             format!(
-                "{} logical pages may need {needed} extents of {extent_pages} pages, of which there are {there} on \
+                "{} logical pages may need {needed} extents of {extent_pages} pages, of which there are {available} on \
                  {lower_pages} pages below; {advice}",
                 self.logical_pages
             ),

@@ -1,7 +1,7 @@
 //! Tables on extents of the layer below. All operations on that layer pass through here and are counted here.
 
 use super::LsmConfig;
-use super::draft::Draft;
+use super::table_builder::TableBuilder;
 use crate::counters::{Cause, Counters, Operation};
 use crate::layer::{LayerError, Payload, TrimCounts};
 use crate::log::BoxedLayer;
@@ -10,7 +10,7 @@ use crate::units::{Lpn, Slot};
 use std::collections::VecDeque;
 
 /// Owner of a page of tombstones.
-const NOBODY: Lpn = Lpn(u32::MAX);
+const NO_OWNER: Lpn = Lpn(u32::MAX);
 
 /// Identifier of a table: the number of its extent.
 pub(super) type TableId = u32;
@@ -46,10 +46,10 @@ pub(super) struct Tables<P> {
     /// Extents without a table, in the order in which they became free.
     pub free: VecDeque<TableId>,
     pub tables: Vec<Option<Table>>,
-    /// Lower page that stores the newest record of each logical page; none if the record is in the memtable or
-    /// trimmed.
-    pub places: Vec<Slot>,
-    /// Number of these newest records on each extent.
+    /// For each logical page, the lower page that stores its newest record; no page if the record is in the memtable or
+    /// the page is trimmed.
+    pub locations: Vec<Slot>,
+    /// Number of newest records on each extent.
     pub live: Vec<u32>,
     pub moves: Moves,
     config: LsmConfig,
@@ -58,8 +58,7 @@ pub(super) struct Tables<P> {
 }
 
 impl<P: Payload> Tables<P> {
-    /// Returns the empty tables of a layer. The layer is divided into extents, except for the pages of the
-    /// write-ahead log at its end.
+    /// Creates the extents on an empty layer `lower`: all its pages except those of the write-ahead log at its end.
     pub fn new(lower: BoxedLayer<P>, config: LsmConfig, extents: u32, extent_pages: u32) -> Self {
         Tables {
             lower,
@@ -68,7 +67,7 @@ impl<P: Payload> Tables<P> {
             extent_pages,
             free: (0..extents).collect(),
             tables: vec![None; extents as usize],
-            places: vec![Slot::NONE; config.logical_pages as usize],
+            locations: vec![Slot::NONE; config.logical_pages as usize],
             live: vec![0; extents as usize],
             moves: Moves::default(),
             config,
@@ -132,50 +131,50 @@ impl<P: Payload> Tables<P> {
         Ok(id)
     }
 
-    /// Records that the newest record of `key` is now at `place`.
-    pub fn place(&mut self, key: u32, place: Slot) {
-        let former = std::mem::replace(&mut self.places[key as usize], place);
-        for (slot, more) in [(former, false), (place, true)] {
+    /// Records that the newest record of `key` is now at `location`.
+    pub fn set_location(&mut self, key: u32, location: Slot) {
+        let old = std::mem::replace(&mut self.locations[key as usize], location);
+        for (slot, is_added) in [(old, false), (location, true)] {
             if slot != Slot::NONE {
                 let live = &mut self.live[(slot.0 / self.extent_pages) as usize];
-                *live = if more { *live + 1 } else { *live - 1 };
+                *live = if is_added { *live + 1 } else { *live - 1 };
             }
         }
     }
 
-    /// Writes a table and empties the draft. Records that are still the newest of their pages are read from this
-    /// table from now on.
+    /// Writes the table under construction and empties `builder`. From now on, records that are still the newest ones
+    /// of their pages are read from this table.
     pub fn write_table(
         &mut self,
-        draft: &mut Draft<P>,
+        builder: &mut TableBuilder<P>,
         cause: Cause,
         hint: u16,
     ) -> Result<TableId, LayerError> {
         let id = self.open()?;
         let first = self.slot(id, 0).0;
-        let records = draft.keys.len();
-        let pages = (records + draft.tombstone_pages()) as u32;
-        draft.data.resize(pages as usize, P::default());
-        self.write(first, &draft.data, cause, hint)?;
+        let records = builder.keys.len();
+        let pages = (records + builder.tombstone_pages()) as u32;
+        builder.data.resize(pages as usize, P::default());
+        self.write(first, &builder.data, cause, hint)?;
         let index = self.config.index_pages(pages);
         let blank = vec![P::default(); index as usize];
         self.write(first + pages, &blank, Cause::LogMetadata, hint)?;
-        for (at, (&key, &from)) in draft.keys.iter().zip(&draft.from).enumerate() {
-            if self.places[key as usize] == from {
-                self.place(key, Slot(first + at as u32));
+        for (at, (&key, &from)) in builder.keys.iter().zip(&builder.sources).enumerate() {
+            if self.locations[key as usize] == from {
+                self.set_location(key, Slot(first + at as u32));
                 if cause == Cause::Cleaning {
                     self.moves.moved(&[Lpn(key)]);
                 }
             }
         }
         if cause == Cause::Cleaning {
-            draft.keys.iter().for_each(|&key| self.moves.charge(&[Lpn(key)]));
-            // A page of tombstones is shared by many keys, so it is charged to no page.
-            (records as u32..pages).for_each(|_| self.moves.charge(&[NOBODY]));
+            builder.keys.iter().for_each(|&key| self.moves.attribute(&[Lpn(key)]));
+            // A page of tombstones is shared by many keys, so it counts for no partition of the user.
+            (records as u32..pages).for_each(|_| self.moves.attribute(&[NO_OWNER]));
         }
-        let (keys, tombstones) = (draft.keys.clone(), draft.tombstones.clone());
+        let (keys, tombstones) = (builder.keys.clone(), builder.tombstones.clone());
         self.tables[id as usize] = Some(Table { keys, tombstones, pages, written: pages + index });
-        draft.clear();
+        builder.clear();
         Ok(id)
     }
 

@@ -2,10 +2,10 @@
 
 use super::LsmConfig;
 use super::Shape;
-use super::draft::Draft;
-use super::fresh::{Log, Memtable, Newest, Place};
+use super::memtable::{LogLocation, Memtable, NewestVersion, RecordLog};
 use super::merge::Run;
-use super::space::Plan;
+use super::space::SpacePlan;
+use super::table_builder::TableBuilder;
 use super::tables::Tables;
 use crate::config::ConfigError;
 use crate::counters::{Cause, Operation};
@@ -18,21 +18,21 @@ use crate::units::{Lpn, Slot};
 
 /// A log-structured merge tree on any layer; see the module's documentation for its design and its simplifications.
 ///
-/// Pages are counted as incoming writes on arrival. Overwrites within a memtable are merged, so flushes (cause
-/// `host`) may write fewer pages than came in. Merges and the conversion of SILT's log stores count as `cleaning`;
-/// the write-ahead log and the indexes of tables count as `log_metadata`. Dropping a table counts as an erase. Stream
-/// hints for the layer below: 1 for the log, `2 + l` for a table of level `l`.
+/// Pages are counted as incoming writes on arrival. Overwrites within a memtable are merged, so flushes (cause `host`)
+/// may write fewer pages than came in. Pages written by merges and by the conversion of SILT's log stores count as
+/// `cleaning`. Pages of the write-ahead log and of the tables' indexes count as `log_metadata`. Dropping a table counts
+/// as an erase. Stream hints for the layer below: 1 for the log, `2 + l` for a table of level `l`.
 pub struct LsmTree<P> {
     pub(super) config: LsmConfig,
-    pub(super) plan: Plan,
+    pub(super) plan: SpacePlan,
     pub(super) tables: Tables<P>,
     pub(super) memtable: Memtable<P>,
-    pub(super) log: Log,
+    pub(super) log: RecordLog,
     /// Runs of each level, oldest first.
     pub(super) levels: Vec<Vec<Run>>,
     /// First key of the next table that each level pushes down.
     pub(super) next_keys: Vec<u32>,
-    pub(super) draft: Draft<P>,
+    pub(super) builder: TableBuilder<P>,
     /// Logical pages that hold data.
     pub(super) mapped_pages: u32,
     pub(super) flushes: u64,
@@ -53,13 +53,13 @@ impl<P: Payload> LsmTree<P> {
         let (extents, extent_pages) = (config.extents_on(lower_pages), config.extent_pages());
         let log = match (config.shape, config.wal_pages) {
             (Shape::Silt { .. }, _) => {
-                let place = Place::Store { tables: Vec::new(), table_pages: config.table_pages };
-                Log::new(place, config.memtable_pages)
+                let location = LogLocation::Store { tables: Vec::new(), table_pages: config.table_pages };
+                RecordLog::new(location, config.memtable_pages)
             }
             (_, Some(pages)) => {
-                Log::new(Place::Ring { first: extents * extent_pages, pages, head: 0 }, pages)
+                RecordLog::new(LogLocation::Ring { first: extents * extent_pages, pages, head: 0 }, pages)
             }
-            (_, None) => Log::new(Place::Nowhere, 0),
+            (_, None) => RecordLog::new(LogLocation::NoLog, 0),
         };
         let plan = config.plan(config.logical_pages);
         let per_page = config.tombstones_per_page();
@@ -69,7 +69,7 @@ impl<P: Payload> LsmTree<P> {
             log,
             levels: vec![Vec::new(); plan.levels],
             next_keys: vec![0; plan.levels],
-            draft: Draft::new(config.table_pages, per_page),
+            builder: TableBuilder::new(config.table_pages, per_page),
             mapped_pages: 0,
             flushes: 0,
             compactions: 0,
@@ -96,33 +96,33 @@ impl<P: Payload> LsmTree<P> {
     }
 
     pub(super) fn is_mapped(&self, key: u32) -> bool {
-        self.tables.places[key as usize] != Slot::NONE
-            || matches!(self.memtable.entries.get(&key), Some(Newest::Record(_)))
+        self.tables.locations[key as usize] != Slot::NONE
+            || matches!(self.memtable.entries.get(&key), Some(NewestVersion::Record(_)))
     }
 
-    /// Records a new newest version of `key`. `place` is its location in the layer below, if it is there.
-    fn renew(&mut self, key: u32, newest: Newest<P>, place: Slot) {
+    /// Sets the newest version of `key`. `location` is its location in the layer below, if it is stored there.
+    fn set_newest(&mut self, key: u32, newest: NewestVersion<P>, location: Slot) {
         self.mapped_pages -= u32::from(self.is_mapped(key));
-        self.mapped_pages += u32::from(!matches!(newest, Newest::Deleted));
+        self.mapped_pages += u32::from(!matches!(newest, NewestVersion::Deleted));
         self.memtable.insert(key, newest);
-        self.tables.place(key, place);
+        self.tables.set_location(key, location);
     }
 
-    /// Returns the number of pages that can certainly be accepted before the memtable or its log is full.
-    fn room(&self) -> u32 {
+    /// Returns a number of pages that can be accepted in any case before the memtable or its log is full.
+    fn free_pages(&self) -> u32 {
         match self.is_silt() {
-            true => self.log.room(),
-            false => self.log.room().min(self.config.memtable_pages - self.memtable.pages()),
+            true => self.log.free_pages(),
+            false => self.log.free_pages().min(self.config.memtable_pages - self.memtable.pages()),
         }
     }
 
-    fn turn_over_if_full(&mut self) -> Result<(), LayerError> {
+    fn flush_memtable_if_full(&mut self) -> Result<(), LayerError> {
         let full = !self.is_silt() && self.memtable.pages() >= self.config.memtable_pages;
-        if full || self.log.is_full() { self.turn_over() } else { Ok(()) }
+        if full || self.log.is_full() { self.flush_memtable() } else { Ok(()) }
     }
 
     /// Writes the memtable out, or converts the log store, and compacts.
-    fn turn_over(&mut self) -> Result<(), LayerError> {
+    fn flush_memtable(&mut self) -> Result<(), LayerError> {
         self.interrupted = true;
         self.while_cleaning(Self::squeeze_if_needed)?;
         let run = if self.is_silt() { self.while_cleaning(Self::write_run)? } else { self.write_run()? };
@@ -135,44 +135,44 @@ impl<P: Payload> LsmTree<P> {
         Ok(())
     }
 
-    /// Runs `clean` and notifies the layer below when it begins and ends, because pages that a merge replaces are
-    /// trimmed soon.
+    /// Runs `clean` and notifies the layer below when `clean` begins and ends, because the pages that a merge replaces
+    /// are trimmed soon.
     fn while_cleaning<T>(
         &mut self,
         clean: impl FnOnce(&mut Self) -> Result<T, LayerError>,
     ) -> Result<T, LayerError> {
-        self.tables.lower.cleaning_above(true);
-        let done = clean(self);
-        self.tables.lower.cleaning_above(false);
-        done
+        self.tables.lower.notify_cleaning_above(true);
+        let result = clean(self);
+        self.tables.lower.notify_cleaning_above(false);
+        result
     }
 
     /// Writes the memtable or the log store as a sorted run of level 0.
     fn write_run(&mut self) -> Result<Run, LayerError> {
         let cause = if self.is_silt() { Cause::Cleaning } else { Cause::Host };
         let entries = &self.memtable.entries;
-        let logged = entries.iter().filter(|(_, newest)| matches!(newest, Newest::Logged));
-        let places: Vec<Slot> = logged.map(|(&key, _)| self.tables.places[key as usize]).collect();
+        let logged = entries.iter().filter(|(_, newest)| matches!(newest, NewestVersion::Logged));
+        let locations: Vec<Slot> = logged.map(|(&key, _)| self.tables.locations[key as usize]).collect();
         let mut data = Vec::new();
-        if !places.is_empty() {
-            self.tables.read(places.iter().copied(), cause, &mut data)?;
+        if !locations.is_empty() {
+            self.tables.read(locations.iter().copied(), cause, &mut data)?;
         }
-        let mut read = places.into_iter().zip(data);
+        let mut read = locations.into_iter().zip(data);
         let mut run = Run::new();
         for (&key, newest) in entries {
-            if !self.draft.has_room(matches!(newest, Newest::Deleted)) {
-                run.push(self.tables.write_table(&mut self.draft, cause, Self::hint(0))?);
+            if !self.builder.has_room(matches!(newest, NewestVersion::Deleted)) {
+                run.push(self.tables.write_table(&mut self.builder, cause, Self::hint(0))?);
             }
             match newest {
-                Newest::Deleted => self.draft.tombstones.push(key),
-                Newest::Record(data) => self.draft.push(key, Slot::NONE, *data),
-                Newest::Logged => {
+                NewestVersion::Deleted => self.builder.tombstones.push(key),
+                NewestVersion::Record(data) => self.builder.push(key, Slot::NONE, *data),
+                NewestVersion::Logged => {
                     let (from, data) = read.next().expect("each logged record was read");
-                    self.draft.push(key, from, data);
+                    self.builder.push(key, from, data);
                 }
             }
         }
-        run.push(self.tables.write_table(&mut self.draft, cause, Self::hint(0))?);
+        run.push(self.tables.write_table(&mut self.builder, cause, Self::hint(0))?);
         Ok(run)
     }
 
@@ -195,8 +195,8 @@ impl<P: Payload> LsmTree<P> {
     fn memory_bytes(&self) -> u64 {
         let entries = |table: &super::tables::Table| table.keys.len() + table.tombstones.len();
         let keys: usize = self.tables.tables.iter().flatten().map(entries).sum();
-        let fresh = self.memtable.entries.len() * size_of::<(u32, Newest<P>)>();
-        (4 * (keys + self.tables.places.len()) + fresh) as u64
+        let memtable_bytes = self.memtable.entries.len() * size_of::<(u32, NewestVersion<P>)>();
+        (4 * (keys + self.tables.locations.len()) + memtable_bytes) as u64
     }
 }
 
@@ -211,16 +211,16 @@ impl<P: Payload> Layer<P> for LsmTree<P> {
         self.tables.moves.begin(pages);
         self.tables.moves.written(pages);
         while !pages.is_empty() {
-            let length = pages.len().min(self.room() as usize);
+            let length = pages.len().min(self.free_pages() as usize);
             let first = self.log.append(&mut self.tables, &data[..length])?;
             let stored = self.is_silt();
             for (at, (page, data)) in (0..).zip(pages[..length].iter().zip(data)) {
-                let newest = if stored { Newest::Logged } else { Newest::Record(*data) };
-                self.renew(page.0, newest, first.map_or(Slot::NONE, |first| Slot(first.0 + at)));
+                let newest = if stored { NewestVersion::Logged } else { NewestVersion::Record(*data) };
+                self.set_newest(page.0, newest, first.map_or(Slot::NONE, |first| Slot(first.0 + at)));
             }
             self.tables.counters.add_incoming(Operation::Write, length as u64);
             (pages, data) = (&pages[length..], &data[length..]);
-            self.turn_over_if_full()?;
+            self.flush_memtable_if_full()?;
         }
         Ok(())
     }
@@ -229,10 +229,10 @@ impl<P: Payload> Layer<P> for LsmTree<P> {
         check_range(pages, self.config.logical_pages)?;
         self.tables.counters.add_incoming(Operation::Read, pages.len() as u64);
         for page in pages {
-            match (self.memtable.entries.get(&page.0), self.tables.places[page.index()]) {
-                (Some(Newest::Record(data)), _) => out.push(*data),
+            match (self.memtable.entries.get(&page.0), self.tables.locations[page.index()]) {
+                (Some(NewestVersion::Record(data)), _) => out.push(*data),
                 (_, Slot::NONE) => out.push(P::default()),
-                (_, place) => self.tables.read(std::iter::once(place), Cause::Host, out)?,
+                (_, location) => self.tables.read(std::iter::once(location), Cause::Host, out)?,
             }
         }
         Ok(())
@@ -245,9 +245,9 @@ impl<P: Payload> Layer<P> for LsmTree<P> {
         self.tables.moves.trimmed(pages);
         let per_page = self.config.tombstones_per_page();
         for page in pages {
-            self.renew(page.0, Newest::Deleted, Slot::NONE);
+            self.set_newest(page.0, NewestVersion::Deleted, Slot::NONE);
             self.log.append_tombstone(&mut self.tables, per_page)?;
-            self.turn_over_if_full()?;
+            self.flush_memtable_if_full()?;
         }
         Ok(())
     }
@@ -255,17 +255,17 @@ impl<P: Payload> Layer<P> for LsmTree<P> {
     /// Makes accepted data durable: writes the waiting tombstones to the log; without a log, writes the memtable out.
     fn flush(&mut self) -> Result<(), LayerError> {
         self.tables.counters.add_incoming(Operation::Flush, 1);
-        if self.log.exists() {
+        if self.log.is_enabled() {
             self.log.write_tombstones(&mut self.tables)?;
-            self.turn_over_if_full()?;
+            self.flush_memtable_if_full()?;
         } else if !self.memtable.entries.is_empty() {
-            self.turn_over()?;
+            self.flush_memtable()?;
         }
         self.tables.lower.flush()
     }
 
     fn abilities(&self) -> Abilities {
-        self.own_abilities()
+        self.supported_abilities()
     }
 
     fn query(&self, query: Query<'_>) -> Answer {
@@ -273,7 +273,7 @@ impl<P: Payload> Layer<P> for LsmTree<P> {
     }
 
     fn command(&mut self, command: Command<'_, P>) -> Result<Answer, LayerError> {
-        self.obey(command)
+        self.execute(command)
     }
 
     fn describe(&self, reports: &mut Reports) {
@@ -285,7 +285,7 @@ impl<P: Payload> Layer<P> for LsmTree<P> {
             memory_bytes: self.memory_bytes(),
             directory: "lsm",
             moved_pages: self.tables.moves.matrix(),
-            moved_again_pages: self.tables.moves.again_pages(),
+            moved_again_pages: self.tables.moves.repeated_moves(),
             trims: self.tables.trims.unwrap_or_default(),
             cleanings: Some(self.compactions),
             erased_blocks: Some(self.tables.free.len() as u32),
@@ -302,7 +302,7 @@ impl<P: Payload> Layer<P> for LsmTree<P> {
 
     fn check(&self) -> Result<(), String> {
         if !self.interrupted {
-            self.recount()?;
+            self.check_all()?;
         }
         self.tables.lower.check()
     }

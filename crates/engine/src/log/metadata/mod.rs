@@ -16,37 +16,37 @@ use crate::config::ConfigError;
 use crate::counters::Cause;
 use crate::layer::{LogMetadata, MetadataReport};
 use crate::units::{BlockId, Divider, Lpn, StreamId};
-use owners::Owners;
-use plan::{MOST_STREAMS, wrong};
-use table::{Kind, Shape, Table};
+use owners::SegmentOwners;
+use plan::{MAX_STREAMS, config_error};
+use table::{MetadataKind, MetadataTable, TableShape};
 
 /// The metadata of a running log.
 #[derive(Debug)]
 pub(super) struct Metadata {
     pub plan: MetadataPlan,
-    /// Divider by the data pages in each part of a segment.
-    part: Divider,
-    /// Logical pages of the log's user; the log's own pages are numbered after them.
+    /// Divider by the number of data pages in each part of a segment.
+    part_divider: Divider,
+    /// Number of logical pages of the log's user; the log's metadata pages are numbered after them.
     logical_pages: u32,
     streams: u8,
     /// Pages written in the open segment of each stream of the placement.
-    open: Vec<u32>,
+    open_pages: Vec<u32>,
     /// Pages that the log has written since the last checkpoint.
     written: u64,
     /// Segments cleaned since the last checkpoint began.
-    cleaned: u32,
-    /// Number of consecutive checkpoints triggered by cleaning between which the host wrote at most one page.
-    crowded: u32,
+    cleaned_segments: u32,
+    /// Number of consecutive checkpoints that cleaning triggered and between which the host wrote at most one page.
+    back_to_back_checkpoints: u32,
     /// Pages that the host has written since the last checkpoint.
     host_written: u64,
-    /// Owners of all pages written to each segment, if map entries of invalid pages are kept until the segment is
+    /// Owners of all pages written to each segment; kept if map entries of invalid pages exist until the segment is
     /// erased.
-    owners: Option<Owners>,
+    owners: Option<SegmentOwners>,
     pub counts: MetadataReport,
-    /// Metadata pages written to the layer below outside the log.
-    pub beside_log: u64,
-    /// Indices of the map, its index, the trees and the segment information in the plan's tables; `None` for those
-    /// that are not kept.
+    /// Number of metadata pages written to the layer below outside the log.
+    pub outside_log_pages: u64,
+    /// Positions of the map, of its index, of the trees and of the segment information among the plan's tables; `None`
+    /// for a missing table.
     map: Option<usize>,
     index: Option<usize>,
     tree: Option<usize>,
@@ -61,141 +61,152 @@ impl Metadata {
             log_pages: plan.log_pages,
             ..MetadataReport::default()
         };
-        let kinds: Vec<Kind> = plan.tables.iter().map(|table| table.shape.kind).collect();
-        let index = kinds.windows(2).position(|pair| pair == [Kind::Map; 2]).map(|map| map + 1);
-        let of = |kind: Kind| kinds.iter().position(|&other| other == kind);
+        let kinds: Vec<MetadataKind> = plan.tables.iter().map(|table| table.shape.kind).collect();
+        let index = kinds.windows(2).position(|pair| pair == [MetadataKind::Map; 2]).map(|map| map + 1);
+        let of = |kind: MetadataKind| kinds.iter().position(|&other| other == kind);
         let frees = plan.layout.frees_map_entries;
         Metadata {
-            map: of(Kind::Map),
+            map: of(MetadataKind::Map),
             index,
-            tree: of(Kind::Tree),
-            info: of(Kind::SegmentInfo),
-            owners: frees.then(|| Owners::new(plan.segments, plan.data_pages())),
-            part: Divider::new(plan.part_data),
+            tree: of(MetadataKind::Tree),
+            info: of(MetadataKind::SegmentInfo),
+            owners: frees.then(|| SegmentOwners::new(plan.segments, plan.data_pages())),
+            part_divider: Divider::new(plan.part_data),
             plan,
             logical_pages,
             streams: 1,
-            open: vec![0],
+            open_pages: vec![0],
             written: 0,
-            cleaned: 0,
-            crowded: 0,
+            cleaned_segments: 0,
+            back_to_back_checkpoints: 0,
             host_written: 0,
             counts,
-            beside_log: 0,
+            outside_log_pages: 0,
         }
     }
 
-    /// Returns the page within a segment of its data page number `page`.
+    /// Returns the index within a segment of its data page number `page`, which is larger if summaries precede the
+    /// data.
     #[inline]
-    pub fn place(&self, page: u32) -> u32 {
-        page + (self.part.quotient(page) + 1) * self.plan.part_summary
+    pub fn page_in_segment(&self, page: u32) -> u32 {
+        page + (self.part_divider.quotient(page) + 1) * self.plan.part_summary
     }
 
-    /// Marks an entry of this table as changed, if the table is kept.
+    /// Marks an entry of a table as changed, if there is such a table.
     #[inline(always)]
-    fn mark(&mut self, table: Option<usize>, entry: u32) {
+    fn mark_changed(&mut self, table: Option<usize>, entry: u32) {
         if let Some(table) = table {
-            self.plan.tables[table].mark(entry);
+            self.plan.tables[table].mark_changed(entry);
         }
     }
 
     /// Returns the kind of metadata stored in this metadata page of the log.
-    fn kind_of(&self, own: u32) -> Kind {
-        let of = |table: &&Table| {
+    fn kind_of(&self, metadata_page: u32) -> MetadataKind {
+        let of = |table: &&MetadataTable| {
             let shape = &table.shape;
-            shape.place == TablePlace::InLog && (shape.first..shape.first + shape.pages).contains(&own)
+            shape.location == TablePlace::InLog
+                && (shape.first..shape.first + shape.pages).contains(&metadata_page)
         };
-        self.plan.tables.iter().find(of).map_or(Kind::Checkpoint, |table| table.shape.kind)
+        self.plan.tables.iter().find(of).map_or(MetadataKind::Checkpoint, |table| table.shape.kind)
     }
 
     /// Records that the log wrote these pages to `block`, starting at index `at`.
-    pub fn wrote(&mut self, block: BlockId, at: u32, owners: Option<&[Lpn]>, pages: u32, cause: Cause) {
+    pub fn record_write(
+        &mut self,
+        block: BlockId,
+        at: u32,
+        owners: Option<&[Lpn]>,
+        pages: u32,
+        cause: Cause,
+    ) {
         if cause != Cause::Cleaning || self.plan.layout.checkpoint_after_cleaned == 0 {
             self.written += u64::from(pages);
         }
-        self.mark(self.info, block.0);
+        self.mark_changed(self.info, block.0);
         let by_host = cause == Cause::Host;
         if by_host {
             self.host_written += u64::from(pages);
             if self.plan.layout.inode_entries > 0 {
-                self.mark(self.map, 0);
+                self.mark_changed(self.map, 0);
             }
         }
         let owners = owners.unwrap_or_default();
-        if let Some(of) = &mut self.owners {
-            of.set(block, at, owners);
+        if let Some(segment_owners) = &mut self.owners {
+            segment_owners.set(block, at, owners);
         }
         for &Lpn(page) in owners {
             if page < self.logical_pages {
-                self.mark(self.map, page);
+                self.mark_changed(self.map, page);
                 if by_host {
-                    self.mark(self.tree, page);
+                    self.mark_changed(self.tree, page);
                 }
                 continue;
             }
-            let own = page - self.logical_pages;
-            let kind = self.kind_of(own);
+            let metadata_page = page - self.logical_pages;
+            let kind = self.kind_of(metadata_page);
             if cause == Cause::LogMetadata {
                 self.count(kind, 1);
             } else {
                 self.counts.moved_pages += 1;
-                self.mark_index(own);
+                self.mark_index(metadata_page);
             }
         }
     }
 
     /// Marks the index entry of a metadata page of the log, which has a new location.
-    fn mark_index(&mut self, own: u32) {
-        let in_log = |shape: &Shape| shape.kind == Kind::Map && shape.place == TablePlace::InLog;
+    fn mark_index(&mut self, metadata_page: u32) {
+        let in_log =
+            |shape: &TableShape| shape.kind == MetadataKind::Map && shape.location == TablePlace::InLog;
         let map = self.plan.tables.iter().map(|table| table.shape).find(in_log);
-        if let Some(entry) = map.and_then(|map| own.checked_sub(map.first).filter(|&entry| entry < map.pages))
+        if let Some(entry) =
+            map.and_then(|map| metadata_page.checked_sub(map.first).filter(|&entry| entry < map.pages))
         {
-            self.mark(self.index, entry);
+            self.mark_changed(self.index, entry);
         }
     }
 
     /// Records that a page in `block` is about to be invalidated.
     pub fn invalidated(&mut self, owner: Lpn, block: BlockId) {
-        self.mark(self.info, block.0);
+        self.mark_changed(self.info, block.0);
         if owner.0 < self.logical_pages {
-            self.mark(self.map, owner.0);
-            self.mark(self.tree, owner.0);
+            self.mark_changed(self.map, owner.0);
+            self.mark_changed(self.tree, owner.0);
         }
     }
 
     /// Records that `block` was erased.
-    pub fn erased(&mut self, block: BlockId, cause: Cause) {
-        self.mark(self.info, block.0);
+    pub fn record_erase(&mut self, block: BlockId, cause: Cause) {
+        self.mark_changed(self.info, block.0);
         if let Some(mut owners) = self.owners.take() {
             owners.take(block, |Lpn(page)| {
                 if page < self.logical_pages {
-                    self.mark(self.map, page);
+                    self.mark_changed(self.map, page);
                 }
             });
             self.owners = Some(owners);
         }
         if cause == Cause::Cleaning {
-            self.cleaned += 1;
+            self.cleaned_segments += 1;
         }
     }
 
-    /// True if more checkpoints than there are segments came in a row, each triggered by cleaning immediately after
-    /// the one before: cleaning then gains less space than the checkpoints use.
-    pub fn is_overrun(&self) -> bool {
-        self.crowded > self.plan.segments
+    /// True if there were more consecutive checkpoints than segments, each triggered by cleaning right after the
+    /// previous one: cleaning then gains less space than the checkpoints use.
+    pub fn has_endless_checkpoints(&self) -> bool {
+        self.back_to_back_checkpoints > self.plan.segments
     }
 
     fn checkpoint_pages(&self) -> u32 {
         let layout = &self.plan.layout;
-        let open = self.open.iter().map(|&pages| u64::from(pages)).sum();
+        let open = self.open_pages.iter().map(|&pages| u64::from(pages)).sum();
         layout.checkpoint_pages
             + layout.checkpoint_pages_per_stream * u32::from(self.streams)
             + self.plan.packed_pages(open)
     }
 
     /// Records that the open segment of `stream` now has `pages` pages.
-    pub fn opened(&mut self, stream: StreamId, pages: u32) {
-        if let Some(open) = self.open.get_mut(stream.index()) {
+    pub fn record_open_pages(&mut self, stream: StreamId, pages: u32) {
+        if let Some(open) = self.open_pages.get_mut(stream.index()) {
             *open = pages % self.plan.data_pages();
         }
     }
@@ -203,44 +214,46 @@ impl Metadata {
     /// Appends the changed pages of table number `at`, which is in the log, to `pages` as logical pages.
     fn append_table(&mut self, at: usize, pages: &mut Vec<Lpn>) {
         let (start, from) = (self.logical_pages, pages.len());
-        self.plan.tables[at].take(|page| pages.push(Lpn(start + page)));
+        self.plan.tables[at].take_changed(|page| pages.push(Lpn(start + page)));
         for page in &pages[from..] {
             self.mark_index(page.0 - start);
         }
     }
 
-    /// Lists the pages that the checkpoint then writes in place, and returns their number by kind.
+    /// Appends to `pages` the pages that the checkpoint writes in place, and returns their numbers by kind.
     pub fn end_checkpoint(&mut self, pages: &mut Vec<Lpn>) -> [u64; 3] {
         pages.clear();
         let mut written = [0; 3];
         for table in &mut self.plan.tables {
-            if table.shape.place == TablePlace::Area {
+            if table.shape.location == TablePlace::Area {
                 let from = pages.len();
-                table.take(|page| pages.push(Lpn(page)));
-                written[usize::from(table.shape.kind != Kind::Map)] += (pages.len() - from) as u64;
+                table.take_changed(|page| pages.push(Lpn(page)));
+                written[usize::from(table.shape.kind != MetadataKind::Map)] += (pages.len() - from) as u64;
             }
         }
         if self.plan.layout.tables == TablePlace::Area {
-            let pack = (self.counts.checkpoints % 2) as u32 * self.plan.checkpoint_room();
+            let pack = (self.counts.checkpoints % 2) as u32 * self.plan.max_checkpoint_pages();
             pages.extend((pack..pack + self.checkpoint_pages()).map(Lpn));
             written[2] = u64::from(self.checkpoint_pages());
         }
         written
     }
 
-    /// Counts the pages written in place. Called only after they were written, because a failing drive may have
-    /// rejected them.
-    pub fn ended_checkpoint(&mut self, written: [u64; 3]) {
-        for (kind, amount) in [Kind::Map, Kind::SegmentInfo, Kind::Checkpoint].into_iter().zip(written) {
+    /// Counts the pages that a checkpoint wrote in place. Called only after the write, because a failing drive may
+    /// reject it.
+    pub fn record_checkpoint(&mut self, written: [u64; 3]) {
+        for (kind, amount) in
+            [MetadataKind::Map, MetadataKind::SegmentInfo, MetadataKind::Checkpoint].into_iter().zip(written)
+        {
             self.count(kind, amount);
-            self.beside_log += amount;
+            self.outside_log_pages += amount;
         }
         self.counts.checkpoints += 1;
         self.written = 0;
         self.host_written = 0;
     }
 
-    /// Returns the pages of the area for the summary of `block`.
+    /// Returns the pages of the metadata area that hold the summary of `block`.
     pub fn area_summary(&self, block: BlockId) -> std::ops::Range<u32> {
         let first = self.plan.summary_first + block.0 * self.plan.summary_pages;
         first..first + self.plan.summary_pages
@@ -248,53 +261,53 @@ impl Metadata {
 
     /// Counts summary pages written outside the log.
     pub fn count_summary(&mut self, pages: u64) {
-        self.count(Kind::Summary, pages);
-        self.beside_log += pages;
+        self.count(MetadataKind::Summary, pages);
+        self.outside_log_pages += pages;
     }
 
-    fn count(&mut self, kind: Kind, pages: u64) {
+    fn count(&mut self, kind: MetadataKind, pages: u64) {
         *match kind {
-            Kind::Summary => &mut self.counts.summary_pages,
-            Kind::Map => &mut self.counts.map_pages,
-            Kind::Tree => &mut self.counts.tree_pages,
-            Kind::SegmentInfo => &mut self.counts.segment_info_pages,
-            Kind::Checkpoint => &mut self.counts.checkpoint_pages,
+            MetadataKind::Summary => &mut self.counts.summary_pages,
+            MetadataKind::Map => &mut self.counts.map_pages,
+            MetadataKind::Tree => &mut self.counts.tree_pages,
+            MetadataKind::SegmentInfo => &mut self.counts.segment_info_pages,
+            MetadataKind::Checkpoint => &mut self.counts.checkpoint_pages,
         } += pages;
     }
 }
 
-/// Pages are numbered as logical pages of the log.
+/// Page numbers of this interface are logical pages of the log.
 impl LogMetadata for Metadata {
     fn set_streams(&mut self, placed: u8) -> Result<(), ConfigError> {
-        let own = self.plan.layout.own_streams;
-        let streams = placed.saturating_add(own);
+        let metadata_streams = self.plan.layout.metadata_streams;
+        let streams = placed.saturating_add(metadata_streams);
         self.streams = streams;
-        self.open = vec![0; usize::from(placed)];
+        self.open_pages = vec![0; usize::from(placed)];
         match self.plan.layout.streams {
-            Some(only) if only != streams => Err(wrong(
+            Some(required) if required != streams => Err(config_error(
                 "metadata",
                 format!(
-                    "is laid out for {only} streams, {own} of them its own; the placement has {placed} and needs {}",
-                    only.saturating_sub(own)
+                    "is laid out for {required} streams, {metadata_streams} of them its own; the placement has {placed} and needs {}",
+                    required.saturating_sub(metadata_streams)
                 ),
             )),
-            _ if streams > MOST_STREAMS => Err(wrong(
+            _ if streams > MAX_STREAMS => Err(config_error(
                 "metadata",
-                format!("has room for the summaries of {MOST_STREAMS} streams; there are {streams}"),
+                format!("has room for the summaries of {MAX_STREAMS} streams; there are {streams}"),
             )),
             _ => Ok(()),
         }
     }
 
     fn has_own_stream(&self) -> bool {
-        self.plan.has_own_stream()
+        self.plan.has_metadata_stream()
     }
 
     fn metadata_pages(&self) -> u32 {
         self.plan.log_pages()
     }
 
-    fn until_checkpoint(&self) -> u64 {
+    fn pages_until_checkpoint(&self) -> u64 {
         match self.plan.layout.checkpoint_every_pages {
             0 => u64::MAX,
             _ if self.is_checkpoint_due_to_cleaning() => 0,
@@ -304,16 +317,16 @@ impl LogMetadata for Metadata {
 
     fn is_checkpoint_due_to_cleaning(&self) -> bool {
         let after = self.plan.layout.checkpoint_after_cleaned;
-        after > 0 && self.cleaned >= after
+        after > 0 && self.cleaned_segments >= after
     }
 
     fn begin_checkpoint(&mut self, pages: &mut Vec<Lpn>) {
-        let crowds = self.is_checkpoint_due_to_cleaning() && self.host_written <= 1;
-        self.crowded = if crowds { self.crowded + 1 } else { 0 };
-        self.cleaned = 0;
+        let is_back_to_back = self.is_checkpoint_due_to_cleaning() && self.host_written <= 1;
+        self.back_to_back_checkpoints = if is_back_to_back { self.back_to_back_checkpoints + 1 } else { 0 };
+        self.cleaned_segments = 0;
         let start = self.logical_pages;
         for at in 0..self.plan.tables.len() {
-            if self.plan.tables[at].shape.place == TablePlace::InLog {
+            if self.plan.tables[at].shape.location == TablePlace::InLog {
                 self.append_table(at, pages);
             }
         }

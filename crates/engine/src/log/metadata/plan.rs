@@ -1,12 +1,12 @@
 //! Layout of a log's metadata: its kinds, sizes and locations, computed before the log runs.
 
-use super::table::{Kind, Shape, Table, TablePlace};
+use super::table::{MetadataKind, MetadataTable, TablePlace, TableShape};
 use crate::config::ConfigError;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Maximum number of streams: a checkpoint has room for the summaries of so many.
-pub const MOST_STREAMS: u8 = 16;
+/// Maximum number of streams whose summaries fit in a checkpoint.
+pub const MAX_STREAMS: u8 = 16;
 
 /// Location of segment summaries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -83,7 +83,7 @@ pub struct MetadataLayout {
     pub on_flush: OnFlush,
     /// Number of streams reserved for metadata, in addition to the placement's streams. All metadata goes to the
     /// first of them; each has a summary in a checkpoint. 0: metadata shares the host's stream.
-    pub own_streams: u8,
+    pub metadata_streams: u8,
     /// Number of streams that the layout requires, including those for metadata.
     pub streams: Option<u8>,
 }
@@ -97,17 +97,17 @@ pub struct MetadataPlan {
     pub(in crate::log) area_pages: u32,
     pub(in crate::log) segments: u32,
     pub(super) log_pages: u32,
-    /// Data pages in each part of a segment, and the summary pages in front of them.
+    /// Number of data pages in each part of a segment; `part_summary` summary pages precede them.
     pub(in crate::log) part_data: u32,
     pub(in crate::log) part_summary: u32,
     parts: u32,
-    /// Summaries in the area: first page of all, and pages of each.
+    /// First page of the summaries in the area; each summary takes `summary_pages` pages.
     pub(super) summary_first: u32,
     pub(super) summary_pages: u32,
-    pub(super) tables: Vec<Table>,
+    pub(super) tables: Vec<MetadataTable>,
 }
 
-pub(super) fn wrong(key: &str, problem: impl Into<String>) -> ConfigError {
+pub(super) fn config_error(key: &str, problem: impl Into<String>) -> ConfigError {
     ConfigError::new(key, problem)
 }
 
@@ -119,37 +119,37 @@ impl MetadataPlan {
         segment_pages: u32,
         pages_below: u32,
     ) -> Result<Self, ConfigError> {
-        let mut plan = Self::segments_of(layout, page_bytes, segment_pages)?;
+        let mut plan = Self::plan_segment(layout, page_bytes, segment_pages)?;
         check(&layout, page_bytes)?;
         let (mut in_area, mut in_log) = (0, 0);
-        let checkpoint = plan.checkpoint_room();
+        let checkpoint = plan.max_checkpoint_pages();
         if layout.checkpoint_every_pages > 0 {
             match layout.tables {
                 TablePlace::Area => in_area += 2 * checkpoint,
                 TablePlace::InLog => in_log += checkpoint,
             }
         }
-        for (key, kind, place, bytes, entries) in plan.wanted_tables(page_bytes, pages_below) {
+        for (key, kind, location, bytes, entries) in plan.planned_tables(page_bytes, pages_below) {
             let missing = plan.missing_entries(key);
             let pages = pages_for(key, bytes, entries.saturating_add(missing), page_bytes)?;
             if pages == 0 {
                 continue;
             }
             if layout.checkpoint_every_pages == 0 {
-                return Err(wrong(
+                return Err(config_error(
                     "checkpoint_every",
                     format!("is missing; `{key}` is written back by checkpoints"),
                 ));
             }
-            let next = if place == TablePlace::Area { &mut in_area } else { &mut in_log };
-            let in_area = place == TablePlace::Area;
-            let table = Table::new(Shape {
+            let next = if location == TablePlace::Area { &mut in_area } else { &mut in_log };
+            let in_area = location == TablePlace::Area;
+            let table = MetadataTable::new(TableShape {
                 kind,
-                place,
+                location,
                 first: *next,
                 pages,
                 entries_per_page: page_bytes / bytes,
-                missing,
+                missing_entries: missing,
                 copies: if in_area { layout.table_copies } else { 1 },
                 journal: if in_area { journal_entries(layout.journal_bytes, bytes) } else { 0 },
             });
@@ -166,7 +166,11 @@ impl MetadataPlan {
     }
 
     /// Returns the part of the plan that concerns a single segment.
-    fn segments_of(layout: MetadataLayout, page_bytes: u32, segment_pages: u32) -> Result<Self, ConfigError> {
+    fn plan_segment(
+        layout: MetadataLayout,
+        page_bytes: u32,
+        segment_pages: u32,
+    ) -> Result<Self, ConfigError> {
         let bytes = layout.summary_bytes_per_page;
         let (mut part, mut part_summary, mut summary_pages) = (segment_pages, 0, 0);
         match layout.summary {
@@ -174,7 +178,7 @@ impl MetadataPlan {
                 if layout.partial_segment_pages > 0 {
                     part = layout.partial_segment_pages;
                 }
-                // Minimum number of pages that has room for an entry for each of the other pages.
+                // Minimum number of summary pages that hold an entry for each of the other pages of the part.
                 part_summary = (u64::from(part) * u64::from(bytes))
                     .div_ceil(u64::from(page_bytes) + u64::from(bytes)) as u32;
                 if !segment_pages.is_multiple_of(part) || part_summary >= part {
@@ -182,7 +186,7 @@ impl MetadataPlan {
                         "is {part} pages; segments of {segment_pages} pages must be made of such parts, and each must \
                          have room for data"
                     );
-                    return Err(wrong("partial_segment", problem));
+                    return Err(config_error("partial_segment", problem));
                 }
             }
             _ => {
@@ -208,11 +212,11 @@ impl MetadataPlan {
 
     /// Returns the key, kind, location, bytes per entry and number of entries of each table. Sizes are those of a log
     /// that fills the layer below.
-    fn wanted_tables(
+    fn planned_tables(
         &self,
         page_bytes: u32,
         pages_below: u32,
-    ) -> [(&'static str, Kind, TablePlace, u32, u32); 4] {
+    ) -> [(&'static str, MetadataKind, TablePlace, u32, u32); 4] {
         let layout = &self.layout;
         let map_pages = match layout.map {
             TablePlace::InLog if layout.map_entry_bytes > 0 => {
@@ -222,16 +226,16 @@ impl MetadataPlan {
             _ => 0,
         };
         [
-            ("map_entry_bytes", Kind::Map, layout.map, layout.map_entry_bytes, pages_below),
-            ("map_index_bytes", Kind::Map, layout.tables, layout.map_index_bytes, map_pages),
+            ("map_entry_bytes", MetadataKind::Map, layout.map, layout.map_entry_bytes, pages_below),
+            ("map_index_bytes", MetadataKind::Map, layout.tables, layout.map_index_bytes, map_pages),
             (
                 "segment_info_bytes",
-                Kind::SegmentInfo,
+                MetadataKind::SegmentInfo,
                 layout.tables,
                 layout.segment_info_bytes,
                 pages_below / self.segment_pages,
             ),
-            ("tree_entry_bytes", Kind::Tree, TablePlace::InLog, layout.tree_entry_bytes, pages_below),
+            ("tree_entry_bytes", MetadataKind::Tree, TablePlace::InLog, layout.tree_entry_bytes, pages_below),
         ]
     }
 
@@ -247,11 +251,11 @@ impl MetadataPlan {
         }
     }
 
-    pub(super) fn checkpoint_room(&self) -> u32 {
-        let most = u32::from(MOST_STREAMS);
+    pub(super) fn max_checkpoint_pages(&self) -> u32 {
+        let max_streams = u32::from(MAX_STREAMS);
         self.layout.checkpoint_pages
-            + self.layout.checkpoint_pages_per_stream * most
-            + self.packed_pages(u64::from(most) * u64::from(self.data_pages()))
+            + self.layout.checkpoint_pages_per_stream * max_streams
+            + self.packed_pages(u64::from(max_streams) * u64::from(self.data_pages()))
     }
 
     /// Returns the number of checkpoint pages filled by the summaries of `written` pages of open segments.
@@ -260,9 +264,9 @@ impl MetadataPlan {
         if !layout.packed_summaries {
             return 0;
         }
-        let of = |bytes: u32| u64::from(bytes / layout.summary_bytes_per_page);
-        let beyond = written.saturating_sub(of(self.page_bytes - 2 * layout.journal_bytes));
-        1 + beyond.div_ceil(of(self.page_bytes)) as u32
+        let entries_in = |bytes: u32| u64::from(bytes / layout.summary_bytes_per_page);
+        let beyond = written.saturating_sub(entries_in(self.page_bytes - 2 * layout.journal_bytes));
+        1 + beyond.div_ceil(entries_in(self.page_bytes)) as u32
     }
 
     /// Returns the pages of each segment that are available for data.
@@ -276,8 +280,8 @@ impl MetadataPlan {
     }
 
     /// True if metadata pages have a separate stream.
-    pub fn has_own_stream(&self) -> bool {
-        self.layout.own_streams > 0
+    pub fn has_metadata_stream(&self) -> bool {
+        self.layout.metadata_streams > 0
     }
 
     /// Returns the number of logical pages that the log uses for metadata.
@@ -357,7 +361,7 @@ fn check(layout: &MetadataLayout, page_bytes: u32) -> Result<(), ConfigError> {
         ),
     ];
     match problems.into_iter().find(|(_, is_wrong, _)| *is_wrong) {
-        Some((key, _, problem)) => Err(wrong(key, problem)),
+        Some((key, _, problem)) => Err(config_error(key, problem)),
         None => Ok(()),
     }
 }
@@ -366,7 +370,7 @@ fn pages_for(key: &str, bytes: u32, entries: u32, page_bytes: u32) -> Result<u32
     match bytes {
         0 => Ok(0),
         bytes if bytes > page_bytes => {
-            Err(wrong(key, format!("is {bytes}; an entry must fit into a page of {page_bytes} bytes")))
+            Err(config_error(key, format!("is {bytes}; an entry must fit into a page of {page_bytes} bytes")))
         }
         bytes => Ok(entries.div_ceil(page_bytes / bytes)),
     }

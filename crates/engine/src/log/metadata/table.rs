@@ -16,7 +16,7 @@ pub enum TablePlace {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum MetadataKind {
     Summary,
     Map,
     Tree,
@@ -26,77 +26,78 @@ pub(super) enum Kind {
 
 /// Properties of a table.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Shape {
-    pub kind: Kind,
-    pub place: TablePlace,
+pub(super) struct TableShape {
+    pub kind: MetadataKind,
+    pub location: TablePlace,
     /// First page of the table, in the area or among the metadata pages of the log.
     pub first: u32,
     pub pages: u32,
     pub entries_per_page: u32,
     /// Number of entries by which the first page is smaller than the other pages.
-    pub missing: u32,
+    pub missing_entries: u32,
     pub copies: u32,
-    /// Number of changed entries that checkpoints can store instead of writing the pages of the entries.
+    /// Capacity of the journal: number of changed entries that checkpoints can store instead of writing the entries'
+    /// pages.
     pub journal: u32,
 }
 
 /// Entries in pages; the changed pages are written back at a checkpoint.
 #[derive(Clone, Debug)]
-pub(super) struct Table {
-    pub shape: Shape,
+pub(super) struct MetadataTable {
+    pub shape: TableShape,
     per_page: Divider,
     /// Change flags: one per page or, with a journal, one per entry.
     dirty: Vec<bool>,
     changed: Vec<u32>,
     /// Entries whose newest value is only in the last checkpoint and not in a page.
     journal: Vec<u32>,
-    /// Number of the copy of each page that is written next.
-    copy: Vec<u8>,
+    /// For each page, number of the copy that is written next.
+    next_copy: Vec<u8>,
 }
 
-impl Table {
-    pub fn new(shape: Shape) -> Self {
+impl MetadataTable {
+    pub fn new(shape: TableShape) -> Self {
         let units = if shape.journal > 0 { shape.pages * shape.entries_per_page } else { shape.pages };
-        Table {
+        MetadataTable {
             per_page: Divider::new(shape.entries_per_page),
             shape,
             dirty: vec![false; units as usize],
             changed: Vec::new(),
             journal: Vec::new(),
-            copy: vec![0; shape.pages as usize],
+            next_copy: vec![0; shape.pages as usize],
         }
     }
 
     fn page_of(&self, entry: u32) -> u32 {
-        self.per_page.quotient(entry + self.shape.missing)
+        self.per_page.quotient(entry + self.shape.missing_entries)
     }
 
     #[inline]
-    pub fn mark(&mut self, entry: u32) {
+    pub fn mark_changed(&mut self, entry: u32) {
         let unit = if self.shape.journal > 0 { entry } else { self.page_of(entry) };
         if !std::mem::replace(&mut self.dirty[unit as usize], true) {
             self.changed.push(unit);
         }
     }
 
-    /// Passes the locations where the changed pages are written to `to`, in ascending order of pages.
-    pub fn take(&mut self, mut to: impl FnMut(u32)) {
+    /// Calls `visit` with the location to which each changed page is written, in ascending order of pages.
+    pub fn take_changed(&mut self, mut visit: impl FnMut(u32)) {
         self.changed.sort_unstable();
         self.changed.iter().for_each(|&unit| self.dirty[unit as usize] = false);
         if self.shape.journal > 0 {
             self.changed = self.fill_journal();
         }
         for &page in &self.changed {
-            let copy = &mut self.copy[page as usize];
-            to(self.shape.first + u32::from(*copy) * self.shape.pages + page);
+            let copy = &mut self.next_copy[page as usize];
+            visit(self.shape.first + u32::from(*copy) * self.shape.pages + page);
             *copy = ((u32::from(*copy) + 1) % self.shape.copies) as u8;
         }
         self.changed.clear();
     }
 
     /// Moves changed entries into the journal while it has room, starting with the pages that have the fewest changed
-    /// entries. Returns the pages of the other entries. If there is no room for all new entries next to those in the
-    /// journal, the journal is first emptied into the changed entries.
+    /// entries. Returns the pages of the other entries. If the new entries do not all fit into the journal in addition
+    /// to its entries, these are first marked as changed again, which empties the journal.
     fn fill_journal(&mut self) -> Vec<u32> {
         let mut entries = std::mem::take(&mut self.changed);
         if entries.len() + self.journal.len() > self.shape.journal as usize {
@@ -131,40 +132,48 @@ mod tests {
     use std::collections::BTreeSet;
     use wearwell_base::seed::Seed;
 
-    fn table(journal: u32, missing: u32) -> Table {
-        let (kind, place) = (Kind::SegmentInfo, TablePlace::Area);
-        let shape =
-            Shape { kind, place, first: 100, pages: 8, entries_per_page: 4, missing, copies: 2, journal };
-        Table::new(shape)
+    fn table(journal: u32, missing: u32) -> MetadataTable {
+        let (kind, place) = (MetadataKind::SegmentInfo, TablePlace::Area);
+        let shape = TableShape {
+            kind,
+            location: place,
+            first: 100,
+            pages: 8,
+            entries_per_page: 4,
+            missing_entries: missing,
+            copies: 2,
+            journal,
+        };
+        MetadataTable::new(shape)
     }
 
-    fn taken(table: &mut Table) -> Vec<u32> {
+    fn take_pages(table: &mut MetadataTable) -> Vec<u32> {
         let mut pages = Vec::new();
-        table.take(|page| pages.push(page));
+        table.take_changed(|page| pages.push(page));
         pages
     }
 
     #[test]
     fn smaller_first_page_shifts_entries_of_other_pages() {
         let mut table = table(0, 3);
-        [0, 1, 4, 5].into_iter().for_each(|entry| table.mark(entry));
-        assert_eq!(taken(&mut table), [100, 101, 102]);
+        [0, 1, 4, 5].into_iter().for_each(|entry| table.mark_changed(entry));
+        assert_eq!(take_pages(&mut table), [100, 101, 102]);
     }
 
     #[test]
     fn journal_avoids_page_writes_until_full() {
         let mut table = table(3, 0);
-        [1, 9].into_iter().for_each(|entry| table.mark(entry));
-        assert_eq!(taken(&mut table), [0; 0], "both have room");
-        table.mark(9);
-        assert_eq!((taken(&mut table), table.journal.as_slice()), (vec![], &[1, 9][..]), "once each");
-        // Entries 1, 9 and three more exceed the journal: entries of the pages with the fewest changes stay in it, 4
-        // and 5 are written with their page.
-        [4, 5, 30].into_iter().for_each(|entry| table.mark(entry));
-        assert_eq!((taken(&mut table), table.journal.as_slice()), (vec![101], &[1, 9, 30][..]));
-        // This page is written again, to its other copy.
-        [4, 5].into_iter().for_each(|entry| table.mark(entry));
-        assert_eq!(taken(&mut table), [109]);
+        [1, 9].into_iter().for_each(|entry| table.mark_changed(entry));
+        assert_eq!(take_pages(&mut table), [0; 0], "both have room");
+        table.mark_changed(9);
+        assert_eq!((take_pages(&mut table), table.journal.as_slice()), (vec![], &[1, 9][..]), "once each");
+        // Entries 1, 9 and three more exceed the journal. Entries of the pages with the fewest changes stay in the
+        // journal; entries 4 and 5 are written with their page.
+        [4, 5, 30].into_iter().for_each(|entry| table.mark_changed(entry));
+        assert_eq!((take_pages(&mut table), table.journal.as_slice()), (vec![101], &[1, 9, 30][..]));
+        // The page of entries 4 and 5 is written again, to its other copy.
+        [4, 5].into_iter().for_each(|entry| table.mark_changed(entry));
+        assert_eq!(take_pages(&mut table), [109]);
     }
 
     /// After any sequence of marks, recovery finds the newest value of every entry: in the journal or in its page,
@@ -175,12 +184,12 @@ mod tests {
         let mut table = table(5, 0);
         let (mut newest, mut on_pages) = ([0u32; 32], [0u32; 32]);
         for checkpoint in 1..2000 {
-            for _ in 0..wearwell_base::seed::below(&mut random, 9) {
-                let entry = wearwell_base::seed::below(&mut random, 32) as u32;
-                table.mark(entry);
+            for _ in 0..wearwell_base::seed::random_below(&mut random, 9) {
+                let entry = wearwell_base::seed::random_below(&mut random, 32) as u32;
+                table.mark_changed(entry);
                 newest[entry as usize] = checkpoint;
             }
-            for page in taken(&mut table) {
+            for page in take_pages(&mut table) {
                 let entries = (page - 100) % 8 * 4;
                 (entries..entries + 4).for_each(|entry| on_pages[entry as usize] = newest[entry as usize]);
             }

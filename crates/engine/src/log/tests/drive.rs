@@ -2,7 +2,7 @@
 
 use crate::config::ConfigError;
 use crate::counters::{Cause, Counters, Operation};
-use crate::layer::{Content, Layer, LayerReport, NandReport, Reports};
+use crate::layer::{ContentId, Layer, LayerReport, NandReport, Reports};
 use crate::log::{Directory, LogStore, PageTable, Reclaim, StoreConfig};
 use crate::nand::{Geometry, Nand, Wear};
 use crate::placement::{Frontiers, PageContext, Placement};
@@ -11,7 +11,7 @@ use crate::units::{BlockId, Lpn, StreamId};
 use crate::victim::{Blocks, VictimPolicy};
 use std::collections::VecDeque;
 
-/// Takes blocks in the order in which they were closed, so that the victim is predictable.
+/// Victim policy that takes blocks in the order in which they were closed, so that the victim is predictable.
 #[derive(Default)]
 pub struct Fifo(VecDeque<BlockId>);
 
@@ -30,9 +30,9 @@ impl VictimPolicy for Fifo {
 }
 
 /// A placement for tests: the host writes to stream 0; cleaning chooses streams by page number.
-pub struct ByNumber(pub u8);
+pub struct StreamByPageNumber(pub u8);
 
-impl Placement for ByNumber {
+impl Placement for StreamByPageNumber {
     fn streams(&self) -> u8 {
         self.0
     }
@@ -46,13 +46,13 @@ impl Placement for ByNumber {
     }
 }
 
-pub type Store<P = Frontiers> = LogStore<Nand<Content>, PageTable, Fifo, P>;
+pub type Store<P = Frontiers> = LogStore<Nand<ContentId>, PageTable, Fifo, P>;
 
-/// A store and the number of the last write, which is also the content of the page written.
+/// A store and the number of the last page write, which is also the content of the written page.
 pub struct Drive<P: Placement = Frontiers> {
     pub store: Store<P>,
     pub version: u64,
-    pub shadow: Vec<u64>,
+    pub expected: Vec<u64>,
 }
 
 pub const SINGLE: fn() -> Frontiers = Frontiers::single;
@@ -60,7 +60,7 @@ pub const DOUBLE: fn() -> Frontiers = Frontiers::double;
 pub const PAGES_PER_BLOCK: u32 = 3;
 
 /// Creates flash with blocks of 3 pages and spare areas.
-pub fn flash(blocks: u32, wear: Wear) -> Nand<Content> {
+pub fn flash(blocks: u32, wear: Wear) -> Nand<ContentId> {
     Nand::new(Geometry::flat(blocks, PAGES_PER_BLOCK, 4096), wear, Seed(1)).with_spare_area()
 }
 
@@ -70,7 +70,7 @@ pub fn config(logical_pages: u32, reclaim: Reclaim) -> StoreConfig {
 
 pub fn build<P: Placement>(
     config: StoreConfig,
-    nand: Nand<Content>,
+    nand: Nand<ContentId>,
     placement: P,
 ) -> Result<Store<P>, ConfigError> {
     use crate::layer::Medium;
@@ -80,27 +80,27 @@ pub fn build<P: Placement>(
 
 impl<P: Placement> Drive<P> {
     pub fn new(blocks: u32, config: StoreConfig, placement: P) -> Self {
-        Drive::of(build(config, flash(blocks, Wear::default()), placement).unwrap())
+        Drive::from_store(build(config, flash(blocks, Wear::default()), placement).unwrap())
     }
 
-    pub fn of(store: Store<P>) -> Self {
-        let shadow = vec![0; store.logical_pages() as usize];
-        Drive { store, version: 0, shadow }
+    pub fn from_store(store: Store<P>) -> Self {
+        let expected = vec![0; store.logical_pages() as usize];
+        Drive { store, version: 0, expected }
     }
 
     /// Writes the pages, one per call.
     pub fn write(&mut self, pages: &[u32]) {
         for &page in pages {
             self.version += 1;
-            self.store.write(&[Lpn(page)], &[Content(self.version)], 0).unwrap();
-            self.shadow[page as usize] = self.version;
+            self.store.write(&[Lpn(page)], &[ContentId(self.version)], 0).unwrap();
+            self.expected[page as usize] = self.version;
         }
     }
 
     pub fn trim(&mut self, pages: &[u32]) {
         let all: Vec<Lpn> = pages.iter().map(|&page| Lpn(page)).collect();
         self.store.trim(&all).unwrap();
-        pages.iter().for_each(|&page| self.shadow[page as usize] = 0);
+        pages.iter().for_each(|&page| self.expected[page as usize] = 0);
     }
 
     /// Returns the blocks as text: the owners of their pages in order, invalid ones in brackets, `-` for an erased
@@ -112,10 +112,10 @@ impl<P: Placement> Drive<P> {
     /// Compares all contents with the data written, and runs the consistency check. The reads are counted.
     pub fn check(&mut self) {
         self.store.check().unwrap();
-        let all: Vec<Lpn> = (0..self.shadow.len() as u32).map(Lpn).collect();
+        let all: Vec<Lpn> = (0..self.expected.len() as u32).map(Lpn).collect();
         let mut read = Vec::new();
         self.store.read(&all, &mut read).unwrap();
-        let expected: Vec<Content> = self.shadow.iter().map(|&version| Content(version)).collect();
+        let expected: Vec<ContentId> = self.expected.iter().map(|&version| ContentId(version)).collect();
         assert_eq!(read, expected);
     }
 
@@ -128,19 +128,19 @@ impl<P: Placement> Drive<P> {
     }
 
     /// Returns the numbers of pages that cleaning wrote and read, and of blocks that it erased.
-    pub fn cleaned(&self) -> [u64; 3] {
+    pub fn cleaning_counts(&self) -> [u64; 3] {
         let counters = self.counters();
         [Operation::Write, Operation::Read, Operation::Erase]
             .map(|operation| counters.outgoing(Cause::Cleaning, operation))
     }
 
     /// Returns the numbers of victims by valid pages.
-    pub fn victims(&self) -> Vec<u64> {
+    pub fn victims_by_valid_pages(&self) -> Vec<u64> {
         self.reports().0.victim_valid_pages
     }
 }
 
-pub fn reports(layer: &impl Layer<Content>) -> (LayerReport, NandReport) {
+pub fn reports(layer: &impl Layer<ContentId>) -> (LayerReport, NandReport) {
     let mut reports = Reports::default();
     layer.describe(&mut reports);
     (reports.layers.remove(0), reports.nand.unwrap())
@@ -157,9 +157,9 @@ pub fn layout<P: Placement>(store: &Store<P>) -> Vec<String> {
         PageState::Written(written) => {
             let directory = store.directory();
             let owner = written.owner;
-            let here =
+            let is_current =
                 directory.block_of(owner) == Some(block) && directory.page_in_block(owner) == Some(page);
-            if here { owner.0.to_string() } else { format!("({})", owner.0) }
+            if is_current { owner.0.to_string() } else { format!("({})", owner.0) }
         }
     };
     (0..nand.blocks())

@@ -2,30 +2,35 @@
 
 use super::drive::{DOUBLE, Drive, SINGLE, build, config, flash};
 use crate::counters::{Cause, Operation};
-use crate::layer::{Content, Layer, LayerError, MediumError};
+use crate::layer::{ContentId, Layer, LayerError, MediumError};
 use crate::log::Reclaim;
 use crate::nand::{Faults, Wear};
 use crate::placement::Frontiers;
-use crate::seed::{Seed, below};
+use crate::seed::{Seed, random_below};
 use crate::units::Lpn;
 
 const POOL: Reclaim = Reclaim::FreePool { low: 1, high: 1 };
 
 #[test]
 fn drive_with_too_few_blocks_reaches_end_of_life() {
-    // Each block can be erased once. Three pages need one full block and the open one.
-    let once = Wear { endurance_cycles: Some(1), ..Wear::default() };
-    let mut drive = Drive::of(build(config(3, Reclaim::InPlace), flash(3, once), SINGLE()).unwrap());
+    // Each block can be erased once. Three logical pages need one full block and the open block.
+    let one_cycle = Wear { endurance_cycles: Some(1), ..Wear::default() };
+    let mut drive =
+        Drive::from_store(build(config(3, Reclaim::InPlace), flash(3, one_cycle), SINGLE()).unwrap());
     let round = [0, 1, 2];
     (0..6).for_each(|_| drive.write(&round));
     assert_eq!(drive.layout(), ["(0) (1) (2)", "(0) (1) (2)", "0 1 2"]);
-    assert_eq!(drive.cleaned(), [0, 0, 3]);
-    // The first victim wears out, which leaves the two blocks that are needed; then the second wears out.
+    assert_eq!(drive.cleaning_counts(), [0, 0, 3]);
+    // The first victim wears out, which leaves the two needed blocks; then the second victim wears out.
     let end = LayerError::EndOfLife { usable_blocks: 1, needed_blocks: 2 };
-    assert_eq!(drive.store.write(&[Lpn(0)], &[Content(99)], 0), Err(end));
+    assert_eq!(drive.store.write(&[Lpn(0)], &[ContentId(99)], 0), Err(end));
     assert_eq!(drive.layout(), ["bad", "bad", "0 1 2"]);
-    let (own, nand) = drive.reports();
-    assert_eq!(own.counters.incoming(Operation::Write), 18, "what a dying drive did not take is not counted");
+    let (layer, nand) = drive.reports();
+    assert_eq!(
+        layer.counters.incoming(Operation::Write),
+        18,
+        "what a dying drive did not take is not counted"
+    );
     assert_eq!((nand.bad_blocks, nand.worn_out_blocks, nand.erases), (2, 2, 3));
     drive.check();
 }
@@ -33,14 +38,14 @@ fn drive_with_too_few_blocks_reaches_end_of_life() {
 #[test]
 fn drive_keeps_all_pages_until_end_of_life() {
     // Four pages need two full blocks, the open block, and the erased block that the pool keeps.
-    let twice = Wear { endurance_cycles: Some(2), ..Wear::default() };
-    let mut drive = Drive::of(build(config(4, POOL), flash(6, twice), SINGLE()).unwrap());
+    let two_cycles = Wear { endurance_cycles: Some(2), ..Wear::default() };
+    let mut drive = Drive::from_store(build(config(4, POOL), flash(6, two_cycles), SINGLE()).unwrap());
     let mut random = Seed(2).random();
     let mut written = 0;
     let error = loop {
-        let page = below(&mut random, 4) as u32;
-        match drive.store.write(&[Lpn(page)], &[Content(written + 1)], 0) {
-            Ok(()) => drive.shadow[page as usize] = written + 1,
+        let page = random_below(&mut random, 4) as u32;
+        match drive.store.write(&[Lpn(page)], &[ContentId(written + 1)], 0) {
+            Ok(()) => drive.expected[page as usize] = written + 1,
             Err(error) => break error,
         }
         written += 1;
@@ -48,8 +53,8 @@ fn drive_keeps_all_pages_until_end_of_life() {
     };
     assert!(error.is_end_of_life(), "{error}");
     drive.check();
-    let (own, nand) = drive.reports();
-    assert_eq!(own.counters.incoming(Operation::Write), written);
+    let (layer, nand) = drive.reports();
+    assert_eq!(layer.counters.incoming(Operation::Write), written);
     assert!(nand.erases >= 8 && nand.worn_out_blocks == nand.bad_blocks, "{nand:?}");
     assert!(nand.erase_counts.iter().all(|erases| *erases <= 2));
 }
@@ -57,7 +62,7 @@ fn drive_keeps_all_pages_until_end_of_life() {
 #[test]
 fn bad_blocks_are_never_used() {
     let bad = Wear { factory_bad_blocks: 2, ..Wear::default() };
-    let mut drive = Drive::of(build(config(4, Reclaim::InPlace), flash(6, bad), SINGLE()).unwrap());
+    let mut drive = Drive::from_store(build(config(4, Reclaim::InPlace), flash(6, bad), SINGLE()).unwrap());
     (0..40).for_each(|step| drive.write(&[step % 4, 3 * step % 4]));
     assert_eq!(drive.layout().iter().filter(|row| *row == "bad").count(), 2);
     drive.check();
@@ -65,55 +70,55 @@ fn bad_blocks_are_never_used() {
 }
 
 /// Creates a drive whose programs fail with probability `rate`.
-fn failing(rate: f64, reclaim: Reclaim, seed: u64) -> Drive<Frontiers> {
+fn failing_drive(rate: f64, reclaim: Reclaim, seed: u64) -> Drive<Frontiers> {
     let faults = Faults { program_failure_rate: rate, read_disturb_limit: None };
     let nand = flash(40, Wear::default()).with_faults(faults, Seed(seed));
-    Drive::of(build(config(30, reclaim), nand, SINGLE()).unwrap())
+    Drive::from_store(build(config(30, reclaim), nand, SINGLE()).unwrap())
 }
 
 #[test]
 fn failed_programs_are_repeated_elsewhere() {
     for (seed, reclaim) in (1..7).zip([POOL, Reclaim::FreePool { low: 2, high: 4 }].into_iter().cycle()) {
-        let mut drive = failing(0.02, reclaim, seed);
+        let mut drive = failing_drive(0.02, reclaim, seed);
         let mut random = Seed(seed).random();
         let mut last_bad = 0;
         let error = loop {
             // Writes runs of several pages, so that a program can fail in the middle of a run.
-            let first = below(&mut random, 26) as u32;
-            let pages: Vec<Lpn> = (first..first + 1 + below(&mut random, 4) as u32).map(Lpn).collect();
+            let first = random_below(&mut random, 26) as u32;
+            let pages: Vec<Lpn> = (first..first + 1 + random_below(&mut random, 4) as u32).map(Lpn).collect();
             let versions: Vec<u64> = (drive.version + 1..).take(pages.len()).collect();
             drive.version += pages.len() as u64;
-            let data: Vec<Content> = versions.iter().map(|&version| Content(version)).collect();
+            let data: Vec<ContentId> = versions.iter().map(|&version| ContentId(version)).collect();
             if let Err(error) = drive.store.write(&pages, &data, 0) {
                 break error;
             }
-            pages.iter().zip(versions).for_each(|(page, version)| drive.shadow[page.index()] = version);
+            pages.iter().zip(versions).for_each(|(page, version)| drive.expected[page.index()] = version);
             drive.check();
-            let (own, nand) = drive.reports();
-            assert_eq!(own.counters.incoming(Operation::Write), drive.version);
-            assert_eq!(own.counters.outgoing(Cause::Host, Operation::Write), drive.version);
+            let (layer, nand) = drive.reports();
+            assert_eq!(layer.counters.incoming(Operation::Write), drive.version);
+            assert_eq!(layer.counters.outgoing(Cause::Host, Operation::Write), drive.version);
             assert_eq!(
-                own.counters.outgoing_total(Operation::Write),
+                layer.counters.outgoing_total(Operation::Write),
                 nand.programs,
                 "failures are no writes"
             );
-            assert_eq!(own.counters.outgoing_total(Operation::Read), nand.reads);
+            assert_eq!(layer.counters.outgoing_total(Operation::Read), nand.reads);
             assert!(nand.bad_blocks >= last_bad);
             last_bad = nand.bad_blocks;
         };
         assert!(error.is_end_of_life(), "{error}");
         // Ten blocks are full; the open and erased blocks are needed in addition.
         assert!((4..=31 - reclaim.reserved_blocks(1)).contains(&last_bad), "{last_bad} blocks failed");
-        assert_eq!(drive.reports().1.erases, drive.cleaned()[2]);
+        assert_eq!(drive.reports().1.erases, drive.cleaning_counts()[2]);
     }
 }
 
 #[test]
 fn failed_program_without_pool_is_an_error() {
-    let mut drive = failing(0.2, Reclaim::InPlace, 1);
+    let mut drive = failing_drive(0.2, Reclaim::InPlace, 1);
     let mut page = 0;
     let error = loop {
-        match drive.store.write(&[Lpn(page % 30)], &[Content(1)], 0) {
+        match drive.store.write(&[Lpn(page % 30)], &[ContentId(1)], 0) {
             Ok(()) => page += 1,
             Err(error) => break error,
         }
@@ -122,15 +127,15 @@ fn failed_program_without_pool_is_an_error() {
 }
 
 /// Creates a drive whose blocks must be rewritten after four reads.
-fn disturbed(blocks: u32) -> Drive<Frontiers> {
+fn disturbed_drive(blocks: u32) -> Drive<Frontiers> {
     let faults = Faults { program_failure_rate: 0.0, read_disturb_limit: Some(4) };
     let nand = flash(blocks, Wear::default()).with_faults(faults, Seed(1));
-    Drive::of(build(config(6, POOL), nand, SINGLE()).unwrap())
+    Drive::from_store(build(config(6, POOL), nand, SINGLE()).unwrap())
 }
 
 #[test]
 fn block_read_too_often_is_rewritten() {
-    let mut drive = disturbed(6);
+    let mut drive = disturbed_drive(6);
     drive.write(&[0, 1, 2, 3, 4, 5, 1]);
     let read = |drive: &mut Drive, page: u32, times: u32| {
         for _ in 0..times {
@@ -145,7 +150,7 @@ fn block_read_too_often_is_rewritten() {
     let counters = drive.counters();
     assert_eq!(counters.outgoing(Cause::WearLevelling, Operation::Write), 2);
     assert_eq!(counters.outgoing(Cause::WearLevelling, Operation::Read), 2);
-    assert_eq!(drive.cleaned(), [0; 3]);
+    assert_eq!(drive.cleaning_counts(), [0; 3]);
     // Each block is reported once, and an erase resets its count; reads of other blocks do not count.
     read(&mut drive, 3, 3);
     assert_eq!(drive.counters().outgoing(Cause::WearLevelling, Operation::Write), 2);
@@ -156,16 +161,16 @@ fn block_read_too_often_is_rewritten() {
     drive.store.check().unwrap();
 }
 
-/// With in-place reclaim, cleaning has an open block only while a victim's pages have left room in one.
+/// With in-place reclaim, cleaning has an open block only while moved pages have not filled it.
 #[test]
 fn refresh_with_in_place_reclaim_uses_the_available_block() {
     let faults = Faults { program_failure_rate: 0.0, read_disturb_limit: Some(4) };
     let nand = flash(6, Wear::default()).with_faults(faults, Seed(1));
-    let mut drive = Drive::of(build(config(9, Reclaim::InPlace), nand, DOUBLE()).unwrap());
+    let mut drive = Drive::from_store(build(config(9, Reclaim::InPlace), nand, DOUBLE()).unwrap());
     drive.write(&[0, 1, 2, 3, 4, 5, 6, 7, 8]);
     let mut random = Seed(3).random();
     for step in 0..600 {
-        let page = below(&mut random, 9) as u32;
+        let page = random_below(&mut random, 9) as u32;
         match step % 5 {
             0 => drive.write(&[page]),
             _ => drive.store.read(&[Lpn(page)], &mut Vec::new()).unwrap(),
@@ -178,11 +183,11 @@ fn refresh_with_in_place_reclaim_uses_the_available_block() {
 
 #[test]
 fn refresh_continues_while_the_drive_is_readable() {
-    let mut drive = disturbed(7);
+    let mut drive = disturbed_drive(7);
     drive.write(&[0, 1, 2, 3, 4, 5]);
     let mut random = Seed(3).random();
     for step in 0..400 {
-        let page = below(&mut random, 6) as u32;
+        let page = random_below(&mut random, 6) as u32;
         match step % 9 {
             0 => drive.write(&[page]),
             _ => drive.store.read(&[Lpn(page)], &mut Vec::new()).unwrap(),
@@ -190,8 +195,8 @@ fn refresh_continues_while_the_drive_is_readable() {
         drive.store.check().unwrap();
     }
     drive.check();
-    let (own, nand) = drive.reports();
-    assert!(own.counters.outgoing(Cause::WearLevelling, Operation::Write) > 100);
-    assert_eq!(own.counters.outgoing_total(Operation::Write), nand.programs);
-    assert_eq!(own.counters.outgoing_total(Operation::Read), nand.reads);
+    let (layer, nand) = drive.reports();
+    assert!(layer.counters.outgoing(Cause::WearLevelling, Operation::Write) > 100);
+    assert_eq!(layer.counters.outgoing_total(Operation::Write), nand.programs);
+    assert_eq!(layer.counters.outgoing_total(Operation::Read), nand.reads);
 }

@@ -1,11 +1,11 @@
-//! Tests of the store on small drives, with all counts worked out by hand, and comparisons with a naive model.
+//! Tests of the store on small drives, with all expected counts calculated by hand, and comparisons with a naive model.
 
 mod cleaning;
 mod coordination;
 pub(in crate::log) mod drive;
 mod faults;
+mod forwarding;
 mod groups;
-mod handed_on;
 mod layers;
 mod model;
 #[path = "../../../tests/naive/mod.rs"]
@@ -15,8 +15,8 @@ mod model;
     reason = "the whole of it is used by the tests of the engine in all its forms"
 )]
 mod naive;
+mod observed_events;
 mod pool;
 mod recovery;
-mod refusals;
+mod rejections;
 mod stacked;
-mod watched;

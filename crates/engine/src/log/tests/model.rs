@@ -18,7 +18,7 @@ proptest! {
         }
     }
 
-    /// Runs that only count, on flash that wears out: store and model reach the end of life together.
+    /// Counting runs on flash that wears out: store and model reach the end of life together.
     #[test]
     fn store_and_model_wear_out_together(setup in wearing_setup(), ops in ops(14)) {
         let setup = Setup { reclaim: Reclaim::FreePool { low: 1, high: 2 }, ..setup };
@@ -34,7 +34,7 @@ proptest! {
     }
 }
 
-/// Stores with as many logical pages as possible, with all arrangements of streams and reclaim.
+/// Stores with as many logical pages as possible, with all combinations of streams and reclaim methods.
 #[test]
 fn full_stores_agree_with_model() {
     let pool = Reclaim::FreePool { low: 1, high: 2 };

@@ -2,26 +2,26 @@
 
 use super::drive::{DOUBLE, Drive, Fifo, SINGLE, Store, config, layout};
 use crate::counters::Cause;
-use crate::layer::{Content, Group, Layer, LayerError, Medium, RecoveryReport, Run};
+use crate::layer::{ContentId, Group, Layer, LayerError, Medium, RecoveryReport, Run};
 use crate::log::{LogStore, Reclaim, StoreConfig};
 use crate::nand::{Flash, Nand};
 use crate::placement::{Frontiers, Placement};
-use crate::seed::{Seed, below};
+use crate::seed::{Seed, random_below};
 use crate::units::{BlockId, Lpn, StreamId};
 
 const POOL: Reclaim = Reclaim::FreePool { low: 1, high: 1 };
 
-fn recover(flash: Nand<Content>, config: StoreConfig, placement: Frontiers) -> (Store, RecoveryReport) {
+fn recover(flash: Nand<ContentId>, config: StoreConfig, placement: Frontiers) -> (Store, RecoveryReport) {
     LogStore::recover(config, flash.into(), Fifo::default(), placement, None)
         .map_err(|(error, _)| error)
         .unwrap()
 }
 
-/// Cuts power and recovers the drive; the expected contents stay those written before.
-fn cycle(drive: Drive, config: StoreConfig, placement: Frontiers) -> (Drive, RecoveryReport) {
-    let Drive { store, version, shadow } = drive;
-    let (store, report) = recover(store.into_remains().flash, config, placement);
-    (Drive { store, version, shadow }, report)
+/// Cuts power and recovers the drive; the expected contents are those from before the power cut.
+fn power_cycle(drive: Drive, config: StoreConfig, placement: Frontiers) -> (Drive, RecoveryReport) {
+    let Drive { store, version, expected } = drive;
+    let (store, report) = recover(store.into_surviving_flash().flash, config, placement);
+    (Drive { store, version, expected }, report)
 }
 
 /// Returns the numbers of spare areas read and of blocks erased.
@@ -40,8 +40,9 @@ fn recovery_finds_pages_and_continues_the_open_block() {
     drive.write(&[0, 1, 2, 3, 0, 0, 5]);
     let rows = ["(0) 1 2", "3 (0) 0", "5 - -", "- - -", "- - -", "- - -"];
     assert_eq!(drive.layout(), rows);
-    let (mut drive, report) = cycle(drive, config, SINGLE());
-    // All pages of the two full blocks, two pages of the open block, and one of each other block.
+    let (mut drive, report) = power_cycle(drive, config, SINGLE());
+    // Recovery reads the spare areas of all pages of the two full blocks, of two pages of the open block, and of one
+    // page of each other block.
     assert_eq!((drive.layout(), cost(&report)), (rows.map(str::to_owned).to_vec(), (6 + 2 + 3, 0)));
     drive.check();
     assert_eq!(drive.reports().0.mapped_pages, 5);
@@ -53,18 +54,18 @@ fn recovery_finds_pages_and_continues_the_open_block() {
 #[test]
 fn recovered_full_blocks_keep_their_closing_order() {
     let config = config(6, POOL);
-    let used = || {
+    let used_drive = || {
         let mut drive = Drive::new(5, config, SINGLE());
         drive.write(&[0, 1, 2, 3, 4, 5, 0, 1, 3, 4, 0, 1, 2, 5, 0]);
         drive
     };
-    let (mut drive, (mut other, _)) = (used(), cycle(used(), config, SINGLE()));
-    assert_eq!(other.layout(), ["0 - -", "- - -", "(0) (1) 3", "4 (0) 1", "(2) 2 5"]);
+    let (mut drive, (mut recovered, _)) = (used_drive(), power_cycle(used_drive(), config, SINGLE()));
+    assert_eq!(recovered.layout(), ["0 - -", "- - -", "(0) (1) 3", "4 (0) 1", "(2) 2 5"]);
     for page in [1, 4, 3, 3, 2, 0, 5, 5, 1, 2] {
         drive.write(&[page]);
-        other.write(&[page]);
-        other.check();
-        assert_eq!(other.layout(), drive.layout());
+        recovered.write(&[page]);
+        recovered.check();
+        assert_eq!(recovered.layout(), drive.layout());
     }
 }
 
@@ -74,7 +75,7 @@ fn trimmed_pages_reappear_after_recovery() {
     let mut drive = Drive::new(6, config, SINGLE());
     drive.write(&[0, 1, 0]);
     drive.trim(&[0]);
-    let (drive, _) = cycle(drive, config, SINGLE());
+    let (drive, _) = power_cycle(drive, config, SINGLE());
     assert_eq!(drive.layout()[0], "(0) 1 0", "the last copy is back");
 }
 
@@ -85,7 +86,7 @@ fn torn_pages_and_blocks_hold_no_data() {
     drive.write(&[0, 1, 2, 3, 4]);
     drive.store.medium_mut().tear_program(BlockId(1), 2);
     drive.store.medium_mut().tear_erase(BlockId(5));
-    let (mut drive, report) = cycle(drive, config, SINGLE());
+    let (mut drive, report) = power_cycle(drive, config, SINGLE());
     assert_eq!(drive.layout(), ["0 1 2", "3 4 x", "- - -", "- - -", "- - -", "- - -", "- - -"]);
     // Blocks 0, 1 and 5 are read completely.
     assert_eq!(cost(&report), (9 + 4, 1));
@@ -105,14 +106,14 @@ fn open_block_continues_behind_torn_page() {
     let mut drive = Drive::new(7, config, SINGLE());
     drive.write(&[0, 1, 2, 3]);
     drive.store.medium_mut().tear_program(BlockId(1), 1);
-    let (mut drive, report) = cycle(drive, config, SINGLE());
+    let (mut drive, report) = power_cycle(drive, config, SINGLE());
     assert_eq!((drive.layout()[1].as_str(), cost(&report)), ("3 x -", (3 + 3 + 5, 0)));
     drive.check();
     drive.write(&[4, 5]);
     assert_eq!(drive.layout()[1..3], ["3 x 4", "5 - -"]);
     drive.check();
     // A second power cycle: torn pages count neither as valid nor as free.
-    let (mut drive, _) = cycle(drive, config, SINGLE());
+    let (mut drive, _) = power_cycle(drive, config, SINGLE());
     assert_eq!(drive.store.blocks().valid_pages(BlockId(1)), 2);
     drive.check();
     drive.write(&[3, 4, 5, 3, 4, 5, 3, 4, 5, 3, 4, 5]);
@@ -124,7 +125,7 @@ fn open_block_continues_behind_torn_page() {
 fn move_page_1(drive: &mut Drive) {
     let run = Run {
         owners: Some(&[Lpn(1)]),
-        data: &[Content(2)],
+        data: &[ContentId(2)],
         sequence: 12,
         cause: Cause::Cleaning,
         stream: StreamId(0),
@@ -143,7 +144,7 @@ fn interrupted_cleaning_resumes_before_other_writes() {
     let rows = ["(0) 1 2", "(3) (4) 5", "(0) (3) 4", "(0) 0 3", "- - -"];
     assert_eq!(drive.layout(), rows);
     move_page_1(&mut drive);
-    let (mut drive, report) = cycle(drive, config, SINGLE());
+    let (mut drive, report) = power_cycle(drive, config, SINGLE());
     assert_eq!(drive.layout()[4], "1 - -");
     assert_eq!(cost(&report).1, 0, "recovery moves nothing");
     drive.check();
@@ -151,13 +152,13 @@ fn interrupted_cleaning_resumes_before_other_writes() {
     // Only two pages fit there: host writes would leave no room for the other live page of the victim.
     drive.write(&[5]);
     assert_eq!(drive.layout(), ["- - -", "(3) (4) (5)", "(0) (3) 4", "(0) 0 3", "1 2 5"]);
-    assert_eq!(drive.cleaned(), [1, 1, 1]);
+    assert_eq!(drive.cleaning_counts(), [1, 1, 1]);
     drive.check();
     (0..24).for_each(|step| drive.write(&[step % 5]));
     drive.check();
 }
 
-/// As above, but a second power cut has torn the remaining free pages.
+/// As in the previous test, but a second power cut has torn the remaining free pages.
 #[test]
 fn torn_reserve_is_not_end_of_life() {
     let config = config(6, POOL);
@@ -166,9 +167,9 @@ fn torn_reserve_is_not_end_of_life() {
     move_page_1(&mut drive);
     drive.store.medium_mut().tear_program(BlockId(4), 1);
     drive.store.medium_mut().tear_program(BlockId(4), 2);
-    let (mut drive, _) = cycle(drive, config, SINGLE());
+    let (mut drive, _) = power_cycle(drive, config, SINGLE());
     drive.check();
-    let error = drive.store.write(&[Lpn(0)], &[Content(99)], 0).unwrap_err();
+    let error = drive.store.write(&[Lpn(0)], &[ContentId(99)], 0).unwrap_err();
     assert_eq!(error, LayerError::ReserveTorn { room: 0, live: 1 });
     assert!(error.is_out_of_blocks() && !error.is_end_of_life());
     drive.check();
@@ -184,7 +185,7 @@ fn torn_first_page_leaves_block_without_data() {
     let mut drive = Drive::new(6, config, SINGLE());
     drive.write(&[0, 1, 2]);
     drive.store.medium_mut().tear_program(BlockId(1), 0);
-    let (mut drive, report) = cycle(drive, config, SINGLE());
+    let (mut drive, report) = power_cycle(drive, config, SINGLE());
     assert_eq!((drive.layout()[1].as_str(), cost(&report)), ("- - -", (3 + 2 + 4, 1)));
     drive.check();
 }
@@ -196,14 +197,15 @@ fn recovery_finds_open_block_of_each_stream() {
     drive.write(&[0, 1, 2, 3, 4, 5, 0, 1, 3, 4, 0, 1, 0, 3, 1]);
     drive.write(&[4]);
     let rows = drive.layout();
-    assert!(drive.cleaned()[0] > 0, "{rows:?}");
-    let (mut drive, _) = cycle(drive, config, DOUBLE());
+    assert!(drive.cleaning_counts()[0] > 0, "{rows:?}");
+    let (mut drive, _) = power_cycle(drive, config, DOUBLE());
     assert_eq!(drive.layout(), rows);
     drive.check();
-    // A store with one stream fewer has no use for the other stream's open block: the block is set aside and emptied.
-    let shadow = drive.shadow.clone();
-    let (store, _) = recover(drive.store.into_remains().flash, config, SINGLE());
-    let mut single = Drive { store, version: 100, shadow };
+    // A store with one stream fewer does not use the open block of the other stream: the block is set aside and
+    // emptied.
+    let expected = drive.expected.clone();
+    let (store, _) = recover(drive.store.into_surviving_flash().flash, config, SINGLE());
+    let mut single = Drive { store, version: 100, expected };
     single.check();
     (0..12).for_each(|step| single.write(&[step % 6]));
     single.check();
@@ -217,16 +219,16 @@ fn recovery_restores_random_histories() {
         let mut drive = Drive::new(9, config, placement());
         let mut random = Seed(seed).random();
         for _ in 0..60 {
-            for _ in 0..1 + below(&mut random, 9) {
-                drive.write(&[below(&mut random, 12) as u32]);
+            for _ in 0..1 + random_below(&mut random, 9) {
+                drive.write(&[random_below(&mut random, 12) as u32]);
             }
             let rows = drive.layout();
-            (drive, _) = cycle(drive, config, placement());
+            (drive, _) = power_cycle(drive, config, placement());
             assert_eq!(layout(&drive.store), rows);
             drive.check();
         }
         assert!(placement().streams() == 1 + u8::from(double));
         assert_eq!(drive.store.logical_pages(), 12);
-        drive.store.write(&[Lpn(0)], &[Content(1)], 0).unwrap();
+        drive.store.write(&[Lpn(0)], &[ContentId(1)], 0).unwrap();
     }
 }

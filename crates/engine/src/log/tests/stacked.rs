@@ -3,37 +3,37 @@
 use super::drive::{Drive, Fifo, SINGLE, config};
 use crate::counters::{Cause, Counters, Operation};
 use crate::layer::{
-    Answer, Command, Content, Layer, LayerExt, Medium, MediumError, PartitionReport, Reports, Run,
+    Answer, Command, ContentId, Layer, LayerExt, Medium, MediumError, PartitionReport, Reports, Run,
 };
 use crate::log::{
-    BoxedLayer, Directory, LogStore, Observed, PageTable, Reclaim, Segments, Shared, StoreConfig, TrimRule,
-    TrimUnit,
+    ArrivalObserver, BoxedLayer, Directory, LogStore, PageTable, Reclaim, Segments, SharedLayer, StoreConfig,
+    TrimRule, TrimUnit,
 };
 use crate::placement::{Frontiers, PageContext, Placement};
-use crate::seed::{Seed, below};
+use crate::seed::{Seed, random_below};
 use crate::units::{BlockId, Lpn, StreamId};
 
 const POOL: Reclaim = Reclaim::FreePool { low: 1, high: 1 };
 
 /// Creates a store of 24 pages, which observes its writes.
-fn lower() -> BoxedLayer<Content> {
-    Box::new(Observed::new(Box::new(Drive::new(12, config(24, POOL), SINGLE()).store)))
+fn lower() -> BoxedLayer<ContentId> {
+    Box::new(ArrivalObserver::new(Box::new(Drive::new(12, config(24, POOL), SINGLE()).store)))
 }
 
 fn program(
-    segments: &mut Segments<Content>,
+    segments: &mut Segments<ContentId>,
     block: u32,
     page: u32,
-    names: &[u64],
+    contents: &[u64],
 ) -> Result<(), MediumError> {
-    let data: Vec<Content> = names.iter().map(|&name| Content(name)).collect();
+    let data: Vec<ContentId> = contents.iter().map(|&name| ContentId(name)).collect();
     let owners = vec![Lpn(0); data.len()];
     let (cause, stream, group) = (Cause::Host, StreamId(0), crate::layer::Group::None);
     let run = Run { owners: Some(&owners), data: &data, sequence: 0, cause, stream, group, note: 0 };
     segments.program(BlockId(block), page, run)
 }
 
-fn described(medium: &impl Medium) -> Reports {
+fn reports_of(medium: &impl Medium) -> Reports {
     let mut reports = Reports::default();
     medium.describe(&mut reports);
     reports
@@ -41,56 +41,56 @@ fn described(medium: &impl Medium) -> Reports {
 
 #[test]
 fn segments_present_layer_as_erase_blocks() {
-    // Of 24 pages, 20 form 4 segments of 5.
+    // Of the 24 pages, 20 form 4 segments of 5 pages.
     let mut segments = Segments::new(lower(), 5, Some(TrimRule::default()));
     assert_eq!((segments.blocks(), segments.pages_per_block()), (4, 5));
     program(&mut segments, 2, 0, &[7, 8]).unwrap();
     program(&mut segments, 2, 2, &[9]).unwrap();
     let mut read = Vec::new();
     segments.read(BlockId(2), crate::layer::Pages::Listed(&[2, 0]), Cause::Host, &mut read).unwrap();
-    assert_eq!(read, [9, 7].map(Content));
+    assert_eq!(read, [9, 7].map(ContentId));
     let order = MediumError::OutOfOrder { block: 2, page: 0, expected: 3 };
     assert_eq!(program(&mut segments, 2, 0, &[1]), Err(order));
     let outside = MediumError::OutsideGeometry { block: 2, page: 3, end: 6 };
     assert_eq!(program(&mut segments, 2, 3, &[1, 2, 3]), Err(outside));
-    let nowhere = MediumError::OutsideGeometry { block: 4, page: 0, end: 1 };
-    assert_eq!(program(&mut segments, 4, 0, &[1]), Err(nowhere));
+    let outside_write = MediumError::OutsideGeometry { block: 4, page: 0, end: 1 };
+    assert_eq!(program(&mut segments, 4, 0, &[1]), Err(outside_write));
     let unwritten = MediumError::NotProgrammed { block: 2, page: 3 };
     let listed = crate::layer::Pages::Listed(&[1, 3]);
     assert_eq!(segments.read(BlockId(2), listed, Cause::Host, &mut read), Err(unwritten));
-    assert_eq!(described(&segments).layers[0].mapped_pages, 3);
+    assert_eq!(reports_of(&segments).layers[0].mapped_pages, 3);
     segments.erase(BlockId(2), Cause::Cleaning).unwrap();
-    assert_eq!(described(&segments).layers[0].mapped_pages, 0, "its pages are trimmed");
+    assert_eq!(reports_of(&segments).layers[0].mapped_pages, 0, "its pages are trimmed");
     assert_eq!((segments.erases(BlockId(2)), segments.erases(BlockId(1))), (1, 0));
     program(&mut segments, 2, 0, &[5]).unwrap();
-    let nowhere = MediumError::OutsideGeometry { block: 4, page: 0, end: 0 };
-    assert_eq!(segments.erase(BlockId(4), Cause::Cleaning), Err(nowhere));
+    let outside_erase = MediumError::OutsideGeometry { block: 4, page: 0, end: 0 };
+    assert_eq!(segments.erase(BlockId(4), Cause::Cleaning), Err(outside_erase));
     assert!(!segments.is_bad(BlockId(0)));
     segments.flush().unwrap();
     segments.check().unwrap();
-    assert_eq!(described(&segments).layers[0].counters.incoming(Operation::Flush), 1);
-    let mut silent = Segments::new(lower(), 5, None);
-    program(&mut silent, 0, 0, &[7]).unwrap();
-    silent.erase(BlockId(0), Cause::Cleaning).unwrap();
-    assert_eq!(described(&silent).layers[0].mapped_pages, 1, "nobody told the layer below");
+    assert_eq!(reports_of(&segments).layers[0].counters.incoming(Operation::Flush), 1);
+    let mut without_trim = Segments::new(lower(), 5, None);
+    program(&mut without_trim, 0, 0, &[7]).unwrap();
+    without_trim.erase(BlockId(0), Cause::Cleaning).unwrap();
+    assert_eq!(reports_of(&without_trim).layers[0].mapped_pages, 1, "nobody told the layer below");
 }
 
-type Upper = LogStore<Segments<Content>, PageTable, Fifo, Frontiers>;
+type Upper = LogStore<Segments<ContentId>, PageTable, Fifo, Frontiers>;
 
-/// Creates an upper store of 12 pages on 6 segments of 4.
+/// Creates an upper store of 12 pages on 6 segments of 4 pages.
 fn stack(trim: Option<TrimRule>) -> Upper {
     let segments = Segments::new(lower(), 4, trim);
     let config: StoreConfig = config(12, POOL);
     LogStore::new(config, segments, PageTable::new(12, 6, 4), Fifo::default(), SINGLE()).unwrap()
 }
 
-fn write(store: &mut impl Layer<Content>, pages: &[u32]) {
+fn write(store: &mut impl Layer<ContentId>, pages: &[u32]) {
     for &page in pages {
-        store.write(&[Lpn(page)], &[Content(u64::from(page) + 100)], 0).unwrap();
+        store.write(&[Lpn(page)], &[ContentId(u64::from(page) + 100)], 0).unwrap();
     }
 }
 
-fn counters(store: &impl Layer<Content>) -> Vec<Counters> {
+fn counters(store: &impl Layer<ContentId>) -> Vec<Counters> {
     let mut reports = Reports::default();
     store.describe(&mut reports);
     reports.layers.iter().map(|layer| layer.counters).collect()
@@ -102,7 +102,7 @@ fn outgoing_pages_of_log_equal_incoming_pages_below() {
         let mut store = stack(trim);
         write(&mut store, &(0..12).collect::<Vec<_>>());
         write(&mut store, &[0, 1, 2, 3]);
-        // Five segments are open or full; the next page makes the log free one without live pages.
+        // Five segments are open or full; for the next page, the log frees a segment without live pages.
         write(&mut store, &[4]);
         let [upper, lower] = counters(&store)[..] else { panic!("two layers") };
         assert_eq!(upper.outgoing(Cause::Cleaning, Operation::Erase), 0);
@@ -142,22 +142,22 @@ fn content_survives_cleaning_of_both_logs() {
         [None, Some(TrimRule::default()), Some(TrimRule { unit: TrimUnit::Page, ..TrimRule::default() })]
     {
         let mut store = stack(trim);
-        let mut shadow = [0; 12];
+        let mut expected = [0; 12];
         let mut random = Seed(6).random();
         for version in 1..800 {
-            let page = below(&mut random, 12) as u32;
+            let page = random_below(&mut random, 12) as u32;
             if version % 9 == 0 {
                 store.trim(&[Lpn(page)]).unwrap();
-                shadow[page as usize] = 0;
+                expected[page as usize] = 0;
             } else {
-                store.write(&[Lpn(page)], &[Content(version)], 0).unwrap();
-                shadow[page as usize] = version;
+                store.write(&[Lpn(page)], &[ContentId(version)], 0).unwrap();
+                expected[page as usize] = version;
             }
             store.check().unwrap();
         }
         let mut read = Vec::new();
         store.read(&(0..12).map(Lpn).collect::<Vec<_>>(), &mut read).unwrap();
-        assert_eq!(read, shadow.iter().map(|&version| Content(version)).collect::<Vec<_>>());
+        assert_eq!(read, expected.iter().map(|&version| ContentId(version)).collect::<Vec<_>>());
         let [upper, lower] = counters(&store)[..] else { panic!("two layers") };
         assert!(lower.outgoing(Cause::Cleaning, Operation::Erase) > 50);
         for operation in [Operation::Write, Operation::Read] {
@@ -167,8 +167,8 @@ fn content_survives_cleaning_of_both_logs() {
 }
 
 #[test]
-fn partitions_act_as_separate_layers() {
-    let (mut shared, mut parts) = Shared::new(lower(), &[10, 6]);
+fn partitions_behave_as_separate_layers() {
+    let (mut shared, mut parts) = SharedLayer::new(lower(), &[10, 6]);
     assert_eq!(parts.iter().map(Layer::logical_pages).collect::<Vec<_>>(), [10, 6]);
     write(&mut parts[0], &[0, 9]);
     write(&mut parts[1], &[0, 5, 5]);
@@ -177,9 +177,9 @@ fn partitions_act_as_separate_layers() {
     let mut read = Vec::new();
     parts[1].read(&[0, 5].map(Lpn), &mut read).unwrap();
     parts[0].read(&[0, 5].map(Lpn), &mut read).unwrap();
-    assert_eq!(read, [0, 105, 100, 0].map(Content));
+    assert_eq!(read, [0, 105, 100, 0].map(ContentId));
     let outside = crate::layer::LayerError::OutOfRange { page: 6, pages: 6 };
-    assert_eq!(parts[1].write(&[Lpn(6)], &[Content(1)], 0), Err(outside.clone()));
+    assert_eq!(parts[1].write(&[Lpn(6)], &[ContentId(1)], 0), Err(outside.clone()));
     assert_eq!(parts[1].read(&[Lpn(6)], &mut read), Err(outside.clone()));
     assert_eq!(parts[1].trim(&[Lpn(6)]), Err(outside));
     shared.check().unwrap();
@@ -188,17 +188,17 @@ fn partitions_act_as_separate_layers() {
     let all = &reports.layers[0].partitions;
     let shape: Vec<(u32, u32)> = all.iter().map(|part: &PartitionReport| (part.first, part.pages)).collect();
     assert_eq!(shape, [(0, 10), (10, 6)]);
-    let came = |part: usize| {
+    let incoming = |part: usize| {
         [Operation::Write, Operation::Read, Operation::Trim, Operation::Flush]
             .map(|operation| all[part].incoming.incoming(operation))
     };
-    assert_eq!((came(0), came(1)), ([2, 2, 0, 1], [3, 2, 1, 0]));
+    assert_eq!((incoming(0), incoming(1)), ([2, 2, 0, 1], [3, 2, 1, 0]));
     assert_eq!(reports.layers[0].mapped_pages, 3);
     assert_eq!(reports.layers[0].moved_pages, [[0; 3]; 3], "two users, and the pages of nobody");
     shared.final_draw();
 }
 
-/// A placement that is called for each page, and puts all pages into stream 0.
+/// A placement that is called for each page and selects stream 0 for all pages.
 struct PageByPage;
 
 impl Placement for PageByPage {
@@ -213,18 +213,18 @@ impl Placement for PageByPage {
 
 /// Performs random writes and trims of consecutive pages, as lists of pages or as runs. Returns the locations of all
 /// pages and the counts of two logs, as text.
-fn consecutive(placement: impl Placement, unit: TrimUnit, by_run: bool) -> String {
-    let lower = Observed::new(Box::new(Drive::new(16, config(32, POOL), SINGLE()).store));
+fn run_consecutive(placement: impl Placement, unit: TrimUnit, by_run: bool) -> String {
+    let lower = ArrivalObserver::new(Box::new(Drive::new(16, config(32, POOL), SINGLE()).store));
     let segments = Segments::new(Box::new(lower), 4, Some(TrimRule { unit, ..TrimRule::default() }));
     let table = PageTable::new(12, 8, 4);
     let mut log = LogStore::new(config(12, POOL), segments, table, Fifo::default(), placement).unwrap();
     log.count_moves();
     let mut random = Seed(6).random();
-    let mut draw = |bound: u32| below(&mut random, bound.into()) as u32;
+    let mut draw = |bound: u32| random_below(&mut random, bound.into()) as u32;
     for number in 0..2000 {
         let first = draw(12);
         let pages: Vec<Lpn> = (first..=first + draw(12 - first)).map(Lpn).collect();
-        let (first, data) = (pages[0], vec![Content(number); pages.len()]);
+        let (first, data) = (pages[0], vec![ContentId(number); pages.len()]);
         let trims = draw(3) == 0;
         let run = match trims {
             true => Command::TrimRun { first, pages: pages.len() as u32 },
@@ -238,17 +238,21 @@ fn consecutive(placement: impl Placement, unit: TrimUnit, by_run: bool) -> Strin
     }
     log.check().unwrap();
     let all: Vec<Lpn> = (0..12).map(Lpn).collect();
-    let places: Vec<_> = all.iter().map(|&page| log.directory().place_of(page)).collect();
+    let locations: Vec<_> = all.iter().map(|&page| log.directory().location_of(page)).collect();
     let (mut read, mut reports) = (Vec::new(), Reports::default());
     log.read(&all, &mut read).unwrap();
     log.describe(&mut reports);
-    format!("{places:?} {read:?} {reports:?}")
+    format!("{locations:?} {read:?} {reports:?}")
 }
 
 #[test]
 fn run_of_pages_equals_list_of_pages() {
     for unit in [TrimUnit::Segment, TrimUnit::Page] {
-        assert_eq!(consecutive(SINGLE(), unit, true), consecutive(SINGLE(), unit, false), "{unit:?}");
-        assert_eq!(consecutive(PageByPage, unit, true), consecutive(PageByPage, unit, false), "{unit:?}");
+        assert_eq!(run_consecutive(SINGLE(), unit, true), run_consecutive(SINGLE(), unit, false), "{unit:?}");
+        assert_eq!(
+            run_consecutive(PageByPage, unit, true),
+            run_consecutive(PageByPage, unit, false),
+            "{unit:?}"
+        );
     }
 }

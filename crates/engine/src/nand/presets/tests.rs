@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 const DOC: &str = include_str!("../../../../../docs/devices.md");
 
 /// Formats a value as in the document: at most four decimals, no trailing zeros.
-fn printed(figure: f64) -> String {
+fn formatted(figure: f64) -> String {
     let text = format!("{figure:.4}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
@@ -12,11 +12,11 @@ fn printed(figure: f64) -> String {
 /// Returns every field that needs a source, in the document's order.
 fn figures(preset: &Preset) -> Vec<(&'static str, String)> {
     let mut figures = flash_figures(preset);
-    if let Some(front) = preset.front() {
+    if let Some(front_end) = preset.front_end() {
         figures.extend([
-            ("host_mb_per_s", printed(front.host_mb_per_s)),
-            ("controller_read_us", printed(front.controller_read_us)),
-            ("controller_write_us", printed(front.controller_write_us)),
+            ("host_mb_per_s", formatted(front_end.host_mb_per_s)),
+            ("controller_read_us", formatted(front_end.controller_read_us)),
+            ("controller_write_us", formatted(front_end.controller_write_us)),
         ]);
     }
     figures
@@ -24,8 +24,8 @@ fn figures(preset: &Preset) -> Vec<(&'static str, String)> {
 
 /// Returns the sources of all fields.
 fn notes(preset: &Preset) -> Vec<(&'static str, &'static str)> {
-    let front = preset.front().map_or(&[][..], |front| front.notes);
-    preset.notes.iter().chain(front).copied().collect()
+    let front_end = preset.front_end().map_or(&[][..], |front| front.notes);
+    preset.notes.iter().chain(front_end).copied().collect()
 }
 
 /// Returns the fields of the flash and its geometry.
@@ -40,12 +40,12 @@ fn flash_figures(preset: &Preset) -> Vec<(&'static str, String)> {
         ("page_bytes", preset.page_bytes.to_string()),
         ("spare_bytes", preset.spare_bytes.to_string()),
         ("endurance_cycles", preset.endurance_cycles.to_string()),
-        ("read_us", printed(preset.read_us)),
-        ("program_us", printed(preset.program_us)),
-        ("erase_us", printed(preset.erase_us)),
-        ("channel_mb_per_s", printed(preset.channel_mb_per_s)),
-        ("over_provisioning", printed(preset.over_provisioning)),
-        ("gc_watermark", preset.gc_watermark.map_or("none".to_owned(), printed)),
+        ("read_us", formatted(preset.read_us)),
+        ("program_us", formatted(preset.program_us)),
+        ("erase_us", formatted(preset.erase_us)),
+        ("channel_mb_per_s", formatted(preset.channel_mb_per_s)),
+        ("over_provisioning", formatted(preset.over_provisioning)),
+        ("gc_watermark", preset.gc_watermark.map_or("none".to_owned(), formatted)),
     ]
 }
 
@@ -86,15 +86,18 @@ fn figures_are_plausible() {
 }
 
 #[test]
-fn fronts_have_a_preset_and_are_as_fast_as_their_flash() {
-    let names: BTreeSet<_> = FRONTS.iter().map(|front| front.preset).collect();
-    assert_eq!(names.len(), FRONTS.len());
-    let found = PRESETS.iter().filter_map(Preset::front);
+fn front_ends_have_a_preset_and_positive_rates() {
+    let names: BTreeSet<_> = FRONT_ENDS.iter().map(|front| front.preset).collect();
+    assert_eq!(names.len(), FRONT_ENDS.len());
+    let found = PRESETS.iter().filter_map(Preset::front_end);
     assert_eq!(found.map(|front| front.preset).collect::<BTreeSet<_>>(), names);
-    for front in FRONTS {
-        assert!(front.host_mb_per_s > 0.0 && !front.product.is_empty(), "{}", front.preset);
+    for front_end in FRONT_ENDS {
+        assert!(front_end.host_mb_per_s > 0.0 && !front_end.product.is_empty(), "{}", front_end.preset);
         // Writes take at least as long as reads.
-        assert!(0.0 < front.controller_read_us && front.controller_read_us <= front.controller_write_us);
+        assert!(
+            0.0 < front_end.controller_read_us
+                && front_end.controller_read_us <= front_end.controller_write_us
+        );
     }
 }
 
@@ -142,8 +145,8 @@ fn presets_agree_with_the_document() {
     for preset in PRESETS {
         let entry = preset.entry;
         expected += &format!("\n### `{}`\n{}. Main source: {}.\n", entry.name, entry.help, entry.source);
-        if let Some(front) = preset.front() {
-            expected += &format!("Link and controller: {}.\n", front.product);
+        if let Some(front_end) = preset.front_end() {
+            expected += &format!("Link and controller: {}.\n", front_end.product);
         }
         expected.push('\n');
         for ((field, figure), (_, source)) in figures(preset).into_iter().zip(notes(preset)) {

@@ -1,13 +1,13 @@
 //! The hot filter: finds pages that are rewritten before a block of hot pages is reclaimed.
 
 /// Highest value of a page's counter; a page with this value is hot.
-pub(super) const HOT_FROM: u8 = 3;
+pub(super) const HOT_COUNTER: u8 = 3;
 /// Number of windows over which traffic, size and valid fraction are averaged.
 const WINDOWS: usize = 10;
 
 /// Statistics of the hot blocks in a window.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct HotShape {
+pub(super) struct HotStatistics {
     /// Fraction of the host's pages that went to hot blocks.
     pub(super) traffic: f64,
     /// Fraction of valid pages in reclaimed hot blocks.
@@ -19,21 +19,21 @@ pub(super) struct HotShape {
 /// The hot filter: a two-bit counter per page. The counter rises when the page is rewritten in the first group of the
 /// chain at an age that hot blocks reach. It falls when the page is rewritten at a higher age, or moved.
 ///
-/// The age of hot blocks is learnt from those that are reclaimed. A window lasts as many host pages as the current
-/// age. After each window, the age becomes the mean of its old value and of the mean age in the window.
+/// The age of hot blocks is learnt from reclaimed blocks. A window lasts as many host pages as the current age. After
+/// each window, the age becomes the mean of its old value and of the mean age in the window.
 pub(super) struct HotFilter {
     /// Remaining host pages of the first drive write, which fills the drive and is not counted.
-    cold: u64,
+    warm_up_left: u64,
     /// Largest age at which a rewrite makes a page hotter, and length of a window, host pages.
     age: f64,
-    /// Host pages in this window, and those of them that went to hot blocks.
+    /// Number of host pages in this window, and number of those that went to hot blocks.
     written: u64,
     hot_written: u64,
     /// Hot blocks reclaimed in this window, with the sums of their ages and of their fractions of valid pages.
     reclaimed: u64,
     ages: u64,
     valid: f64,
-    shapes: [HotShape; WINDOWS],
+    statistics: [HotStatistics; WINDOWS],
     next: usize,
 }
 
@@ -41,22 +41,22 @@ impl HotFilter {
     /// Creates a filter for a drive of `pages` pages, none of them hot.
     pub(super) fn new(pages: u32) -> Self {
         HotFilter {
-            cold: pages.into(),
+            warm_up_left: pages.into(),
             age: f64::from(pages),
             written: 0,
             hot_written: 0,
             reclaimed: 0,
             ages: 0,
             valid: 0.0,
-            shapes: [HotShape::default(); WINDOWS],
+            statistics: [HotStatistics::default(); WINDOWS],
             next: 0,
         }
     }
 
     /// Counts a page that the host writes, to a hot block or not; `blocks` is the current number of hot blocks.
     pub(super) fn written(&mut self, is_hot: bool, blocks: f64) {
-        if self.cold > 0 {
-            self.cold -= 1;
+        if self.warm_up_left > 0 {
+            self.warm_up_left -= 1;
             return;
         }
         self.written += 1;
@@ -70,7 +70,7 @@ impl HotFilter {
         let reclaimed = self.reclaimed as f64;
         if self.hot_written > 0 {
             let traffic = self.hot_written as f64 / self.written as f64;
-            self.shapes[self.next] = HotShape { traffic, valid: self.valid / reclaimed, blocks };
+            self.statistics[self.next] = HotStatistics { traffic, valid: self.valid / reclaimed, blocks };
             self.next = (self.next + 1) % WINDOWS;
         }
         self.age = f64::midpoint(self.age, self.ages as f64 / reclaimed).max(1.0);
@@ -79,10 +79,10 @@ impl HotFilter {
 
     /// Returns the new counter of a page that the host rewrote at age `age` in the first group of the chain.
     pub(super) fn rewritten(&self, counter: u8, age: u64) -> u8 {
-        if self.cold > 0 {
+        if self.warm_up_left > 0 {
             return counter;
         }
-        if age as f64 <= self.age { (counter + 1).min(HOT_FROM) } else { counter.saturating_sub(1) }
+        if age as f64 <= self.age { (counter + 1).min(HOT_COUNTER) } else { counter.saturating_sub(1) }
     }
 
     /// Counts a reclaimed hot block with its age and its fraction of valid pages.
@@ -93,11 +93,11 @@ impl HotFilter {
     }
 
     /// Returns the mean of the last windows, or `None` if no window is complete.
-    pub(super) fn shape(&self) -> Option<HotShape> {
-        let known = self.shapes.iter().filter(|shape| shape.traffic > 0.0);
-        let count = known.clone().count() as f64;
-        let mean = |of: fn(&HotShape) -> f64| known.clone().map(of).sum::<f64>() / count;
-        (count > 0.0).then(|| HotShape {
+    pub(super) fn mean_statistics(&self) -> Option<HotStatistics> {
+        let complete = self.statistics.iter().filter(|shape| shape.traffic > 0.0);
+        let count = complete.clone().count() as f64;
+        let mean = |of: fn(&HotStatistics) -> f64| complete.clone().map(of).sum::<f64>() / count;
+        (count > 0.0).then(|| HotStatistics {
             traffic: mean(|shape| shape.traffic),
             valid: mean(|shape| shape.valid),
             blocks: mean(|shape| shape.blocks),
@@ -117,19 +117,19 @@ mod tests {
         // At first, hot blocks are assumed to become as old as a drive write.
         assert_eq!([filter.rewritten(0, 100), filter.rewritten(3, 100), filter.rewritten(2, 101)], [1, 3, 1]);
         assert_eq!(filter.rewritten(0, 101), 0);
-        // Two hot blocks became 20 and 40 pages old: the mean of 100 and 30 is 65.
+        // Two hot blocks were reclaimed at ages of 20 and 40 pages: the mean of 100 and 30 is 65.
         filter.reclaimed(20, 0.5);
         filter.reclaimed(40, 0.0);
         (0..99).for_each(|at| filter.written(at % 3 == 0, 2.0));
-        assert_eq!(filter.shape(), None, "the window is not over");
+        assert_eq!(filter.mean_statistics(), None, "the window is not over");
         filter.written(false, 4.0);
-        assert_eq!(filter.shape(), Some(HotShape { traffic: 0.33, valid: 0.25, blocks: 4.0 }));
+        assert_eq!(filter.mean_statistics(), Some(HotStatistics { traffic: 0.33, valid: 0.25, blocks: 4.0 }));
         assert_eq!([filter.rewritten(0, 65), filter.rewritten(1, 66)], [1, 0]);
         // The next window, of 65 pages, continues until a hot block is reclaimed.
         (0..80).for_each(|_| filter.written(true, 2.0));
         filter.reclaimed(65, 0.75);
         filter.written(true, 2.0);
-        let shape = filter.shape().unwrap();
-        assert!((shape.traffic - 0.665).abs() < 1e-9 && (shape.valid - 0.5).abs() < 1e-9, "{shape:?}");
+        let mean = filter.mean_statistics().unwrap();
+        assert!((mean.traffic - 0.665).abs() < 1e-9 && (mean.valid - 0.5).abs() < 1e-9, "{mean:?}");
     }
 }

@@ -1,7 +1,7 @@
 //! Distribution of intervals between two writes of a page (UID).
 
 /// Largest number of entries of a distribution; on larger drives an entry spans several blocks.
-const MOST_ENTRIES: u64 = 1 << 16;
+const MAX_ENTRIES: u64 = 1 << 16;
 
 /// Histogram of the intervals in an epoch, in units of at least a block.
 pub(super) struct Intervals {
@@ -15,7 +15,7 @@ pub(super) struct Distribution {
     pub(super) unit: f64,
     /// Fraction of the intervals shorter than the start of each entry.
     shorter: Vec<f64>,
-    /// Valid pages younger than the start of each entry, per page that the host writes in that time.
+    /// For each entry, valid pages younger than its start, per page that the host writes in that time.
     valid: Vec<f64>,
     /// Sum of the lengths of the intervals shorter than the start of each entry, divided by the number of all
     /// intervals, host pages.
@@ -25,7 +25,7 @@ pub(super) struct Distribution {
 impl Intervals {
     /// Creates an empty histogram. The last entry holds all intervals of `longest` host pages and more.
     pub(super) fn new(block_pages: u32, longest: u64) -> Self {
-        let unit = u64::from(block_pages).max(longest.div_ceil(MOST_ENTRIES));
+        let unit = u64::from(block_pages).max(longest.div_ceil(MAX_ENTRIES));
         Intervals { unit, counts: vec![0; longest.div_ceil(unit).max(1) as usize] }
     }
 
@@ -36,31 +36,31 @@ impl Intervals {
         self.counts[entry as usize] += 1;
     }
 
-    /// Returns the distribution and clears the histogram; `None` if it is empty. `unfinished` pages still wait for
-    /// their second write.
+    /// Returns the distribution and clears the histogram; `None` if it is empty. `unfinished` pages were written once
+    /// and not rewritten yet.
     pub(super) fn take(&mut self, unfinished: u64) -> Option<Distribution> {
-        let all = self.counts.iter().map(|&count| u64::from(count)).sum::<u64>();
-        if all == 0 {
+        let total = self.counts.iter().map(|&count| u64::from(count)).sum::<u64>();
+        if total == 0 {
             return None;
         }
-        let (all, unit) = ((all + unfinished) as f64, self.unit as f64);
+        let (all, unit) = ((total + unfinished) as f64, self.unit as f64);
         let entries = self.counts.len() + 1;
         let sums = || Vec::with_capacity(entries);
         let mut distribution = Distribution { unit, shorter: sums(), valid: sums(), lengths: sums() };
         let (mut shorter, mut valid, mut lengths) = (0.0, 0.0, 0.0);
         for (entry, count) in self.counts.iter_mut().enumerate() {
             distribution.push(shorter, valid, lengths);
-            let share = f64::from(std::mem::take(count)) / all;
+            let fraction = f64::from(std::mem::take(count)) / all;
             // Intervals are spread evenly over their entry.
-            valid += unit * (1.0 - shorter - share / 2.0);
-            shorter += share;
-            lengths += share * (entry as f64 + 0.5) * unit;
+            valid += unit * (1.0 - shorter - fraction / 2.0);
+            shorter += fraction;
+            lengths += fraction * (entry as f64 + 0.5) * unit;
         }
         distribution.push(shorter, valid, lengths);
         Some(distribution)
     }
 
-    /// Bytes of memory.
+    /// Returns the memory used, in bytes.
     pub(super) fn memory_bytes(&self) -> usize {
         size_of_val(&*self.counts)
     }
@@ -74,10 +74,10 @@ impl Distribution {
     }
 
     fn at(&self, sums: &[f64], age: f64) -> f64 {
-        let place = (age / self.unit).max(0.0);
-        let entry = place as usize;
+        let position = (age / self.unit).max(0.0);
+        let entry = position as usize;
         match (sums.get(entry), sums.get(entry + 1)) {
-            (Some(below), Some(above)) => below + (above - below) * (place - entry as f64),
+            (Some(below), Some(above)) => below + (above - below) * (position - entry as f64),
             _ => *sums.last().expect("there is an entry"),
         }
     }
@@ -103,15 +103,15 @@ impl Distribution {
         (self.shorter.len() - 1) as f64 * self.unit
     }
 
-    /// Returns the age that a fraction `share` of the intervals is shorter than, or the longest age if there is no
+    /// Returns the age that a fraction `fraction` of the intervals is shorter than, or the longest age if there is no
     /// such age.
-    pub(super) fn age_of(&self, share: f64) -> f64 {
-        let above = self.shorter.partition_point(|&shorter| shorter < share);
-        let (Some(&most), Some(below)) = (self.shorter.get(above), above.checked_sub(1)) else {
+    pub(super) fn age_of(&self, fraction: f64) -> f64 {
+        let above = self.shorter.partition_point(|&shorter| shorter < fraction);
+        let (Some(&upper), Some(below)) = (self.shorter.get(above), above.checked_sub(1)) else {
             return if above == 0 { 0.0 } else { self.longest() };
         };
-        let least = self.shorter[below];
-        (below as f64 + (share - least) / (most - least)) * self.unit
+        let lower = self.shorter[below];
+        (below as f64 + (fraction - lower) / (upper - lower)) * self.unit
     }
 }
 
@@ -126,23 +126,23 @@ mod tests {
         // Two intervals in 0 to 9, one in 10 to 19, and one above 40, in the last entry; four pages were written only
         // once: 8 in total.
         [0, 9, 10, 500].into_iter().for_each(|interval| intervals.add(interval));
-        let seen = intervals.take(4).unwrap();
-        let near = |a: f64, b: f64| assert!((a - b).abs() < 1e-9, "{a} is not {b}");
-        near(seen.shorter(10.0), 0.25);
-        near(seen.shorter(15.0), 0.25 + 0.0625);
-        near(seen.shorter(40.0), 0.5);
-        near(seen.shorter(1e9), 0.5);
+        let distribution = intervals.take(4).unwrap();
+        let assert_near = |a: f64, b: f64| assert!((a - b).abs() < 1e-9, "{a} is not {b}");
+        assert_near(distribution.shorter(10.0), 0.25);
+        assert_near(distribution.shorter(15.0), 0.25 + 0.0625);
+        assert_near(distribution.shorter(40.0), 0.5);
+        assert_near(distribution.shorter(1e9), 0.5);
         // A quarter of 10 pages is invalidated meanwhile: 8.75. Of 10 more, three quarters are left and an eighth is
         // invalidated: 6.875.
-        near(seen.valid(10.0), 8.75);
-        near(seen.valid(20.0), 15.625);
+        assert_near(distribution.valid(10.0), 8.75);
+        assert_near(distribution.valid(20.0), 15.625);
         // Two intervals of mean length 5 and one of 15: (10 + 15) / 8.
-        near(seen.lengths(20.0), 25.0 / 8.0);
-        near(seen.age_of(0.25), 10.0);
-        near(seen.age_of(0.3), 14.0);
-        near(seen.age_of(0.0), 0.0);
-        near(seen.age_of(0.6), 40.0);
-        near(seen.longest(), 40.0);
+        assert_near(distribution.lengths(20.0), 25.0 / 8.0);
+        assert_near(distribution.age_of(0.25), 10.0);
+        assert_near(distribution.age_of(0.3), 14.0);
+        assert_near(distribution.age_of(0.0), 0.0);
+        assert_near(distribution.age_of(0.6), 40.0);
+        assert_near(distribution.longest(), 40.0);
         assert!(intervals.take(0).is_none(), "it was forgotten");
     }
 

@@ -1,7 +1,7 @@
 use super::super::tests::{cleaned, host, try_build};
 use super::*;
 use crate::config::StoreSize;
-use crate::seed::{Seed, below};
+use crate::seed::{Seed, random_below};
 use serde_json::json;
 
 /// Builds a drive of 200 blocks of 32 pages.
@@ -22,7 +22,7 @@ fn cleaning_moves_a_page_one_group_further() {
         StreamId(3),
         "of an unknown page nothing young is believed"
     );
-    assert!(placement.wanted_blocks().is_empty(), "no epoch is over");
+    assert!(placement.target_blocks().is_empty(), "no epoch is over");
     // 4 + 1 bytes per page; an epoch of 400 pages has 13 entries of one block (32 pages).
     assert_eq!((placement.streams(), placement.memory_bytes()), (4, 500 + 4 * 13));
 }
@@ -43,14 +43,14 @@ fn pages_rewritten_young_become_hot() {
     placement.place(&host(3, 40));
     assert_eq!(placement.pages[3].counter(), 0);
     placement.trimmed(Lpn(3));
-    assert_eq!((placement.pages[3], placement.holding), (Page(0), 9));
+    assert_eq!((placement.pages[3], placement.mapped_pages), (PageState(0), 9));
 }
 
 /// Half of the writes go round 100 pages, the other half to random pages.
-fn write_some(placement: &mut AgeChain, from: u64, to: u64) {
+fn write_mixture(placement: &mut AgeChain, from: u64, to: u64) {
     let mut random = Seed(from).random();
     for now in from..to {
-        let page = if now % 2 == 0 { now / 2 % 100 } else { 100 + below(&mut random, 4900) };
+        let page = if now % 2 == 0 { now / 2 % 100 } else { 100 + random_below(&mut random, 4900) };
         placement.place(&host(page as u32, now));
     }
 }
@@ -61,23 +61,23 @@ fn groups_are_sized_after_an_epoch_and_released_if_the_model_was_wrong() {
     for page in 0..5000 {
         assert_eq!(placement.place(&host(page, u64::from(page))), StreamId(1));
     }
-    write_some(&mut placement, 5000, 19_999);
-    assert!(placement.wanted_blocks().is_empty());
-    write_some(&mut placement, 19_999, 20_000);
-    let wanted = placement.wanted_blocks().to_vec();
-    assert!((2..8).contains(&wanted.len()), "{wanted:?}");
-    assert!(wanted.iter().sum::<u32>() < 200, "{wanted:?}");
-    assert_eq!(usize::from(placement.last), wanted.len(), "the last group has the rest");
+    write_mixture(&mut placement, 5000, 19_999);
+    assert!(placement.target_blocks().is_empty());
+    write_mixture(&mut placement, 19_999, 20_000);
+    let targets = placement.target_blocks().to_vec();
+    assert!((2..8).contains(&targets.len()), "{targets:?}");
+    assert!(targets.iter().sum::<u32>() < 200, "{targets:?}");
+    assert_eq!(usize::from(placement.last_group), targets.len(), "the last group has the rest");
     // Blocks reclaimed in the first drive write after resizing do not count.
     placement.reclaimed(StreamId(1), 20_000, 20_100, 32);
-    write_some(&mut placement, 20_000, 25_000);
-    assert_eq!(placement.check.seen[1], (0, 0.0));
+    write_mixture(&mut placement, 20_000, 25_000);
+    assert_eq!(placement.check.observed[1], (0, 0.0));
     // Then group 1 turns out to be full of valid pages, contrary to the model.
     assert!(placement.expected[1] < 0.9, "{:?}", placement.expected);
     placement.reclaimed(StreamId(1), 20_000, 25_000, 32);
-    write_some(&mut placement, 25_000, 30_000);
-    assert_eq!(placement.wanted_blocks(), &wanted[..1], "the hot group alone keeps its size");
-    assert_eq!(placement.last, 7);
+    write_mixture(&mut placement, 25_000, 30_000);
+    assert_eq!(placement.target_blocks(), &targets[..1], "the hot group alone keeps its size");
+    assert_eq!(placement.last_group, 7);
 }
 
 #[test]

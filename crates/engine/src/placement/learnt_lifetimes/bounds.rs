@@ -3,7 +3,7 @@
 /// Number of steps of lifetimes, from one page to more than the life of a drive of 2^32 pages.
 const STEPS: usize = 128;
 /// Steps per octave.
-const TO_AN_OCTAVE: f64 = 3.0;
+const STEPS_PER_OCTAVE: f64 = 3.0;
 
 /// Returns the bounds of `classes` classes of lifetimes, rising: class `c` begins at bound `c - 1`.
 ///
@@ -19,15 +19,15 @@ pub(super) fn class_bounds(lifetimes: &[f32], written: &[f32], classes: u8) -> V
     for (step, &weight) in weights.iter().enumerate() {
         sums.add(step, weight);
     }
-    best_cuts(&sums, usize::from(classes)).into_iter().map(begin_of).collect()
+    best_cuts(&sums, usize::from(classes)).into_iter().map(step_start).collect()
 }
 
 fn step_of(lifetime: f32) -> usize {
-    ((f64::from(lifetime.max(1.0)).log2() * TO_AN_OCTAVE) as usize).min(STEPS - 1)
+    ((f64::from(lifetime.max(1.0)).log2() * STEPS_PER_OCTAVE) as usize).min(STEPS - 1)
 }
 
-fn begin_of(step: usize) -> f32 {
-    (step as f64 / TO_AN_OCTAVE).exp2() as f32
+fn step_start(step: usize) -> f32 {
+    (step as f64 / STEPS_PER_OCTAVE).exp2() as f32
 }
 
 /// Cumulative sums below each step: of the weights, of the weighted steps, and of their weighted squares.
@@ -41,12 +41,13 @@ impl Default for Sums {
 
 impl Sums {
     fn add(&mut self, step: usize, weight: f64) {
-        let (place, [weights, steps, squares]) = (step as f64, self.0[step]);
-        self.0[step + 1] = [weights + weight, steps + weight * place, squares + weight * place * place];
+        let (position, [weights, steps, squares]) = (step as f64, self.0[step]);
+        self.0[step + 1] =
+            [weights + weight, steps + weight * position, squares + weight * position * position];
     }
 
     /// Returns the sum of squared differences from the mean for the steps from `from` to below `to`.
-    fn spread(&self, from: usize, to: usize) -> f64 {
+    fn squared_error(&self, from: usize, to: usize) -> f64 {
         let [weights, steps, squares] = std::array::from_fn(|at| self.0[to][at] - self.0[from][at]);
         if weights > 0.0 { (squares - steps * steps / weights).max(0.0) } else { 0.0 }
     }
@@ -54,19 +55,19 @@ impl Sums {
 
 /// Returns the first step of each class except the first.
 fn best_cuts(sums: &Sums, classes: usize) -> Vec<usize> {
-    let mut costs: Vec<f64> = (0..=STEPS).map(|to| sums.spread(0, to)).collect();
-    let mut begins = Vec::with_capacity(classes);
+    let mut costs: Vec<f64> = (0..=STEPS).map(|to| sums.squared_error(0, to)).collect();
+    let mut first_steps = Vec::with_capacity(classes);
     for _ in 1..classes {
         let best = |to: usize| {
-            let of_all = (0..=to).map(|from| (costs[from] + sums.spread(from, to), from));
-            of_all.min_by(|a, b| a.0.total_cmp(&b.0)).expect("there is step 0")
+            let candidates = (0..=to).map(|from| (costs[from] + sums.squared_error(from, to), from));
+            candidates.min_by(|a, b| a.0.total_cmp(&b.0)).expect("there is step 0")
         };
-        let found: Vec<(f64, usize)> = (0..=STEPS).map(best).collect();
-        costs = found.iter().map(|&(cost, _)| cost).collect();
-        begins.push(found.into_iter().map(|(_, from)| from).collect::<Vec<_>>());
+        let optima: Vec<(f64, usize)> = (0..=STEPS).map(best).collect();
+        costs = optima.iter().map(|&(cost, _)| cost).collect();
+        first_steps.push(optima.into_iter().map(|(_, from)| from).collect::<Vec<_>>());
     }
     let (mut end, mut cuts) = (STEPS, Vec::with_capacity(classes));
-    for begin in begins.iter().rev() {
+    for begin in first_steps.iter().rev() {
         end = begin[end];
         cuts.push(end);
     }

@@ -52,7 +52,7 @@ impl PlacementKind for Config {
             return Err(ConfigError::new("memory", problem));
         }
         let pages = context.size.logical_pages;
-        let epoch = ((epoch * f64::from(pages)).round() as u64).max(SHORTEST_EPOCH);
+        let epoch = ((epoch * f64::from(pages)).round() as u64).max(MIN_EPOCH_PAGES);
         Ok(LearntLifetimes {
             streams,
             classes: self.classes,
@@ -61,8 +61,8 @@ impl PlacementKind for Config {
             now: 0,
             phase: 0,
             previous: None,
-            neighbours: LastWrites::of(pages.div_ceil(NEIGHBOURS), pages),
-            neighbourhood: NO_NEIGHBOUR,
+            neighbours: LastWrites::for_parts(pages.div_ceil(NEIGHBOURHOOD_PAGES), pages),
+            neighbourhood: NEVER_WRITTEN,
             unit: u64::from(pages).div_ceil(UNITS).max(1),
             last_writes: LastWrites::new(pages),
             states: vec![0; pages as usize],
@@ -73,16 +73,16 @@ impl PlacementKind for Config {
 }
 
 /// Minimum length of an epoch in pages: recomputing classes costs some hundred thousand additions.
-const SHORTEST_EPOCH: u64 = 1024;
+const MIN_EPOCH_PAGES: u64 = 1024;
 /// Ages below the drive's pages divided by this number are not distinguished.
 const UNITS: u64 = 4096;
 /// One page in this many is sampled in each epoch, different ones each time, to count pages by history and age.
-const LOOKED_AT: usize = 4;
+const SAMPLING_INTERVAL: usize = 4;
 /// Value of the last interval for a page written for the first time.
-const NEW: u8 = 15;
+const FIRST_WRITE: u8 = 15;
 /// Number of pages in a neighbourhood, and value of a neighbourhood that was never written.
-const NEIGHBOURS: u32 = 64;
-const NO_NEIGHBOUR: u8 = 7;
+const NEIGHBOURHOOD_PAGES: u32 = 64;
+const NEVER_WRITTEN: u8 = 7;
 /// Flag of a history with two intervals.
 const TWO_INTERVALS: u8 = 0b1000;
 
@@ -93,10 +93,10 @@ const TWO_INTERVALS: u8 = 0b1000;
 /// octaves. Without a previous interval, the second part is the time since another write to its 64 neighbours, in the
 /// same steps. A run of consecutive pages counts as one write, with the value of its first page. The past takes 8 bits,
 /// in addition to 4 bytes for the last write. For each past and each octave of age, the placement counts the pages that
-/// died (were rewritten or trimmed) and those that lived there, which gives the death rate ([`Survival`]). From these
-/// rates follows, for any past and age, the expected lifetime: the time until a third of such pages are dead. A page
-/// that the host writes has age 0; a cleaned page has its actual age, so that its remaining life is used. Host writes
-/// and cleaned pages with the same expected life share a stream. After each epoch, the classes are recomputed
+/// died (were rewritten or trimmed) and the pages that were at risk, which gives the death rate ([`Survival`]). From
+/// these rates follows, for any past and age, the expected lifetime: the time until a third of such pages are dead. A
+/// page that the host writes has age 0; a cleaned page has its actual age, so that its remaining life is used. Host
+/// writes and cleaned pages with the same expected life share a stream. After each epoch, the classes are recomputed
 /// ([`bounds`](bounds::class_bounds)) to make lifetimes within a class as similar as possible. The class of a page is
 /// then looked up in a table of 5 KiB, by its past and age.
 ///
@@ -131,7 +131,7 @@ pub struct LearntLifetimes {
 /// Returns classes by the last interval alone.
 fn first_classes(classes: u8) -> Vec<u8> {
     let class = |state: usize| {
-        let interval = (state >> 4) * usize::from(classes) / usize::from(NEW);
+        let interval = (state >> 4) * usize::from(classes) / usize::from(FIRST_WRITE);
         interval.min(usize::from(classes) - 1) as u8
     };
     (0..STATES).flat_map(|state| [class(state); AGES]).collect()
@@ -148,34 +148,38 @@ impl LearntLifetimes {
     /// Returns the past of a page that is written now, after an interval of `age` pages.
     #[inline]
     fn next_state(&mut self, page: Lpn, age: Option<u64>, now: u64) -> u8 {
-        let follows = self.previous.is_some_and(|previous| previous.0.wrapping_add(1) == page.0);
-        if !follows || page.0.is_multiple_of(NEIGHBOURS) {
-            let since = self.neighbours.written(Lpn(page.0 / NEIGHBOURS), now);
-            if !follows {
-                self.neighbourhood = since.map_or(NO_NEIGHBOUR, |age| self.interval(age) / 2);
+        let is_sequential = self.previous.is_some_and(|previous| previous.0.wrapping_add(1) == page.0);
+        if !is_sequential || page.0.is_multiple_of(NEIGHBOURHOOD_PAGES) {
+            let since = self.neighbours.record_write(Lpn(page.0 / NEIGHBOURHOOD_PAGES), now);
+            if !is_sequential {
+                self.neighbourhood = since.map_or(NEVER_WRITTEN, |age| self.interval(age) / 2);
             }
         }
-        let Some(age) = age else { return NEW << 4 | self.neighbourhood };
-        let before = self.states[page.index()] >> 4;
-        let second = if before == NEW { self.neighbourhood } else { TWO_INTERVALS | (before / 2) };
-        self.interval(age) << 4 | second
+        let Some(age) = age else { return FIRST_WRITE << 4 | self.neighbourhood };
+        let previous_interval = self.states[page.index()] >> 4;
+        let second_part = if previous_interval == FIRST_WRITE {
+            self.neighbourhood
+        } else {
+            TWO_INTERVALS | (previous_interval / 2)
+        };
+        self.interval(age) << 4 | second_part
     }
 
-    /// Returns an interval in octaves, below [`NEW`].
+    /// Returns an interval in octaves, below [`FIRST_WRITE`].
     #[inline]
     fn interval(&self, pages: u64) -> u8 {
-        self.octave(pages).min(usize::from(NEW) - 1) as u8
+        self.octave(pages).min(usize::from(FIRST_WRITE) - 1) as u8
     }
 
     fn place_host(&mut self, page: Lpn, now: u64) -> usize {
         if now >= self.next_epoch {
             self.next_epoch = now + self.epoch;
-            self.learn(now);
+            self.recompute_classes(now);
         }
         self.now = now;
-        let age = self.last_writes.written(page, now);
+        let age = self.last_writes.record_write(page, now);
         if let Some(age) = age {
-            self.survival.died(self.states[page.index()], self.octave(age));
+            self.survival.record_invalidation(self.states[page.index()], self.octave(age));
         }
         let state = self.next_state(page, age, now);
         self.states[page.index()] = state;
@@ -184,20 +188,20 @@ impl LearntLifetimes {
     }
 
     /// Ends an epoch: samples pages and recomputes the classes.
-    fn learn(&mut self, now: u64) {
-        self.phase = (self.phase + 1) % LOOKED_AT;
-        for at in (self.phase..self.states.len()).step_by(LOOKED_AT) {
+    fn recompute_classes(&mut self, now: u64) {
+        self.phase = (self.phase + 1) % SAMPLING_INTERVAL;
+        for at in (self.phase..self.states.len()).step_by(SAMPLING_INTERVAL) {
             if let Some(age) = self.last_writes.age(Lpn(at as u32), now) {
-                self.survival.lives(self.states[at], self.octave(age));
+                self.survival.record_survivor(self.states[at], self.octave(age));
             }
         }
-        let exposure = (LOOKED_AT as u64 * self.epoch) as f64;
+        let exposure = (SAMPLING_INTERVAL as u64 * self.epoch) as f64;
         let lifetimes = self.survival.lifetimes(self.unit as f64, exposure);
         let bounds = bounds::class_bounds(&lifetimes, self.survival.traffic(), self.classes);
         for (class, lifetime) in self.class_of.iter_mut().zip(&lifetimes) {
             *class = bounds.partition_point(|bound| bound <= lifetime) as u8;
         }
-        self.survival.fade();
+        self.survival.decay();
     }
 }
 
@@ -221,8 +225,8 @@ impl Placement for LearntLifetimes {
 
     fn trimmed(&mut self, page: Lpn) {
         if let Some(age) = self.last_writes.age(page, self.now) {
-            self.survival.died(self.states[page.index()], self.octave(age));
-            self.last_writes.forget(page);
+            self.survival.record_invalidation(self.states[page.index()], self.octave(age));
+            self.last_writes.clear(page);
         }
     }
 

@@ -1,10 +1,10 @@
 use super::super::tests::{cleaned, host, try_build};
 use super::*;
 use crate::config::StoreSize;
-use crate::seed::{Seed, below};
+use crate::seed::{Seed, random_below};
 use serde_json::json;
 
-fn learnt(config: &Config, logical_pages: u32) -> LearntLifetimes {
+fn build(config: &Config, logical_pages: u32) -> LearntLifetimes {
     let size = StoreSize { blocks: 100, pages_per_block: 32, logical_pages, seed: Seed(1) };
     config.build(PlacementContext { size: &size, temperature: None, foresight: None }).unwrap()
 }
@@ -12,7 +12,7 @@ fn learnt(config: &Config, logical_pages: u32) -> LearntLifetimes {
 #[test]
 fn past_is_two_intervals_or_one_and_the_neighbourhood() {
     // 4,096 units of one page.
-    let mut placement = learnt(&Config::default(), 4096);
+    let mut placement = build(&Config::default(), 4096);
     placement.place(&host(7, 0));
     assert_eq!(placement.states[7], 0b1111_0111, "new, and so are its neighbours");
     placement.place(&host(8, 1));
@@ -40,7 +40,7 @@ fn past_is_two_intervals_or_one_and_the_neighbourhood() {
 
 #[test]
 fn first_epoch_places_pages_by_their_last_interval() {
-    let mut placement = learnt(&Config { classes: 5, ..Config::default() }, 4096);
+    let mut placement = build(&Config { classes: 5, ..Config::default() }, 4096);
     assert_eq!(placement.place(&host(1, 0)), StreamId(4), "new");
     assert_eq!(placement.place(&host(1, 2)), StreamId(0), "octave 2 of 15: class 0 of 5");
     assert_eq!(placement.place(&host(1, 1002)), StreamId(3), "octave 10: class 3");
@@ -48,18 +48,18 @@ fn first_epoch_places_pages_by_their_last_interval() {
 }
 
 /// Half of the writes go round 64 pages, the other half to random pages.
-fn write_some(placement: &mut LearntLifetimes, from: u64, to: u64) {
+fn write_mixture(placement: &mut LearntLifetimes, from: u64, to: u64) {
     let mut random = Seed(3).random();
     for now in from..to {
-        let page = if now % 2 == 0 { now / 2 % 64 } else { 64 + below(&mut random, 4000) };
+        let page = if now % 2 == 0 { now / 2 % 64 } else { 64 + random_below(&mut random, 4000) };
         placement.place(&host(page as u32, now));
     }
 }
 
 #[test]
-fn pages_that_die_soon_are_told_from_pages_that_do_not() {
-    let mut placement = learnt(&Config { classes: 2, ..Config::default() }, 4096);
-    write_some(&mut placement, 0, 40_000);
+fn short_lived_and_long_lived_pages_get_different_streams() {
+    let mut placement = build(&Config { classes: 2, ..Config::default() }, 4096);
+    write_mixture(&mut placement, 0, 40_000);
     assert_eq!(placement.place(&host(32, 40_000)), StreamId(0), "its turn, and the next is in 128 writes");
     assert_eq!(placement.place(&cleaned(1, 40_000, 0)), StreamId(0), "the same while it is cleaned");
     assert_eq!(placement.place(&host(4000, 40_001)), StreamId(1), "dies in some 8,000");
@@ -69,15 +69,15 @@ fn pages_that_die_soon_are_told_from_pages_that_do_not() {
 }
 
 #[test]
-fn trim_counts_as_a_death_and_clears_the_past() {
-    let mut placement = learnt(&Config::default(), 4096);
+fn trim_counts_as_invalidation_and_clears_the_past() {
+    let mut placement = build(&Config::default(), 4096);
     placement.place(&host(3, 0));
     placement.place(&host(5, 100));
     placement.trimmed(Lpn(3));
     placement.trimmed(Lpn(3));
     assert_eq!(placement.place(&cleaned(3, 101, 0)), StreamId(5), "unknown");
     placement.place(&host(3, 101));
-    assert_eq!(placement.states[3] >> 4, NEW);
+    assert_eq!(placement.states[3] >> 4, FIRST_WRITE);
 }
 
 #[test]

@@ -2,8 +2,8 @@
 
 use super::Clock;
 use crate::request::Op;
-use crate::timing::clock::pending::Pending;
-use crate::timing::flash::{CleaningInterval, Finished};
+use crate::timing::clock::pending::PendingRequest;
+use crate::timing::flash::{CleaningInterval, Completion};
 use crate::timing::node::NONE;
 use crate::timing::parts::Parts;
 use std::cmp::Reverse;
@@ -12,27 +12,27 @@ impl Clock {
     /// Collects all finished requests from the flash.
     #[inline(always)]
     pub(super) fn collect(&mut self) {
-        if !self.flash.ended.is_empty() {
+        if !self.flash.ended_singles.is_empty() {
             self.collect_ended();
         }
         if !self.flash.finished.is_empty() {
             self.collect_finished();
         }
-        if let Some(programmed) = &mut self.flash.programmed {
-            self.leaving.extend(programmed.drain(..).map(Reverse));
+        if let Some(programmed) = &mut self.flash.completed_programs {
+            self.buffered_programs.extend(programmed.drain(..).map(Reverse));
         }
-        if self.flash.cleaned.as_ref().is_some_and(|cleaned| !cleaned.is_empty()) {
+        if self.flash.cleaning_intervals.as_ref().is_some_and(|cleaned| !cleaned.is_empty()) {
             self.collect_cleaned();
         }
     }
 
     #[inline(never)]
     fn collect_cleaned(&mut self) {
-        let cleaned = self.flash.cleaned.iter_mut().flat_map(|cleaned| cleaned.drain(..));
+        let cleaned = self.flash.cleaning_intervals.iter_mut().flat_map(|cleaned| cleaned.drain(..));
         for CleaningInterval { begin_ns, end_ns, erased_victim } in cleaned {
             match erased_victim {
-                true => self.statistics.timeline.victim(end_ns),
-                false => self.statistics.timeline.cleaning(begin_ns, end_ns),
+                true => self.statistics.timeline.add_victim(end_ns),
+                false => self.statistics.timeline.add_cleaning(begin_ns, end_ns),
             }
         }
     }
@@ -40,11 +40,11 @@ impl Clock {
     /// Ends the requests that were a single operation, as most are, in one function without calls.
     #[inline(never)]
     fn collect_ended(&mut self) {
-        for nth in 0..self.flash.ended.len() {
-            let finished = self.flash.take_ended(nth);
+        for nth in 0..self.flash.ended_singles.len() {
+            let finished = self.flash.take_ended_single(nth);
             self.end(&finished);
         }
-        self.flash.ended.clear();
+        self.flash.ended_singles.clear();
         self.release_flushes();
     }
 
@@ -62,23 +62,23 @@ impl Clock {
     /// Answers a request that the flash has done or is known to end. A read that needs the link is only queued: reads
     /// on the link must be answered in order of time.
     #[inline(always)]
-    fn end(&mut self, &Finished { tag, done_ns, ref parts }: &Finished) {
+    fn end(&mut self, &Completion { tag, done_ns, ref parts }: &Completion) {
         if tag == NONE {
             return;
         }
         let pending = &mut self.pending[tag as usize];
         pending.done_ns = done_ns;
         if pending.op == Op::Write {
-            self.writes.end(pending.number, done_ns);
+            self.writes.end(pending.write_number, done_ns);
         }
         if pending.is_answered {
-            return self.free.push(tag);
+            return self.free_tags.push(tag);
         }
-        let parts = pending.before.and(parts);
+        let parts = pending.before.combine(parts);
         match pending.op {
             Op::Read if self.host.link_bytes_per_us.is_some() => {
                 self.parts[tag as usize] = parts;
-                self.done.push(Reverse((done_ns, tag)));
+                self.reads_for_link.push(Reverse((done_ns, tag)));
             }
             Op::Flush => {
                 pending.is_done = true;
@@ -89,7 +89,7 @@ impl Clock {
         }
     }
 
-    /// Answers flushes that had only to wait for writes.
+    /// Answers flushes that only waited for writes.
     pub(super) fn release_flushes(&mut self) {
         while let Some((tag, ended_ns)) = self.writes.released.pop() {
             let pending = &mut self.pending[tag as usize];
@@ -101,11 +101,11 @@ impl Clock {
     }
 
     /// Answers, in order, the reads that the flash has done by `now_ns`.
-    pub(super) fn settle_until(&mut self, now_ns: u64) {
-        while let Some(&Reverse((done_ns, tag))) = self.done.peek()
+    pub(super) fn answer_reads_until(&mut self, now_ns: u64) {
+        while let Some(&Reverse((done_ns, tag))) = self.reads_for_link.peek()
             && done_ns <= now_ns
         {
-            self.done.pop();
+            self.reads_for_link.pop();
             let pages = self.pending[tag as usize].pages;
             let end_ns = self.link_out_ns.max(done_ns) + self.host.link_ns(pages);
             self.link_out_ns = end_ns;
@@ -132,15 +132,16 @@ impl Clock {
     /// Inlined version of [`Clock::answer`], for its most frequent callers.
     #[inline(always)]
     fn answer_now(&mut self, tag: u32, parts: &Parts) {
-        let Pending { op, pages, ticket, arrival_ns, is_answered, is_measured, .. } =
-            self.pending[tag as usize];
+        let PendingRequest {
+            op, pages, request_number: ticket, arrival_ns, is_answered, is_measured, ..
+        } = self.pending[tag as usize];
         if is_measured {
             self.statistics.record(op, pages, arrival_ns, parts);
         }
-        self.places.push(arrival_ns + parts.total_ns(), parts.cleaning_share());
-        self.note_end(ticket, arrival_ns + parts.total_ns());
+        self.slot_ends.push(arrival_ns + parts.total_ns(), parts.cleaning_fraction());
+        self.record_end(ticket, arrival_ns + parts.total_ns());
         if !is_answered {
-            self.free.push(tag);
+            self.free_tags.push(tag);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Power cuts: operations that were begun end, then recovery has the flash to itself, step by step.
+//! Power cuts: operations under way end, and then only recovery uses the flash, step by step.
 
 use super::Clock;
 use crate::counters::Cause;
@@ -17,24 +17,24 @@ impl Clock {
     /// Runs on the flash the steps in the journal up to its last event, for a request that was taken at `now_ns` and
     /// begins at `start_ns`. Returns the time at which the drive serves again. Steps done for the host after that
     /// event stay in the journal.
-    pub(super) fn live_through_outages(&mut self, now_ns: u64, start_ns: u64) -> u64 {
+    pub(super) fn run_outages(&mut self, now_ns: u64, start_ns: u64) -> u64 {
         let mut steps = Vec::new();
         self.journal.take(&mut steps);
-        let (mut now_ns, mut start_ns, mut from) = (now_ns, start_ns, 0);
+        let (mut now_ns, mut start_ns, mut done) = (now_ns, start_ns, 0);
         let mut outage: Option<Outage> = None;
         for (at, event) in self.journal.take_events() {
             match outage {
-                Some(_) => self.recover(&mut steps[from..at], start_ns),
-                None => self.submit_steps(NONE, now_ns, start_ns, &steps[from..at]),
+                Some(_) => self.recover(&mut steps[done..at], start_ns),
+                None => self.submit_steps(NONE, now_ns, start_ns, &steps[done..at]),
             }
-            self.settle();
+            self.complete_all();
             start_ns = start_ns.max(self.flash.last_end_ns()).max(self.link_out_ns);
             now_ns = start_ns;
-            from = at;
+            done = at;
             match event {
                 Event::PowerLost => {
-                    let lost = outage.get_or_insert(Outage { lost_ns: start_ns, off_ns: 0 });
-                    lost.off_ns += self.host.power_off_ns;
+                    let current = outage.get_or_insert(Outage { lost_ns: start_ns, off_ns: 0 });
+                    current.off_ns += self.host.power_off_ns;
                     start_ns += self.host.power_off_ns;
                 }
                 Event::RecoveryStepEnded => {}
@@ -45,7 +45,7 @@ impl Clock {
                 }
             }
         }
-        self.journal.extend(steps.drain(from..));
+        self.journal.extend(steps.drain(done..));
         (self.taken_ns, self.now_ns) = (start_ns, start_ns);
         start_ns
     }
@@ -65,10 +65,10 @@ impl Clock {
         self.submit_steps(NONE, start_ns, start_ns, steps);
     }
 
-    /// Completes everything that was begun.
-    fn settle(&mut self) {
+    /// Completes all operations under way.
+    fn complete_all(&mut self) {
         while self.flash.step() {}
         self.collect();
-        self.settle_until(self.flash.last_end_ns());
+        self.answer_reads_until(self.flash.last_end_ns());
     }
 }

@@ -1,20 +1,20 @@
-//! Requests in the device, as the clock sees them.
+//! State that the clock stores for requests in the device.
 
 use crate::request::Op;
 use crate::timing::parts::Parts;
 
 /// A request in the device.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Pending {
+pub(super) struct PendingRequest {
     pub op: Op,
     pub pages: u32,
     pub arrival_ns: u64,
-    pub before: Before,
+    pub before: TimesBeforeFlash,
     pub done_ns: u64,
     /// Number of the write, if the request is a write.
-    pub number: u64,
+    pub write_number: u64,
     /// Number among all requests.
-    pub ticket: u64,
+    pub request_number: u64,
     /// For a flush: the end of the last write before it, if known.
     pub writes_ended_ns: Option<u64>,
     /// For a flush: true if the flash has done its own steps.
@@ -30,12 +30,12 @@ pub(super) struct Pending {
 pub(super) struct Dispatch {
     pub arrival_ns: u64,
     pub now_ns: u64,
-    pub before: Before,
+    pub before: TimesBeforeFlash,
 }
 
 /// The parts of the response time until the flash began.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Before {
+pub(super) struct TimesBeforeFlash {
     pub queue_ns: u64,
     pub queue_of_which_cleaning_ns: u64,
     pub buffer_ns: u64,
@@ -45,9 +45,9 @@ pub(super) struct Before {
     pub outage_ns: u64,
 }
 
-impl Before {
+impl TimesBeforeFlash {
     /// Combines the parts before the flash began with those of the flash.
-    pub fn and(self, flash: &Parts) -> Parts {
+    pub fn combine(self, flash: &Parts) -> Parts {
         Parts {
             queue_ns: self.queue_ns,
             queue_of_which_cleaning_ns: self.queue_of_which_cleaning_ns,

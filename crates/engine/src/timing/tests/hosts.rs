@@ -1,7 +1,7 @@
-//! The host's side, compared with a naive model: for each request, the model reruns all earlier requests to the end
-//! and finds the time at which a place and room become free.
+//! The host's side, compared with a naive model: for each request, the model reruns all earlier requests to the end and
+//! finds the time at which a queue slot and buffer space become free.
 
-use super::naive::{Naive, Request};
+use super::naive::{NaiveDevice, Request};
 use super::queues::{HOST, ONE_DIE, Rig, program, read};
 use crate::timing::{Arrivals, Contention, FlashTiming, HostTiming, Layout};
 use proptest::prelude::*;
@@ -9,43 +9,43 @@ use wearwell_base::request::Op;
 
 /// A read or write of one page, and the time since the previous request.
 #[derive(Clone, Copy, Debug)]
-struct Wish {
+struct DrawnRequest {
     gap_ns: u64,
     op: Op,
     block: u32,
 }
 
 /// A request in the naive model.
-struct Taken {
-    wish: Wish,
+struct ModelRequest {
+    drawn: DrawnRequest,
     arrival_ns: u64,
     request: Request,
 }
 
-struct Obvious {
+struct NaiveHost {
     host: HostTiming,
     flash: FlashTiming,
-    requests: Vec<Taken>,
+    requests: Vec<ModelRequest>,
 }
 
-/// Returns the first time from `begin_ns` on at which fewer than `most` of `ends` lie ahead.
-fn first_with_fewer(begin_ns: u64, ends: &[u64], most: usize) -> u64 {
+/// Returns the first time from `begin_ns` on at which fewer than `limit` of `ends` lie ahead.
+fn first_with_fewer(begin_ns: u64, ends: &[u64], limit: usize) -> u64 {
     let moments = ends.iter().copied().chain([begin_ns]).filter(|&moment| moment >= begin_ns);
-    let is_free = |moment: &u64| ends.iter().filter(|&end| end > moment).count() < most;
+    let is_free = |moment: &u64| ends.iter().filter(|&end| end > moment).count() < limit;
     moments.filter(is_free).min().expect("everything ends")
 }
 
-impl Obvious {
+impl NaiveHost {
     /// Returns the time at which the flash has done each request, if no other request comes.
     fn done(&self) -> Vec<u64> {
         let requests: Vec<Request> = self.requests.iter().map(|taken| taken.request.clone()).collect();
-        Naive::new(self.flash, false).run(&requests)
+        NaiveDevice::new(self.flash, false).run(&requests)
     }
 
     /// Returns the times at which the host gets its answers.
-    fn answers(&self) -> Vec<u64> {
+    fn answer_times(&self) -> Vec<u64> {
         let mut answers = self.done();
-        let is_read = |at: &usize| self.requests[*at].wish.op == Op::Read;
+        let is_read = |at: &usize| self.requests[*at].drawn.op == Op::Read;
         let mut reads: Vec<usize> = (0..answers.len()).filter(is_read).collect();
         reads.sort_by_key(|&at| answers[at]);
         let mut link_ns = 0;
@@ -57,7 +57,7 @@ impl Obvious {
         }
         if self.host.write_buffer_pages > 0 {
             for (answer, taken) in answers.iter_mut().zip(&self.requests) {
-                if taken.wish.op == Op::Write {
+                if taken.drawn.op == Op::Write {
                     *answer = taken.request.start_ns;
                 }
             }
@@ -66,18 +66,18 @@ impl Obvious {
     }
 
     /// Returns the time at which the drive begins each request.
-    fn run(&mut self, wishes: &[Wish]) -> Vec<u64> {
+    fn run(&mut self, drawn: &[DrawnRequest]) -> Vec<u64> {
         let (mut due_ns, mut taken_ns, mut controller_ns, mut link_ns) = (0, 0, 0, 0);
-        for (number, &wish) in wishes.iter().enumerate() {
-            due_ns += wish.gap_ns;
+        for (number, &draw) in drawn.iter().enumerate() {
+            due_ns += draw.gap_ns;
             let is_open = self.host.arrivals == Arrivals::Open;
             let begin_ns = if is_open { due_ns.max(taken_ns) } else { taken_ns };
-            let place_ns = first_with_fewer(begin_ns, &self.answers(), self.host.queue_depth as usize);
+            let place_ns = first_with_fewer(begin_ns, &self.answer_times(), self.host.queue_depth as usize);
             taken_ns = place_ns;
-            let (is_write, room) = (wish.op == Op::Write, self.host.write_buffer_pages as usize);
+            let (is_write, room) = (draw.op == Op::Write, self.host.write_buffer_pages as usize);
             if is_write && room > 0 {
                 let done = self.done().into_iter().zip(&self.requests);
-                let writes = done.filter(|(_, taken)| taken.wish.op == Op::Write).map(|(done, _)| done);
+                let writes = done.filter(|(_, taken)| taken.drawn.op == Op::Write).map(|(done, _)| done);
                 taken_ns = first_with_fewer(place_ns, &writes.collect::<Vec<_>>(), room);
             }
             let work_ns = if is_write { self.host.controller_write_ns } else { self.host.controller_read_ns };
@@ -87,26 +87,30 @@ impl Obvious {
                 link_ns = now_ns.max(link_ns) + self.host.link_ns(1);
                 start_ns = if self.host.link_bytes_per_us.is_some() { link_ns } else { now_ns };
             }
-            let steps = vec![step(wish, number)];
+            let steps = vec![step(draw, number)];
             let arrival_ns = if is_open { due_ns } else { place_ns };
-            self.requests.push(Taken { wish, arrival_ns, request: Request { now_ns, start_ns, steps } });
+            self.requests.push(ModelRequest {
+                drawn: draw,
+                arrival_ns,
+                request: Request { now_ns, start_ns, steps },
+            });
         }
         self.requests.iter().map(|taken| taken.request.now_ns).collect()
     }
 }
 
-fn step(wish: Wish, number: usize) -> crate::timing::Step {
-    match wish.op {
-        Op::Write => program(wish.block, number as u32, 1),
-        _ => read(wish.block),
+fn step(drawn: DrawnRequest, number: usize) -> crate::timing::Step {
+    match drawn.op {
+        Op::Write => program(drawn.block, number as u32, 1),
+        _ => read(drawn.block),
     }
 }
 
-fn wishes() -> impl Strategy<Value = Vec<Wish>> {
+fn drawn_requests() -> impl Strategy<Value = Vec<DrawnRequest>> {
     let wish = (prop_oneof![Just(0), 0..400_000u64], any::<bool>(), 0..6u32);
     let wish = wish.prop_map(|(gap_ns, is_write, block)| {
         let op = if is_write { Op::Write } else { Op::Read };
-        Wish { gap_ns, op, block }
+        DrawnRequest { gap_ns, op, block }
     });
     prop::collection::vec(wish, 1..30)
 }
@@ -132,30 +136,30 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
-    fn requests_are_taken_as_by_the_naive_host(
-        wishes in wishes(), host in hosts(), dies in 1..4u32, is_exact in any::<bool>(),
+    fn dispatch_times_match_the_naive_host(
+        wishes in drawn_requests(), host in hosts(), dies in 1..4u32, is_exact in any::<bool>(),
     ) {
         let contention = if is_exact { Contention::Channel } else { Contention::Die };
         let layout = Layout { ways: dies, ..ONE_DIE.layout };
         let flash = FlashTiming { layout, contention, ..ONE_DIE };
-        let mut obvious = Obvious { host, flash, requests: Vec::new() };
-        let expected = obvious.run(&wishes);
+        let mut naive = NaiveHost { host, flash, requests: Vec::new() };
+        let expected = naive.run(&wishes);
         let (mut rig, mut due_ns) = (Rig::new(host, flash), 0);
         for (number, (wish, expected_ns)) in wishes.iter().zip(expected).enumerate() {
             due_ns += wish.gap_ns;
             let begun_ns = rig.request(wish.op, 1, due_ns, &[step(*wish, number)]);
             prop_assert_eq!(begun_ns, expected_ns, "request {}", number);
         }
-        let answers = obvious.answers().into_iter().zip(&obvious.requests);
+        let answers = naive.answer_times().into_iter().zip(&naive.requests);
         let expected_ns: u64 = answers.map(|(answer_ns, taken)| answer_ns - taken.arrival_ns).sum();
-        let report = rig.end();
+        let report = rig.finish();
         let sum_ns = report.requests.values().map(|times| times.mean_ns * times.requests as f64).sum::<f64>();
         prop_assert!((sum_ns - expected_ns as f64).abs() < 1.0, "{} {}", sum_ns, expected_ns);
     }
 }
 
 #[test]
-fn controller_works_on_one_request_after_the_other() {
+fn controller_processes_requests_one_after_the_other() {
     let host = HostTiming { controller_read_ns: 7_000, controller_write_ns: 30_000, ..HOST };
     let layout = Layout { channels: 4, ..ONE_DIE.layout };
     let mut rig = Rig::new(host, FlashTiming { layout, ..ONE_DIE });
@@ -166,10 +170,10 @@ fn controller_works_on_one_request_after_the_other() {
         rig.request(Op::Read, 1, 100_000, &[read(2)]),
     ];
     assert_eq!(begun, [30_000, 37_000, 37_000, 107_000]);
-    let report = rig.end();
+    let report = rig.finish();
     let part = |kind: &str, name: &str| report.requests[kind].parts_ns[name];
     assert_eq!((part("write", "controller_ns"), part("trim", "controller_ns")), (30_000.0, 37_000.0));
-    // The first read waits for the write's turn, the second only for its own.
+    // The first read waits until the controller has processed the write, the second only for its own processing.
     assert_eq!(part("read", "controller_ns"), (37_000.0 + 7_000.0) / 2.0);
     assert_eq!(report.requests["write"].max_ns, 30_000 + 410_000);
     let error = HostTiming { controller_write_ns: u64::MAX, ..host }.check().unwrap_err();

@@ -30,9 +30,9 @@ struct Op {
     channel_ns: u64,
     array_ns: u64,
     pages: u32,
-    after: BTreeSet<usize>,
+    dependencies: BTreeSet<usize>,
     /// Earlier program of the same block and die, which must arrive before this one.
-    behind: Option<usize>,
+    predecessor: Option<usize>,
     release_ns: u64,
     done_ns: Option<u64>,
 }
@@ -67,7 +67,7 @@ struct Die {
     state: State,
     current: Option<usize>,
     suspended: Option<(usize, u64)>,
-    hurry: bool,
+    suspend_requested: bool,
     left_ns: u64,
     /// Number of suspensions, to recognise outdated events.
     version: u64,
@@ -84,7 +84,7 @@ struct Plan {
     /// Last spare area read: its operation and page.
     spare: Option<(usize, BlockId, u32)>,
     hash: Option<usize>,
-    moved: VecDeque<usize>,
+    cleaning_reads: VecDeque<usize>,
     moved_hashes: BTreeSet<usize>,
     /// Hashed pages that no program has taken yet.
     hashed_pages: u32,
@@ -98,16 +98,28 @@ impl Plan {
         let (request, cleaning) = (self.number, cause == Cause::Cleaning);
         let release_ns = if cleaning { self.request.now_ns } else { self.request.start_ns };
         let (after, pages, behind, done_ns) = (BTreeSet::new(), 1, None, None);
-        Op { kind, cleaning, request, die, channel_ns, array_ns, pages, after, behind, release_ns, done_ns }
+        Op {
+            kind,
+            cleaning,
+            request,
+            die,
+            channel_ns,
+            array_ns,
+            pages,
+            dependencies: after,
+            predecessor: behind,
+            release_ns,
+            done_ns,
+        }
     }
 
-    fn note_cleaning(&mut self, id: usize) {
+    fn add_cleaning(&mut self, id: usize) {
         self.cleaning.insert(id);
         self.all_cleaning.insert(id);
     }
 }
 
-pub struct Naive {
+pub struct NaiveDevice {
     timing: FlashTiming,
     foreground: bool,
     ops: Vec<Op>,
@@ -119,18 +131,18 @@ pub struct Naive {
     events: BinaryHeap<Reverse<(u64, Event)>>,
 }
 
-impl Naive {
+impl NaiveDevice {
     pub fn new(timing: FlashTiming, foreground: bool) -> Self {
         let die = Die {
             state: State::Idle,
             current: None,
             suspended: None,
-            hurry: false,
+            suspend_requested: false,
             left_ns: 0,
             version: 0,
             queue: Vec::new(),
         };
-        Naive {
+        NaiveDevice {
             timing,
             foreground,
             ops: Vec::new(),
@@ -154,12 +166,12 @@ impl Naive {
             self.plan(number, request, &mut erases);
         }
         for number in 0..self.ops.len() {
-            self.arrive_if_free(number);
+            self.arrive_if_ready(number);
         }
         while let Some(Reverse((now_ns, event))) = self.events.pop() {
             match event {
                 Event::Arrive(op) => self.arrive(op, now_ns),
-                Event::Choose(die) => self.next(die, now_ns),
+                Event::Choose(die) => self.choose_next(die, now_ns),
                 Event::Ready(op) => self.ready(op, now_ns),
                 Event::Die(die, version) if self.dies[die as usize].version == version => {
                     self.die_event(die, now_ns);
@@ -203,27 +215,28 @@ impl Naive {
     }
 
     fn plan_read(&mut self, plan: &mut Plan, block: BlockId, page: u32, cause: Cause) {
-        let die = self.timing.layout.place(block, page).die;
+        let die = self.timing.layout.locate(block, page).die;
         let page_ns = self.timing.command_ns + self.timing.unit_transfer_ns;
         let mut op = plan.op(Kind::Read, cause, die, page_ns, self.timing.read_ns);
-        op.after.extend(plan.spare.filter(|spare| (spare.1, spare.2) == (block, page)).map(|spare| spare.0));
+        op.dependencies
+            .extend(plan.spare.filter(|spare| (spare.1, spare.2) == (block, page)).map(|spare| spare.0));
         let id = self.add(op);
         if cause == Cause::Cleaning {
-            plan.moved.push_back(id);
-            plan.note_cleaning(id);
+            plan.cleaning_reads.push_back(id);
+            plan.add_cleaning(id);
         } else {
             plan.reads.insert(id);
         }
     }
 
     fn plan_spare(&mut self, plan: &mut Plan, block: BlockId, page: u32, cause: Cause) {
-        let die = self.timing.layout.place(block, page).die;
+        let die = self.timing.layout.locate(block, page).die;
         let channel_ns = self.timing.command_ns + self.timing.unit_transfer_ns.div_ceil(32);
         let array_ns = self.timing.spare_read_ns;
         let id = self.add(plan.op(Kind::Read, cause, die, channel_ns, array_ns));
         plan.spare = Some((id, block, page));
         if cause == Cause::Cleaning {
-            plan.note_cleaning(id);
+            plan.add_cleaning(id);
         } else {
             plan.reads.insert(id);
         }
@@ -237,28 +250,28 @@ impl Naive {
         cause: Cause,
         erases: Option<&BTreeSet<usize>>,
     ) {
-        let die = self.timing.layout.place(block, page).die;
+        let die = self.timing.layout.locate(block, page).die;
         let page_ns = self.timing.command_ns + self.timing.unit_transfer_ns;
         let mut op = plan.op(Kind::Program, cause, die, page_ns, self.timing.program_ns);
-        op.after.extend(erases.into_iter().flatten());
+        op.dependencies.extend(erases.into_iter().flatten());
         if cause == Cause::Cleaning {
             // A hashed page has been read for its hash.
             if plan.hashed_pages > 0 {
                 plan.hashed_pages -= 1;
-                op.after.extend(&plan.moved_hashes);
+                op.dependencies.extend(&plan.moved_hashes);
             } else {
-                op.after.extend(plan.moved.pop_front());
+                op.dependencies.extend(plan.cleaning_reads.pop_front());
             }
         } else {
-            op.after.extend(&plan.reads);
-            op.after.extend(plan.hash);
-            op.after.extend(plan.all_cleaning.iter().filter(|_| self.foreground));
+            op.dependencies.extend(&plan.reads);
+            op.dependencies.extend(plan.hash);
+            op.dependencies.extend(plan.all_cleaning.iter().filter(|_| self.foreground));
         }
-        op.behind = self.programs.get(&(block.0, die)).copied();
+        op.predecessor = self.programs.get(&(block.0, die)).copied();
         let id = self.add(op);
         self.programs.insert((block.0, die), id);
         if cause == Cause::Cleaning {
-            plan.note_cleaning(id);
+            plan.add_cleaning(id);
         }
     }
 
@@ -268,7 +281,7 @@ impl Naive {
         for page in 0..layout.superblock_blocks {
             let die = layout.erasing_die(block, page);
             let mut op = plan.op(Kind::Erase, Cause::Cleaning, die, timing.command_ns, timing.erase_ns);
-            op.after.extend(&plan.cleaning);
+            op.dependencies.extend(&plan.cleaning);
             ops.insert(self.add(op));
         }
         plan.cleaning.clear();
@@ -287,25 +300,25 @@ impl Naive {
         plan.hashed_pages = pages;
         for _ in 0..pages {
             let mut op = plan.op(Kind::Hash, cause, 0, 0, hash_ns);
-            op.after.extend(plan.moved.pop_front());
+            op.dependencies.extend(plan.cleaning_reads.pop_front());
             let id = self.add(op);
             plan.moved_hashes.insert(id);
-            plan.note_cleaning(id);
+            plan.add_cleaning(id);
         }
     }
 
-    fn arrive_if_free(&mut self, id: usize) {
+    fn arrive_if_ready(&mut self, id: usize) {
         let op = &self.ops[id];
-        if op.after.is_empty() && op.behind.is_none() {
+        if op.dependencies.is_empty() && op.predecessor.is_none() {
             self.events.push(Reverse((op.release_ns, Event::Arrive(id))));
         }
     }
 
     fn arrive(&mut self, id: usize, now_ns: u64) {
-        if let Some(next) = (id..self.ops.len()).find(|&next| self.ops[next].behind == Some(id)) {
-            self.ops[next].behind = None;
+        if let Some(next) = (id..self.ops.len()).find(|&next| self.ops[next].predecessor == Some(id)) {
+            self.ops[next].predecessor = None;
             self.ops[next].release_ns = self.ops[next].release_ns.max(now_ns);
-            self.arrive_if_free(next);
+            self.arrive_if_ready(next);
         }
         let Op { kind, cleaning, die, array_ns, pages, .. } = self.ops[id];
         if kind == Kind::Hash {
@@ -315,21 +328,21 @@ impl Naive {
                 *engine = (*engine).max(now_ns) + array_ns;
                 end_ns = end_ns.max(*engine);
             }
-            self.done(id, end_ns);
+            self.complete(id, end_ns);
             return;
         }
         let number = die;
         let is_host_read = kind == Kind::Read && !cleaning;
         let die = &mut self.dies[number as usize];
         die.queue.push(id);
-        let steps_back = is_host_read && die.current.is_some_and(|current| self.may_suspend(current));
+        let suspends = is_host_read && die.current.is_some_and(|current| self.may_suspend(current));
         let die = &mut self.dies[number as usize];
         match die.state {
-            State::Idle => self.next(number, now_ns),
-            State::WaitingOrTransferring if steps_back => die.hurry = true,
-            State::Array { end_ns } if steps_back => {
+            State::Idle => self.choose_next(number, now_ns),
+            State::WaitingOrTransferring if suspends => die.suspend_requested = true,
+            State::Array { end_ns } if suspends => {
                 die.left_ns = die.left_ns.min(end_ns - now_ns);
-                self.step_back(number, now_ns);
+                self.suspend(number, now_ns);
             }
             _ => {}
         }
@@ -343,12 +356,12 @@ impl Naive {
         }
     }
 
-    fn after(&mut self, number: u32, now_ns: u64, delay_ns: u64) {
+    fn schedule(&mut self, number: u32, now_ns: u64, delay_ns: u64) {
         let version = self.dies[number as usize].version;
         self.events.push(Reverse((now_ns + delay_ns, Event::Die(number, version))));
     }
 
-    fn step_back(&mut self, number: u32, now_ns: u64) {
+    fn suspend(&mut self, number: u32, now_ns: u64) {
         let die = &mut self.dies[number as usize];
         die.version += 1;
         die.suspended = Some((die.current.take().unwrap(), die.left_ns));
@@ -356,7 +369,7 @@ impl Naive {
         self.events.push(Reverse((now_ns + self.timing.suspend.suspend_ns, Event::Choose(number))));
     }
 
-    fn next(&mut self, number: u32, now_ns: u64) {
+    fn choose_next(&mut self, number: u32, now_ns: u64) {
         let is_host_read = |id: &usize| self.ops[*id].kind == Kind::Read && !self.ops[*id].cleaning;
         let die = &mut self.dies[number as usize];
         let read = die.queue.iter().position(is_host_read);
@@ -371,7 +384,7 @@ impl Naive {
                 die.current = Some(id);
                 die.left_ns = left_ns;
                 die.state = State::Array { end_ns: now_ns + delay_ns };
-                self.after(number, now_ns, delay_ns);
+                self.schedule(number, now_ns, delay_ns);
             } else {
                 die.state = State::Idle;
                 die.current = None;
@@ -382,7 +395,7 @@ impl Naive {
         die.current = Some(id);
         if self.ops[id].kind == Kind::Read {
             die.state = State::Reading;
-            self.after(number, now_ns, self.ops[id].array_ns);
+            self.schedule(number, now_ns, self.ops[id].array_ns);
         } else {
             die.state = State::WaitingOrTransferring;
             self.events.push(Reverse((now_ns, Event::Ready(id))));
@@ -398,7 +411,7 @@ impl Naive {
             return;
         }
         *busy |= queues;
-        self.after(die, now_ns, channel_ns);
+        self.schedule(die, now_ns, channel_ns);
     }
 
     fn die_event(&mut self, number: u32, now_ns: u64) {
@@ -427,7 +440,7 @@ impl Naive {
             if let Some(next) = queue.pop_front() {
                 *busy = true;
                 let Op { die, channel_ns, .. } = self.ops[next];
-                self.after(die, now_ns, channel_ns);
+                self.schedule(die, now_ns, channel_ns);
             }
         }
         let die = &mut self.dies[number as usize];
@@ -436,28 +449,28 @@ impl Naive {
             return;
         }
         die.left_ns = array_ns;
-        if std::mem::take(&mut die.hurry) {
-            self.step_back(number, now_ns);
+        if std::mem::take(&mut die.suspend_requested) {
+            self.suspend(number, now_ns);
         } else {
             die.state = State::Array { end_ns: now_ns + array_ns };
-            self.after(number, now_ns, array_ns);
+            self.schedule(number, now_ns, array_ns);
         }
     }
 
     fn end(&mut self, number: u32, id: usize, now_ns: u64) {
         self.dies[number as usize].state = State::Between;
         self.dies[number as usize].current = None;
-        self.done(id, now_ns);
+        self.complete(id, now_ns);
         self.events.push(Reverse((now_ns, Event::Choose(number))));
     }
 
-    fn done(&mut self, id: usize, end_ns: u64) {
+    fn complete(&mut self, id: usize, end_ns: u64) {
         self.ops[id].done_ns = Some(end_ns);
         for number in 0..self.ops.len() {
-            if self.ops[number].after.remove(&id) {
+            if self.ops[number].dependencies.remove(&id) {
                 let op = &mut self.ops[number];
                 op.release_ns = op.release_ns.max(end_ns);
-                self.arrive_if_free(number);
+                self.arrive_if_ready(number);
             }
         }
     }

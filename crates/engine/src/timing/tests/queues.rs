@@ -67,7 +67,7 @@ impl Rig {
         dispatch_ns
     }
 
-    pub(super) fn end(mut self) -> TimingReport {
+    pub(super) fn finish(mut self) -> TimingReport {
         self.clock.drain();
         self.clock.check().unwrap();
         let report = self.clock.report();
@@ -95,8 +95,8 @@ fn gap_ns(random: &mut Random, mean_ns: f64) -> u64 {
 }
 
 /// Returns the mean waiting times of batches of requests with random arrivals, a fraction of them programs.
-fn waits(flash: FlashTiming, load: f64, programs: f64, batches: usize) -> Vec<f64> {
-    let mut random = Seed(7).of("timing").random();
+fn mean_waits(flash: FlashTiming, load: f64, programs: f64, batches: usize) -> Vec<f64> {
+    let mut random = Seed(7).derive("timing").random();
     let service_ns = |is_program: bool| if is_program { flash.program_ns } else { flash.read_ns };
     let transfer_ns = flash.unit_transfer_ns as f64;
     let mean_ns =
@@ -134,11 +134,11 @@ fn assert_mean(values: &[f64], expected: f64) {
 fn one_die_with_reads_matches_the_m_d_1_queue() {
     for load in [0.3, 0.7] {
         let service_ns = 60_000.0;
-        assert_mean(&waits(ONE_DIE, load, 0.0, 21), load * service_ns / (2.0 * (1.0 - load)));
+        assert_mean(&mean_waits(ONE_DIE, load, 0.0, 21), load * service_ns / (2.0 * (1.0 - load)));
     }
     // Simulation by events gives the same as arithmetic.
     let by_events = FlashTiming { contention: Contention::Channel, priority: Priority::ReadFirst, ..ONE_DIE };
-    assert_eq!(waits(by_events, 0.7, 0.0, 2), waits(ONE_DIE, 0.7, 0.0, 2));
+    assert_eq!(mean_waits(by_events, 0.7, 0.0, 2), mean_waits(ONE_DIE, 0.7, 0.0, 2));
 }
 
 /// Pollaczek–Khinchine formula: `W = lambda E[S²] / (2 (1 - rho))`.
@@ -147,11 +147,11 @@ fn one_die_with_reads_and_programs_matches_the_m_g_1_queue() {
     let (read_ns, program_ns, share, load) = (60_000.0f64, 410_000.0f64, 0.3, 0.6);
     let mean_ns = share * program_ns + (1.0 - share) * read_ns;
     let square = share * program_ns.powi(2) + (1.0 - share) * read_ns.powi(2);
-    assert_mean(&waits(ONE_DIE, load, share, 31), load / mean_ns * square / (2.0 * (1.0 - load)));
+    assert_mean(&mean_waits(ONE_DIE, load, share, 31), load / mean_ns * square / (2.0 * (1.0 - load)));
 }
 
 #[test]
-fn closed_loop_saturates_all_dies_and_keeps_littles_law() {
+fn closed_loop_saturates_all_dies_and_obeys_littles_law() {
     let layout = Layout { channels: 4, ways: 2, ..ONE_DIE.layout };
     let flash = FlashTiming { layout, contention: Contention::Channel, unit_transfer_ns: 0, ..ONE_DIE };
     let host = HostTiming { queue_depth: 8, arrivals: Arrivals::Closed, ..HOST };
@@ -159,7 +159,7 @@ fn closed_loop_saturates_all_dies_and_keeps_littles_law() {
     for number in 0..8000 {
         rig.request(Op::Read, 1, 0, &[read(number)]);
     }
-    let report = rig.end();
+    let report = rig.finish();
     assert_eq!(report.elapsed_ns, 1000 * 50_000);
     assert!((report.requests_per_s - 8.0 * 1e9 / 50_000.0).abs() < 1e-3);
     // With random dies, some are idle, but the number of requests in the device stays at the queue depth.
@@ -169,23 +169,24 @@ fn closed_loop_saturates_all_dies_and_keeps_littles_law() {
     for _ in 0..40_000 {
         rig.request(Op::Read, 1, 0, &[read(random.random_range(0..8))]);
     }
-    let report = rig.end();
-    let inside = report.requests_per_s * 1e-9 * report.requests["read"].mean_ns;
-    assert!((inside - 16.0).abs() < 0.02, "{inside}");
+    let report = rig.finish();
+    let in_device = report.requests_per_s * 1e-9 * report.requests["read"].mean_ns;
+    assert!((in_device - 16.0).abs() < 0.02, "{in_device}");
 }
 
 #[test]
-fn full_queue_makes_requests_wait_outside() {
+fn full_queue_delays_dispatch() {
     let mut rig = Rig::new(HostTiming { queue_depth: 2, ..HOST }, ONE_DIE);
-    let taken: Vec<u64> = (0..4).map(|number| rig.request(Op::Read, 1, number, &[read(0)])).collect();
-    assert_eq!(taken, [0, 1, 60_000, 120_000]);
-    let reads = &rig.end().requests["read"];
+    let accepted_ns: Vec<u64> = (0..4).map(|number| rig.request(Op::Read, 1, number, &[read(0)])).collect();
+    assert_eq!(accepted_ns, [0, 1, 60_000, 120_000]);
+    let reads = &rig.finish().requests["read"];
     assert_eq!((reads.max_ns, reads.requests), (240_000 - 3, 4));
 }
 
-/// A read that the flash finished long ago still uses the link; the trim behind it ends sooner and frees its place.
+/// A read that the flash finished long ago still uses the link; the trim behind it ends earlier and frees its queue
+/// slot.
 #[test]
-fn place_is_freed_by_the_request_that_ends_first() {
+fn queue_slot_is_freed_by_the_request_that_ends_first() {
     let layout = Layout { channels: 2, ..ONE_DIE.layout };
     let flash = FlashTiming { layout, priority: Priority::ReadFirst, ..ONE_DIE };
     let host = HostTiming { queue_depth: 2, link_bytes_per_us: Some(40.96), ..HOST };
@@ -194,7 +195,7 @@ fn place_is_freed_by_the_request_that_ends_first() {
     let on_the_other_die = rig.request(Op::Trim, 1, 10_000, &[read(1)]);
     assert_eq!([on_the_link, on_the_other_die], [0, 10_000]);
     assert_eq!(rig.request(Op::Trim, 1, 65_000, &[read(1)]), 70_000);
-    let report = rig.end();
+    let report = rig.finish();
     assert_eq!((report.requests["read"].max_ns, report.requests["trim"].max_ns), (160_000, 65_000));
 }
 
@@ -202,10 +203,11 @@ fn place_is_freed_by_the_request_that_ends_first() {
 fn write_buffer_answers_early_until_it_is_full() {
     let host = HostTiming { write_buffer_pages: 2, link_bytes_per_us: Some(4096.0), ..HOST };
     let mut rig = Rig::new(host, ONE_DIE);
-    let taken: Vec<u64> = (0..4).map(|page| rig.request(Op::Write, 1, 0, &[program(0, page, 1)])).collect();
-    assert_eq!(taken, [0, 0, 411_000, 821_000]);
+    let accepted_ns: Vec<u64> =
+        (0..4).map(|page| rig.request(Op::Write, 1, 0, &[program(0, page, 1)])).collect();
+    assert_eq!(accepted_ns, [0, 0, 411_000, 821_000]);
     rig.request(Op::Flush, 0, 900_000, &[]);
-    let report = rig.end();
+    let report = rig.finish();
     let writes = &report.requests["write"];
     assert_eq!(writes.max_ns, 822_000);
     assert_eq!(writes.parts_ns["link_ns"], 1250.0);
@@ -213,14 +215,14 @@ fn write_buffer_answers_early_until_it_is_full() {
 }
 
 #[test]
-fn flushes_wait_for_the_writes_before_them_alone() {
+fn flush_waits_only_for_earlier_writes() {
     let layout = Layout { channels: 2, ..ONE_DIE.layout };
     let mut rig = Rig::new(HOST, FlashTiming { layout, ..ONE_DIE });
     rig.request(Op::Write, 1, 0, &[program(0, 0, 1)]);
     rig.request(Op::Flush, 0, 1000, &[]);
     rig.request(Op::Write, 2, 2000, &[program(1, 0, 2)]);
     rig.request(Op::Trim, 9, 3000, &[]);
-    let report = rig.end();
+    let report = rig.finish();
     assert_eq!(report.requests["flush"].max_ns, 409_000);
     assert_eq!(report.requests["trim"].max_ns, 0);
     assert_eq!(report.requests["write"].max_ns, 820_000);
@@ -235,7 +237,7 @@ fn cleaning(pages: u32) -> Vec<Step> {
 }
 
 #[test]
-fn writes_wait_for_cleaning_in_the_foreground_only() {
+fn writes_wait_only_for_foreground_cleaning() {
     let layout = Layout { channels: 3, ..ONE_DIE.layout };
     let flash = FlashTiming { layout, ..ONE_DIE };
     for (kind, other, response_ns, waited) in [
@@ -249,7 +251,7 @@ fn writes_wait_for_cleaning_in_the_foreground_only() {
         steps.push(program(other, 0, 1));
         rig.request(Op::Write, 1, 0, &steps);
         rig.request(Op::Read, 1, 0, &[read(0)]);
-        let report = rig.end();
+        let report = rig.finish();
         let writes = &report.requests["write"];
         assert_eq!((writes.max_ns, writes.parts_ns["cleaning_ns"]), (response_ns, waited));
         // The read waits for cleaning's read on its die.
@@ -272,19 +274,19 @@ fn reads_behind_cleaning(kind: Cleaning) -> (f64, f64, TimingReport) {
     for _ in 0..10 {
         rig.request(Op::Read, 1, 0, &[read(2)]);
     }
-    let report = rig.end();
+    let report = rig.finish();
     let sum = |name: &str| report.requests["read"].parts_ns[name] * 10.0;
     (sum("queue_ns"), sum("queue_of_which_cleaning_ns"), report)
 }
 
 #[test]
-fn one_cleaning_makes_ten_requests_wait_for_a_place() {
+fn one_cleaning_makes_ten_requests_wait_for_a_queue_slot() {
     let (write_ns, waited_ns, read_ns) = (3_880_000u64, 3_470_000u64, 60_000u64);
     let (mut response_ns, mut cleaning_ns, mut sums_ns) = (write_ns, waited_ns, (0, 0));
     for _ in 0..10 {
         // Each wait is as long as the response of the previous request, which waited for all requests before it.
-        let share = (cleaning_ns << 16) / response_ns;
-        cleaning_ns = (response_ns * share) >> 16;
+        let fraction = (cleaning_ns << 16) / response_ns;
+        cleaning_ns = (response_ns * fraction) >> 16;
         sums_ns = (sums_ns.0 + response_ns, sums_ns.1 + cleaning_ns);
         response_ns += read_ns;
         assert!(10 * cleaning_ns > 7 * response_ns);
@@ -309,10 +311,10 @@ fn buffer_kept_full_by_cleaning_makes_writes_wait() {
     steps.push(program(2, 0, 1));
     rig.request(Op::Write, 1, 0, &steps);
     assert_eq!(rig.request(Op::Write, 1, 0, &[program(2, 1, 1)]), 3_880_000);
-    let writes = &rig.end().requests["write"];
-    let share = (3_470_000u64 << 16) / 3_880_000;
+    let writes = &rig.finish().requests["write"];
+    let fraction = (3_470_000u64 << 16) / 3_880_000;
     assert_eq!(writes.parts_ns["buffer_ns"] * 2.0, 3_880_000.0);
-    assert_eq!(writes.parts_ns["buffer_of_which_cleaning_ns"] * 2.0, ((3_880_000 * share) >> 16) as f64);
+    assert_eq!(writes.parts_ns["buffer_of_which_cleaning_ns"] * 2.0, ((3_880_000 * fraction) >> 16) as f64);
 }
 
 #[test]
@@ -333,7 +335,7 @@ fn host_reads_wait_for_the_last_read_of_the_mapping_table_before_them() {
     ] {
         let mut rig = Rig::new(HOST, FlashTiming { layout, ..ONE_DIE });
         rig.request(Op::Read, 2, 0, &steps);
-        assert_eq!(rig.end().requests["read"].max_ns, response_ns, "{steps:?}");
+        assert_eq!(rig.finish().requests["read"].max_ns, response_ns, "{steps:?}");
     }
 }
 
@@ -347,12 +349,12 @@ fn idle_time_is_reported_and_used_for_cleaning() {
     rig.clock.serve_cleaning();
     assert_eq!(rig.clock.idle(200_000), None);
     rig.request(Op::Read, 1, 200_000, &[read(0)]);
-    let report = rig.end();
+    let report = rig.finish();
     // The read waits for the program under way; the erase comes after the read.
     let reads = &report.requests["read"];
     assert_eq!(reads.max_ns, 60_000 + 60_000 + 410_000 - 200_000 + 60_000);
-    let share = reads.percentiles[5].cleaning_share;
-    assert!((share - 330.0 / 390.0).abs() < 1e-3, "{reads:?}");
+    let fraction = reads.percentiles[5].cleaning_share;
+    assert!((fraction - 330.0 / 390.0).abs() < 1e-3, "{reads:?}");
 }
 
 #[test]
@@ -362,9 +364,9 @@ fn planes_work_together_and_copies_stay_on_the_die() {
     let response_ns = |flash: FlashTiming, steps: &[Step]| {
         let mut rig = Rig::new(HOST, flash);
         rig.request(Op::Write, 1, 0, steps);
-        rig.end().requests["write"].max_ns
+        rig.finish().requests["write"].max_ns
     };
-    // Four units are a row of both planes; units five and six are one page only.
+    // Four units fill a row of both planes; units five and six fill a single page.
     assert_eq!(response_ns(both, &[program(0, 0, 4)]), 40_000 + 400_000);
     assert_eq!(response_ns(both, &[program(0, 0, 6)]), 40_000 + 400_000 + 20_000 + 400_000);
     // The page is programmed when its second unit arrives.
@@ -376,7 +378,7 @@ fn planes_work_together_and_copies_stay_on_the_die() {
     let cleaning_ns = |flash: FlashTiming| {
         let mut rig = Rig::new(HOST, flash);
         rig.request(Op::Write, 1, 0, &cleaning(1));
-        rig.end().dies[0].cleaning_ns
+        rig.finish().dies[0].cleaning_ns
     };
     let copies = FlashTiming { copyback: true, ..ONE_DIE };
     assert_eq!(cleaning_ns(copies), 50_000 + 400_000 + 3_000_000);
@@ -389,7 +391,7 @@ fn read_interrupts_an_erase() {
     let mut rig = Rig::new(HOST, FlashTiming { suspend, ..ONE_DIE });
     rig.request(Op::Trim, 1, 0, &[Step::Erase { block: BlockId(0), cause: Cause::Host }]);
     rig.request(Op::Read, 1, 1_000_000, &[read(0)]);
-    let report = rig.end();
+    let report = rig.finish();
     let (erase, read) = (&report.requests["trim"], &report.requests["read"]);
     assert_eq!((erase.max_ns, read.max_ns), (3_000_000 + 5000 + 60_000 + 7000, 65_000));
     assert_eq!((erase.parts_ns["suspend_ns"], read.parts_ns["suspend_ns"]), (72_000.0, 5000.0));

@@ -12,7 +12,7 @@ const EMPTY: u64 = u64::MAX;
 pub(super) struct Buffer {
     layout: Layout,
     table: Vec<u64>,
-    /// Number of places in the table minus one; the number is a power of two.
+    /// Number of entries that the table can hold minus one; the capacity is a power of two.
     mask: usize,
     shift: u32,
     len: u32,
@@ -23,9 +23,16 @@ impl Buffer {
     /// Creates a buffer for `entries` entries.
     pub fn new(layout: Layout, entries: u32) -> Self {
         // The table is at most half full, so that probe sequences are short.
-        let places = (2 * entries as usize).next_power_of_two();
-        let table = vec![EMPTY; places * layout.stride];
-        Buffer { layout, table, mask: places - 1, shift: 64 - places.trailing_zeros(), len: 0, updates: 0 }
+        let capacity = (2 * entries as usize).next_power_of_two();
+        let table = vec![EMPTY; capacity * layout.stride];
+        Buffer {
+            layout,
+            table,
+            mask: capacity - 1,
+            shift: 64 - capacity.trailing_zeros(),
+            len: 0,
+            updates: 0,
+        }
     }
 
     /// Returns the number of entries.
@@ -46,13 +53,13 @@ impl Buffer {
     /// Returns the index of the key's first word, or as error the index where it belongs.
     #[inline(always)]
     fn find(&self, key: u64) -> Result<usize, usize> {
-        let mut place = self.home(key);
+        let mut position = self.home(key);
         loop {
-            let at = place * self.layout.stride;
+            let at = position * self.layout.stride;
             match self.table[at] {
                 EMPTY => return Err(at),
                 head if self.layout.key(head) == key => return Ok(at),
-                _ => place = (place + 1) & self.mask,
+                _ => position = (position + 1) & self.mask,
             }
         }
     }
@@ -81,7 +88,7 @@ impl Buffer {
     /// Algorithm 1: sets the page's bit.
     #[inline(always)]
     pub fn invalidate(&mut self, page: Slot) {
-        let (key, word, bit) = self.layout.place(page);
+        let (key, word, bit) = self.layout.locate(page);
         self.entry(key)[word] |= bit;
         self.updates += 1;
     }
@@ -104,17 +111,17 @@ impl Buffer {
     /// Removes the entry at `hole`, and moves up later entries that could otherwise no longer be found.
     fn remove(&mut self, mut hole: usize) {
         let stride = self.layout.stride;
-        let mut place = hole;
+        let mut position = hole;
         loop {
-            place = (place + 1) & self.mask;
-            let head = self.table[place * stride];
+            position = (position + 1) & self.mask;
+            let head = self.table[position * stride];
             if head == EMPTY {
                 break;
             }
-            let way = place.wrapping_sub(self.home(self.layout.key(head))) & self.mask;
-            if way >= place.wrapping_sub(hole) & self.mask {
-                self.table.copy_within(place * stride..(place + 1) * stride, hole * stride);
-                hole = place;
+            let distance = position.wrapping_sub(self.home(self.layout.key(head))) & self.mask;
+            if distance >= position.wrapping_sub(hole) & self.mask {
+                self.table.copy_within(position * stride..(position + 1) * stride, hole * stride);
+                hole = position;
             }
         }
         self.table[hole * stride] = EMPTY;

@@ -57,13 +57,13 @@ impl GeckoConfig {
     }
 
     /// Returns the number of entries if each part of each block has one.
-    pub fn most_entries(&self) -> u64 {
+    pub fn max_entries(&self) -> u64 {
         u64::from(self.blocks) * u64::from(self.parts())
     }
 
     /// Returns the number of pages of a run with all entries, packed without gaps.
     pub fn largest_run_pages(&self) -> u64 {
-        self.most_entries().div_ceil(u64::from(self.page_entries()))
+        self.max_entries().div_ceil(u64::from(self.page_entries()))
     }
 
     /// Returns the number of levels in the paper's formulas (L): the logarithm of the largest run's pages to base T,
@@ -78,38 +78,38 @@ impl GeckoConfig {
 
     pub(super) fn check(&self) -> Result<(), ConfigError> {
         if self.size_ratio < 2 {
-            return Err(refused("size_ratio", self.size_ratio, "at least 2"));
+            return Err(rejected("size_ratio", self.size_ratio, "at least 2"));
         }
         if self.blocks == 0 {
-            return Err(refused("blocks", 0, "at least 1"));
+            return Err(rejected("blocks", 0, "at least 1"));
         }
         if self.partitions == 0 || self.partitions > self.pages_per_block {
             let allowed = format!("from 1 to the {} pages of a block", self.pages_per_block);
-            return Err(refused("partitions", self.partitions, &allowed));
+            return Err(rejected("partitions", self.partitions, &allowed));
         }
         let slots = u64::from(self.blocks) * u64::from(self.pages_per_block);
         if slots >= u64::from(u32::MAX) {
             let allowed =
                 format!("below {}, so that all pages have a number", u32::MAX / self.pages_per_block);
-            return Err(refused("blocks", self.blocks, &allowed));
+            return Err(rejected("blocks", self.blocks, &allowed));
         }
-        let needed = 65 - self.most_entries().leading_zeros();
+        let needed = 65 - self.max_entries().leading_zeros();
         if !(needed..=64).contains(&self.key_bits) {
             let allowed = format!("from {needed}, for all keys and the erase flag, to 64");
-            return Err(refused("key_bits", self.key_bits, &allowed));
+            return Err(rejected("key_bits", self.key_bits, &allowed));
         }
         if self.page_entries() < 2 {
-            let least = (2 * (self.key_bits + self.part_pages())).div_ceil(8);
-            return Err(refused(
+            let min_bytes = (2 * (self.key_bits + self.part_pages())).div_ceil(8);
+            return Err(rejected(
                 "page_bytes",
                 self.page_bytes,
-                &format!("at least {least}, for two entries"),
+                &format!("at least {min_bytes}, for two entries"),
             ));
         }
         Ok(())
     }
 }
 
-fn refused(key: &str, value: u32, allowed: &str) -> ConfigError {
+fn rejected(key: &str, value: u32, allowed: &str) -> ConfigError {
     ConfigError::new(key, format!("is {value}; it must be {allowed}"))
 }

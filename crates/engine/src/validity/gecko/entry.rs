@@ -38,7 +38,7 @@ pub struct EntryWords {
 
 impl GeckoConfig {
     /// Returns the layout of an entry's words in memory, for conversion to other formats.
-    pub fn words(&self) -> EntryWords {
+    pub fn entry_words(&self) -> EntryWords {
         let layout = Layout::new(self);
         EntryWords { stride: layout.stride, head_bits: layout.head_bits }
     }
@@ -47,7 +47,7 @@ impl GeckoConfig {
 impl Layout {
     pub fn new(config: &GeckoConfig) -> Self {
         // One value more than there are keys, so that no entry's first word is all ones.
-        let key_bits = 64 - config.most_entries().leading_zeros();
+        let key_bits = 64 - config.max_entries().leading_zeros();
         let head_bits = 63 - key_bits;
         let rest = config.part_pages().saturating_sub(head_bits);
         Layout {
@@ -85,7 +85,7 @@ impl Layout {
 
     /// Returns the page's key, and its bit in the entry as word index and mask.
     #[inline(always)]
-    pub fn place(&self, page: Slot) -> (u64, usize, u64) {
+    pub fn locate(&self, page: Slot) -> (u64, usize, u64) {
         let block = self.block_of.quotient(page.0);
         let page = page.0 - block * self.pages_per_block;
         let part = self.part_of.quotient(page);
@@ -113,9 +113,9 @@ impl Layout {
     pub fn collect(&self, entry: &[u64], invalid: &mut PageSet) {
         let part = self.key(entry[0]) % u64::from(self.parts);
         let from = part as u32 * self.part_of.divisor();
-        invalid.add(from, entry[0] & (self.flag - 1));
+        invalid.insert_bits(from, entry[0] & (self.flag - 1));
         for (word, &bits) in (0..).zip(&entry[1..]) {
-            invalid.add(from + self.head_bits + 64 * word, bits);
+            invalid.insert_bits(from + self.head_bits + 64 * word, bits);
         }
     }
 

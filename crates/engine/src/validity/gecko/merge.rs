@@ -13,47 +13,47 @@ pub(super) struct Merge<'a> {
     /// Index of the first word of `newer` that is not merged yet.
     at: usize,
     /// Older entries with keys below this one belong to a block that was erased since.
-    cut: u64,
-    /// True if there is nothing older than the result, so that erase flags are no longer needed.
+    erased_below: u64,
+    /// True if no run is older than the result, so that erase flags are no longer needed.
     is_oldest: bool,
 }
 
 impl<'a> Merge<'a> {
     pub fn new(layout: Layout, newer: &'a [u64], is_oldest: bool) -> Self {
-        Merge { layout, newer, at: 0, cut: 0, is_oldest }
+        Merge { layout, newer, at: 0, erased_below: 0, is_oldest }
     }
 
     /// Appends to `out` all entries of both lists up to the last key in this page of the older list.
-    pub fn page(&mut self, older: &[u64], out: &mut Vec<u64>) {
+    pub fn merge_page(&mut self, older: &[u64], out: &mut Vec<u64>) {
         // With a constant number of words, the compiler removes the loops over words.
         match self.layout.stride {
-            1 => self.page_of(1, older, out),
-            stride => self.page_of(stride, older, out),
+            1 => self.merge_page_with_stride(1, older, out),
+            stride => self.merge_page_with_stride(stride, older, out),
         }
     }
 
     #[inline(always)]
-    fn page_of(&mut self, stride: usize, older: &[u64], out: &mut Vec<u64>) {
+    fn merge_page_with_stride(&mut self, stride: usize, older: &[u64], out: &mut Vec<u64>) {
         let Some(last) = older.len().checked_sub(stride) else { return };
         let layout = self.layout;
         let end = layout.key(older[last]) + 1;
         let rest = &self.newer[self.at..];
         // There are usually as many newer entries as older ones; a binary search of all of them would cause cache
         // misses.
-        let mut reach = older.len();
-        while rest.get(reach).is_some_and(|head| layout.key(*head) < end) {
-            reach *= 2;
+        let mut window_len = older.len();
+        while rest.get(window_len).is_some_and(|head| layout.key(*head) < end) {
+            window_len *= 2;
         }
-        let reach = &rest[..reach.min(rest.len())];
-        let newer = &reach[..layout.find(reach, end) * stride];
+        let window = &rest[..window_len.min(rest.len())];
+        let newer = &window[..layout.find(window, end) * stride];
         let start = out.len();
         out.resize(start + newer.len() + older.len(), 0);
-        let room = &mut out[start..];
+        let output = &mut out[start..];
         let (mut i, mut j, mut n) = (0, 0, 0);
         while i < newer.len() && j < older.len() {
             let (new, old) = (newer[i], older[j]);
             let (new_key, old_key) = (layout.key(new), layout.key(old));
-            if old_key < self.cut {
+            if old_key < self.erased_below {
                 j += stride;
                 continue;
             }
@@ -64,11 +64,11 @@ impl<'a> Merge<'a> {
             let new_mask = u64::from(takes_new).wrapping_neg();
             let old_mask = u64::from(takes_old && !erases).wrapping_neg();
             for word in 0..stride {
-                room[n + word] = (newer[i + word] & new_mask) | (older[j + word] & old_mask);
+                output[n + word] = (newer[i + word] & new_mask) | (older[j + word] & old_mask);
             }
             if erases {
-                self.cut = new_key + u64::from(layout.parts);
-                n += self.settle(&mut room[n..n + stride]);
+                self.erased_below = new_key + u64::from(layout.parts);
+                n += self.strip_flag(&mut output[n..n + stride]);
             } else {
                 n += stride;
             }
@@ -77,23 +77,23 @@ impl<'a> Merge<'a> {
         }
         // One list has ended; the rest of the other follows.
         while i < newer.len() {
-            room[n..n + stride].copy_from_slice(&newer[i..i + stride]);
+            output[n..n + stride].copy_from_slice(&newer[i..i + stride]);
             if newer[i] & layout.flag != 0 {
-                self.cut = layout.key(newer[i]) + u64::from(layout.parts);
+                self.erased_below = layout.key(newer[i]) + u64::from(layout.parts);
             }
-            n += self.settle(&mut room[n..n + stride]);
+            n += self.strip_flag(&mut output[n..n + stride]);
             i += stride;
         }
-        j += layout.find(&older[j..], self.cut) * stride;
-        room[n..n + older.len() - j].copy_from_slice(&older[j..]);
+        j += layout.find(&older[j..], self.erased_below) * stride;
+        output[n..n + older.len() - j].copy_from_slice(&older[j..]);
         n += older.len() - j;
         self.at += newer.len();
         out.truncate(start + n);
     }
 
-    /// Removes the flag of an entry if there is nothing older. Returns the number of words that remain of the entry.
+    /// Removes the flag of an entry if no older run exists. Returns the number of words that remain of the entry.
     #[inline(always)]
-    fn settle(&self, entry: &mut [u64]) -> usize {
+    fn strip_flag(&self, entry: &mut [u64]) -> usize {
         if self.is_oldest {
             entry[0] &= !self.layout.flag;
             if self.layout.is_blank(entry) {
@@ -111,7 +111,7 @@ impl<'a> Merge<'a> {
         let stride = self.layout.stride;
         while self.is_oldest && from < out.len() {
             out.copy_within(from..from + stride, to);
-            to += self.settle(&mut out[to..to + stride]);
+            to += self.strip_flag(&mut out[to..to + stride]);
             from += stride;
         }
         if self.is_oldest {

@@ -24,10 +24,10 @@
 //! let mut invalid = PageSet::new(128);
 //! gecko.query(BlockId(7), &mut invalid, &mut flash)?;
 //! assert!(invalid.contains(3) && invalid.contains(100) && invalid.count() == 2);
-//! // 1025 updates, two flushes: 512 entries fit into a page, and the second flush merged its page with the first one's.
+//! // 1025 updates, two flushes: 512 entries fit into a page, and the second flush merged its page with the first page.
 //! assert_eq!((gecko.report().flushes, flash.appends()), (2, 3));
 //!
-//! gecko.erased(BlockId(7), &mut flash)?;
+//! gecko.record_erase(BlockId(7), &mut flash)?;
 //! invalid.clear();
 //! gecko.query(BlockId(7), &mut invalid, &mut flash)?;
 //! assert_eq!(invalid.count(), 0);
@@ -38,9 +38,9 @@ mod buffer;
 mod config;
 mod entry;
 mod flush;
-mod foresee;
 mod merge;
 mod page;
+mod prefetching;
 mod recover;
 mod run;
 #[cfg(test)]
@@ -91,16 +91,16 @@ pub struct Gecko {
     config: GeckoConfig,
     layout: Layout,
     buffer: Buffer,
-    /// Runs from newest to oldest; each is in a higher level than the one before.
+    /// Runs from newest to oldest; each is in a higher level than the previous run.
     runs: Vec<Run>,
     next_run: u32,
     next_flush: u64,
     durable_until: u64,
     report: GeckoReport,
     /// For each run, the pages that may contain entries of the queried block; kept to reuse the allocation.
-    wanted: Vec<Range<usize>>,
+    queried_pages: Vec<Range<usize>>,
     /// Memory for merged entries, kept for reuse.
-    unused: Vec<Vec<u64>>,
+    spare_buffers: Vec<Vec<u64>>,
 }
 
 impl Gecko {
@@ -122,8 +122,8 @@ impl Gecko {
             next_flush: 0,
             durable_until: 0,
             report: GeckoReport::default(),
-            wanted: Vec::new(),
-            unused: Vec::new(),
+            queried_pages: Vec::new(),
+            spare_buffers: Vec::new(),
         })
     }
 
@@ -153,9 +153,9 @@ impl Gecko {
     ///
     /// # Panics
     ///
-    /// If `flash` is not the store's own.
+    /// If `flash` is not the flash that this store uses.
     pub fn entries(&self, flash: &dyn ValidityFlash) -> Vec<Vec<GeckoEntry>> {
-        let of = |entries: &[u64], page: u32| -> Vec<GeckoEntry> {
+        let decode = |entries: &[u64], page: u32| -> Vec<GeckoEntry> {
             let entries = entries.chunks_exact(self.layout.stride);
             let named = entries.map(|entry| {
                 let mut invalid = PageSet::new(self.config.pages_per_block);
@@ -168,9 +168,9 @@ impl Gecko {
         let run = |run: &Run| {
             let pages =
                 run.slots.iter().map(|at| gecko_page(flash.peek(*at).expect("a page of the directory")));
-            (0..).zip(pages).flat_map(|(at, page)| of(&page.entries, at)).collect()
+            (0..).zip(pages).flat_map(|(at, page)| decode(&page.entries, at)).collect()
         };
-        std::iter::once(of(&self.buffer.sorted(), 0)).chain(self.runs.iter().map(run)).collect()
+        std::iter::once(decode(&self.buffer.sorted(), 0)).chain(self.runs.iter().map(run)).collect()
     }
 
     /// Makes an update. If the buffer is then full, writes it; if the write fails, undoes the update.
@@ -180,17 +180,17 @@ impl Gecko {
         change: impl FnOnce(&mut Buffer),
         flash: &mut dyn ValidityFlash,
     ) -> Result<(), LayerError> {
-        let room = self.config.page_entries();
+        let capacity = self.config.page_entries();
         let is_limited = self.config.buffer_inserts_limited;
-        let may_fill = (self.buffer.len() + 1 == room && self.buffer.is_new(key))
-            || (is_limited && self.buffer.updates() + 1 >= room);
+        let may_fill = (self.buffer.len() + 1 == capacity && self.buffer.is_new(key))
+            || (is_limited && self.buffer.updates() + 1 >= capacity);
         if !may_fill {
             change(&mut self.buffer);
             return Ok(());
         }
         let before = self.buffer.clone();
         change(&mut self.buffer);
-        if self.buffer.len() < room && !(is_limited && self.buffer.updates() >= room) {
+        if self.buffer.len() < capacity && !(is_limited && self.buffer.updates() >= capacity) {
             return Ok(());
         }
         self.flush(flash.now(), flash).inspect_err(|_| self.buffer = before)
@@ -204,11 +204,11 @@ impl Gecko {
 
 impl PageValidity for Gecko {
     fn invalidate(&mut self, page: Slot, flash: &mut dyn ValidityFlash) -> Result<(), LayerError> {
-        let (key, _, _) = self.layout.place(page);
+        let (key, _, _) = self.layout.locate(page);
         self.update(key, |buffer| buffer.invalidate(page), flash)
     }
 
-    fn erased(&mut self, block: BlockId, flash: &mut dyn ValidityFlash) -> Result<(), LayerError> {
+    fn record_erase(&mut self, block: BlockId, flash: &mut dyn ValidityFlash) -> Result<(), LayerError> {
         self.update(self.layout.first_key(block), |buffer| buffer.erase(block), flash)
     }
 
@@ -222,8 +222,8 @@ impl PageValidity for Gecko {
         if is_erased {
             return Ok(());
         }
-        self.foresee(block, flash);
-        for (run, pages) in self.runs.iter().zip(&self.wanted) {
+        self.prefetch_query(block, flash);
+        for (run, pages) in self.runs.iter().zip(&self.queried_pages) {
             if is_erased {
                 break;
             }
@@ -266,15 +266,15 @@ impl PageValidity for Gecko {
         flash: &mut dyn ValidityFlash,
         visit: &mut dyn FnMut(BlockId, u32),
     ) -> Result<(), LayerError> {
-        let entries = self.all_merged(flash)?;
+        let entries = self.merge_all(flash)?;
         let (mut block, mut count) = (BlockId(0), 0);
         for entry in entries.chunks_exact(self.layout.stride) {
-            let of = self.layout.block(self.layout.key(entry[0]));
-            if of != block {
+            let owner = self.layout.block(self.layout.key(entry[0]));
+            if owner != block {
                 if count > 0 {
                     visit(block, count);
                 }
-                (block, count) = (of, 0);
+                (block, count) = (owner, 0);
             }
             count += self.layout.count(entry);
         }
@@ -304,20 +304,20 @@ impl PageValidity for Gecko {
         ]
     }
 
-    fn most_appended(&self) -> u64 {
+    fn max_appended_pages(&self) -> u64 {
         // Because of alignment, a page may contain as few as V - S + 1 entries.
         let (entries, parts) = (self.config.page_entries(), self.config.parts());
-        let least = u64::from(if is_aligned(&self.config) { entries - parts + 1 } else { entries });
-        let largest = self.config.most_entries().div_ceil(least).max(1);
+        let min_entries = u64::from(if is_aligned(&self.config) { entries - parts + 1 } else { entries });
+        let largest = self.config.max_entries().div_ceil(min_entries).max(1);
         if self.config.multiway {
             return largest;
         }
         // A chain of merges writes a result for each level, containing at most what all levels up to it hold.
         let ratio = u64::from(self.config.size_ratio);
-        let (mut total, mut put_in) = (0, 1);
+        let (mut total, mut merged) = (0, 1);
         for level in 0..=level_of(largest, self.config.size_ratio) {
-            put_in += (ratio.pow(level + 1) - 1).min(largest);
-            total += (put_in * u64::from(entries)).div_ceil(least).min(largest);
+            merged += (ratio.pow(level + 1) - 1).min(largest);
+            total += (merged * u64::from(entries)).div_ceil(min_entries).min(largest);
         }
         total
     }
@@ -337,7 +337,7 @@ impl PageValidity for Gecko {
         }
         let mut next = self.next_flush;
         for run in &self.runs {
-            let covers = run.preamble.covers;
+            let covers = run.preamble.flushes;
             if covers.1 + 1 != next {
                 return Err(format!(
                     "run {} holds flushes {covers:?}, before it come those from {next}",

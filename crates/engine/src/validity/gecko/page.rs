@@ -10,7 +10,7 @@ pub struct Preamble {
     /// Sequence number at which the update that caused the run was reported; the run contains all earlier updates.
     pub created: u64,
     /// Numbers of the first and the last flush whose entries the run contains.
-    pub covers: (u64, u64),
+    pub flushes: (u64, u64),
 }
 
 /// Description of a run on its last page; a run without one is incomplete.
@@ -20,7 +20,7 @@ pub struct Postamble {
     pub preamble: Preamble,
     /// First key of each page, including this last one.
     pub first_keys: Box<[u64]>,
-    /// Locations of the pages before this one.
+    /// Locations of the pages before this page.
     pub slots: Box<[Slot]>,
 }
 

@@ -33,16 +33,16 @@ impl Run {
     /// at the expected position: a binary search over all pages would miss the CPU cache at every step.
     fn pages_before(&self, key: u64, config: &GeckoConfig) -> usize {
         let keys = &self.first_keys;
-        let guess = (key as f64 / config.most_entries() as f64 * keys.len() as f64) as usize;
+        let guess = (key as f64 / config.max_entries() as f64 * keys.len() as f64) as usize;
         let (mut low, mut high) = (guess.min(keys.len()), guess.min(keys.len()));
-        let mut reach = 4;
+        let mut step = 4;
         while low > 0 && keys[low - 1] >= key {
-            low = low.saturating_sub(reach);
-            reach *= 2;
+            low = low.saturating_sub(step);
+            step *= 2;
         }
         while high < keys.len() && keys[high] < key {
-            high = (high + reach).min(keys.len());
-            reach *= 2;
+            high = (high + step).min(keys.len());
+            step *= 2;
         }
         low + keys[low..high].partition_point(|first| *first < key)
     }
@@ -65,20 +65,20 @@ pub(super) fn is_aligned(config: &GeckoConfig) -> bool {
 }
 
 /// Splits sorted entries into pages. Returns the index of the first word of each page, and the end.
-fn cut(entries: &[u64], config: &GeckoConfig, layout: &Layout) -> Vec<usize> {
-    let most = config.page_entries() as usize * layout.stride;
+fn split_into_pages(entries: &[u64], config: &GeckoConfig, layout: &Layout) -> Vec<usize> {
+    let max_words = config.page_entries() as usize * layout.stride;
     let block = |at: usize| layout.block(layout.key(entries[at]));
-    let mut cuts = vec![0];
+    let mut bounds = vec![0];
     let mut start = 0;
-    while start + most < entries.len() {
-        start += most;
+    while start + max_words < entries.len() {
+        start += max_words;
         while is_aligned(config) && block(start) == block(start - layout.stride) {
             start -= layout.stride;
         }
-        cuts.push(start);
+        bounds.push(start);
     }
-    cuts.push(entries.len());
-    cuts
+    bounds.push(entries.len());
+    bounds
 }
 
 impl Gecko {
@@ -92,14 +92,14 @@ impl Gecko {
         written: &mut Vec<Run>,
         flash: &mut dyn ValidityFlash,
     ) -> Result<(), LayerError> {
-        let cuts = cut(entries, &self.config, &self.layout);
-        let pages = cuts.len() - 1;
+        let bounds = split_into_pages(entries, &self.config, &self.layout);
+        let pages = bounds.len() - 1;
         let level = level_of(pages as u64, self.config.size_ratio);
-        let preamble = Preamble { level, created, covers };
+        let preamble = Preamble { level, created, flushes: covers };
         let number = self.next_run;
         self.next_run += 1;
         let first_keys =
-            cuts[..pages].iter().map(|&at| entries.get(at).map_or(0, |head| self.layout.key(*head)));
+            bounds[..pages].iter().map(|&at| entries.get(at).map_or(0, |head| self.layout.key(*head)));
         written.push(Run {
             number,
             preamble,
@@ -107,7 +107,7 @@ impl Gecko {
             slots: Vec::with_capacity(pages),
         });
         let run = written.last_mut().expect("the run just pushed");
-        for (index, ends) in cuts.windows(2).enumerate() {
+        for (index, range) in bounds.windows(2).enumerate() {
             let postamble = (is_final && index + 1 == pages).then(|| {
                 let (first_keys, slots) = (run.first_keys.as_slice().into(), run.slots.as_slice().into());
                 Box::new(Postamble { preamble, first_keys, slots })
@@ -117,7 +117,7 @@ impl Gecko {
                 index: index as u32,
                 preamble: (index == 0).then_some(preamble),
                 postamble,
-                entries: entries[ends[0]..ends[1]].into(),
+                entries: entries[range[0]..range[1]].into(),
             };
             run.slots.push(flash.append(ValidityPage::Gecko(page))?);
         }
@@ -129,7 +129,7 @@ impl Gecko {
 
 /// Returns the number of pages that these entries need as a run.
 pub(super) fn pages_of(entries: &[u64], config: &GeckoConfig, layout: &Layout) -> u64 {
-    cut(entries, config, layout).len() as u64 - 1
+    split_into_pages(entries, config, layout).len() as u64 - 1
 }
 
 /// Checks a run's directory against the contents of the flash.
@@ -141,24 +141,23 @@ pub(super) fn check(
 ) -> Result<(), String> {
     let mut last = None;
     for (index, (&at, &first)) in run.slots.iter().zip(&run.first_keys).enumerate() {
-        let wrong = |what: &str| Err(format!("page {index} of run {} at {}: {what}", run.number, at.0));
-        let Some(ValidityPage::Gecko(page)) = flash.peek(at) else { return wrong("not there") };
+        let error = |what: &str| Err(format!("page {index} of run {} at {}: {what}", run.number, at.0));
+        let Some(ValidityPage::Gecko(page)) = flash.peek(at) else { return error("not there") };
         let is_last = index + 1 == run.slots.len();
         if (page.run, page.index as usize) != (run.number, index) || page.postamble.is_some() != is_last {
-            return wrong("another page");
+            return error("another page");
         }
         let entries = page.entries.chunks_exact(layout.stride);
         if entries.len() > config.page_entries() as usize || (entries.len() == 0 && run.slots.len() > 1) {
-            return wrong("the wrong number of entries");
+            return error("the wrong number of entries");
         }
         if page.entries.first().is_some_and(|head| layout.key(*head) != first) {
-            return wrong("not the key of the directory");
+            return error("not the key of the directory");
         }
         for entry in entries {
             let key = layout.key(entry[0]);
-            if last.is_some_and(|last| last >= key) || layout.is_blank(entry) || key >= config.most_entries()
-            {
-                return wrong("entries out of order, blank or of no block");
+            if last.is_some_and(|last| last >= key) || layout.is_blank(entry) || key >= config.max_entries() {
+                return error("entries out of order, blank or of no block");
             }
             last = Some(key);
         }
@@ -181,7 +180,7 @@ mod tests {
             let config = GeckoConfig::new(1024, 128, 4096);
             first_keys.sort_unstable();
             let expected = first_keys.iter().filter(|&&first| first < key).count();
-            let preamble = Preamble { level: 0, created: 0, covers: (0, 0) };
+            let preamble = Preamble { level: 0, created: 0, flushes: (0, 0) };
             let run = Run { number: 0, preamble, first_keys, slots: Vec::new() };
             prop_assert_eq!(run.pages_before(key, &config), expected);
         }

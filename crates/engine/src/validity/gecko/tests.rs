@@ -1,7 +1,7 @@
 //! Costs of Logarithmic Gecko compared with the paper. Its correctness is covered by the tests of all stores.
 
 use super::*;
-use crate::seed::{Random, Seed, below};
+use crate::seed::{Random, Seed, random_below};
 use crate::validity::MemoryFlash;
 
 /// Returns a configuration with pages of 64 entries. A block has one entry, with 32 bits of bitmap and a key of 32
@@ -15,9 +15,9 @@ fn update(gecko: &mut Gecko, flash: &mut MemoryFlash, random: &mut Random, round
     let (blocks, pages) = (u64::from(gecko.config.blocks), u64::from(gecko.config.pages_per_block));
     for _ in 0..rounds {
         for _ in 0..50 {
-            gecko.invalidate(Slot(below(random, blocks * pages) as u32), flash).unwrap();
+            gecko.invalidate(Slot(random_below(random, blocks * pages) as u32), flash).unwrap();
         }
-        gecko.erased(BlockId(below(random, blocks) as u32), flash).unwrap();
+        gecko.record_erase(BlockId(random_below(random, blocks) as u32), flash).unwrap();
     }
     rounds * 51
 }
@@ -27,7 +27,7 @@ fn update_costs_match_table_1() {
     for (size_ratio, multiway) in [(2, true), (2, false), (3, true), (3, false), (4, true), (5, false)] {
         let config = config(size_ratio, multiway);
         let (mut gecko, mut flash) = (Gecko::new(config).unwrap(), MemoryFlash::new());
-        let mut random = Seed(1).of("gecko").random();
+        let mut random = Seed(1).derive("gecko").random();
         update(&mut gecko, &mut flash, &mut random, 2000);
         let (writes, reads) = (flash.appends(), flash.reads());
         let updates = update(&mut gecko, &mut flash, &mut random, 4000) as f64;
@@ -47,7 +47,7 @@ fn multiway_merge_saves_writes_and_changes_no_answer() {
     let mut answers = Vec::new();
     for multiway in [true, false] {
         let (mut gecko, mut flash) = (Gecko::new(config(2, multiway)).unwrap(), MemoryFlash::new());
-        update(&mut gecko, &mut flash, &mut Seed(2).of("gecko").random(), 4000);
+        update(&mut gecko, &mut flash, &mut Seed(2).derive("gecko").random(), 4000);
         let mut counts = Vec::new();
         let appends = flash.appends();
         gecko.count_invalid(&mut flash, &mut |block, count| counts.push((block, count))).unwrap();
@@ -63,7 +63,7 @@ fn query_reads_one_page_per_run() {
     for partitions in [1, 5, 32] {
         let config = GeckoConfig { partitions, ..config(2, true) };
         let (mut gecko, mut flash) = (Gecko::new(config).unwrap(), MemoryFlash::new());
-        let mut random = Seed(3).of("gecko").random();
+        let mut random = Seed(3).derive("gecko").random();
         let mut invalid = PageSet::new(config.pages_per_block);
         for _ in 0..60 {
             update(&mut gecko, &mut flash, &mut random, 40);
@@ -75,7 +75,7 @@ fn query_reads_one_page_per_run() {
                 gecko.flash_pages()
             );
             let reads = flash.reads();
-            let block = BlockId(below(&mut random, u64::from(config.blocks)) as u32);
+            let block = BlockId(random_below(&mut random, u64::from(config.blocks)) as u32);
             gecko.query(block, &mut invalid, &mut flash).unwrap();
             assert!(flash.reads() - reads <= runs);
         }
@@ -83,11 +83,11 @@ fn query_reads_one_page_per_run() {
 }
 
 #[test]
-fn a_query_ends_at_an_erase_flag() {
+fn query_ends_at_erase_flag() {
     let (mut gecko, mut flash) = (Gecko::new(config(2, true)).unwrap(), MemoryFlash::new());
-    update(&mut gecko, &mut flash, &mut Seed(4).of("gecko").random(), 400);
+    update(&mut gecko, &mut flash, &mut Seed(4).derive("gecko").random(), 400);
     let mut invalid = PageSet::new(32);
-    gecko.erased(BlockId(77), &mut flash).unwrap();
+    gecko.record_erase(BlockId(77), &mut flash).unwrap();
     let reads = flash.reads();
     gecko.query(BlockId(77), &mut invalid, &mut flash).unwrap();
     assert_eq!((flash.reads() - reads, invalid.count()), (0, 0), "the buffer knows");
@@ -107,7 +107,7 @@ fn erase_takes_one_entry_for_any_number_of_parts() {
         gecko.invalidate(Slot(5 * 32 + part * 4), &mut flash).unwrap();
     }
     assert_eq!(gecko.buffered(), 8);
-    gecko.erased(BlockId(5), &mut flash).unwrap();
+    gecko.record_erase(BlockId(5), &mut flash).unwrap();
     assert_eq!(gecko.buffered(), 1);
 }
 
@@ -115,18 +115,18 @@ fn erase_takes_one_entry_for_any_number_of_parts() {
 fn recovery_ignores_runs_merged_into_smaller_one() {
     let config = GeckoConfig::new(256, 32, 64);
     assert_eq!(config.page_entries(), 8);
-    let (mut gecko, mut flash) = (Gecko::new(config).unwrap(), MemoryFlash::keeping_discarded());
+    let (mut gecko, mut flash) = (Gecko::new(config).unwrap(), MemoryFlash::retaining_discarded());
     for block in 0..32 {
         gecko.invalidate(Slot(block * 32), &mut flash).unwrap();
     }
     assert_eq!(gecko.runs().collect::<Vec<_>>(), [(2, 4)]);
     for block in 0..32 {
-        gecko.erased(BlockId(block), &mut flash).unwrap();
+        gecko.record_erase(BlockId(block), &mut flash).unwrap();
     }
     // No entry is left, in a run of one page: the run of four pages is still in flash, and there is no other run in
     // its level.
     assert_eq!(gecko.runs().collect::<Vec<_>>(), [(0, 1)]);
-    let found = flash.found();
+    let found = flash.scan();
     let mut gecko = Gecko::recover(config, &found, &mut flash).unwrap();
     assert_eq!(gecko.runs().collect::<Vec<_>>(), [(0, 1)]);
     gecko.count_invalid(&mut flash, &mut |block, count| panic!("{count} pages of {block:?}")).unwrap();
@@ -134,7 +134,7 @@ fn recovery_ignores_runs_merged_into_smaller_one() {
 }
 
 #[test]
-fn the_buffer_can_be_limited_by_updates() {
+fn limited_buffer_is_flushed_after_updates() {
     for (buffer_inserts_limited, flushes) in [(false, 0), (true, 2)] {
         let config = GeckoConfig { buffer_inserts_limited, ..config(2, true) };
         let (mut gecko, mut flash) = (Gecko::new(config).unwrap(), MemoryFlash::new());
@@ -146,7 +146,7 @@ fn the_buffer_can_be_limited_by_updates() {
 }
 
 #[test]
-fn sizes_match_the_paper() {
+fn sizes_match_paper() {
     // Figure 2: 2 TB in blocks of 128 pages of 4 KiB.
     let config = GeckoConfig::new(1 << 22, 128, 4096);
     assert_eq!((config.partitions, config.page_entries(), config.levels()), (4, 512, 15));
@@ -163,7 +163,7 @@ fn sizes_match_the_paper() {
 fn invalid_settings_are_rejected_by_key() {
     let good = config(2, true);
     assert!(Gecko::new(good).is_ok());
-    let refusals = [
+    let rejections = [
         (GeckoConfig { size_ratio: 1, ..good }, "size_ratio: is 1; it must be at least 2"),
         (
             GeckoConfig { partitions: 0, ..good },
@@ -183,7 +183,7 @@ fn invalid_settings_are_rejected_by_key() {
         ),
         (GeckoConfig { blocks: 0, ..good }, "blocks: is 0; it must be at least 1"),
     ];
-    for (config, message) in refusals {
+    for (config, message) in rejections {
         assert_eq!(Gecko::new(config).unwrap_err().to_string(), message);
     }
 }

@@ -6,21 +6,21 @@
 
 use rand::RngCore;
 use std::fmt;
-use wearwell_base::seed::{Random, Seed, below};
+use wearwell_base::seed::{Random, Seed, random_below};
 use wearwell_base::units::Lpn;
 use wearwell_engine::ftl::Restart;
-use wearwell_engine::layer::{Content, LayerError};
-use wearwell_engine::nand::{Cut, Fragile, Nand, Supply};
+use wearwell_engine::layer::{ContentId, LayerError};
+use wearwell_engine::nand::{Nand, PowerCut, PowerCutFlash, PowerSource};
 
 /// Flash of the FTLs under test.
-pub type Chips = Fragile<Nand<Content>>;
+pub type Chips = PowerCutFlash<Nand<ContentId>>;
 
 /// A kind of FTL and its builder, in a size and with faults determined by the seed.
-pub struct Subject<F: Restart> {
+pub struct FtlUnderTest<F: Restart> {
     pub kind: &'static str,
-    pub build: fn(Supply, u64) -> (F, F::Settings),
+    pub build: fn(PowerSource, u64) -> (F, F::Settings),
     /// True if the FTL has a battery, which lets it save its RAM.
-    pub battery: bool,
+    pub has_battery: bool,
 }
 
 /// One case: the seed of the run, and its first cut.
@@ -33,7 +33,7 @@ pub struct Case {
 
 /// Counts of events over some cases.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Tally {
+pub struct CutCounts {
     pub cuts: u64,
     pub torn_cuts: u64,
     pub recovery_cuts: u64,
@@ -41,8 +41,8 @@ pub struct Tally {
     pub ends_of_life: u64,
 }
 
-impl Tally {
-    fn add(&mut self, other: Tally) {
+impl CutCounts {
+    fn add(&mut self, other: CutCounts) {
         self.cuts += other.cuts;
         self.torn_cuts += other.torn_cuts;
         self.recovery_cuts += other.recovery_cuts;
@@ -55,66 +55,66 @@ impl Tally {
 #[derive(Clone, Copy, Debug, Default)]
 struct Page {
     /// Its content, or 0.
-    holds: u64,
+    content: u64,
     /// True if it was trimmed, and the trim may be lost.
-    trimmed: bool,
+    is_trimmed: bool,
     /// Content being written when power was lost.
     in_flight: Option<u64>,
     /// The last content ever written.
-    last: u64,
+    last_written: u64,
 }
 
 impl Page {
     /// True if `found` is possible after a power cut.
     fn allows(&self, found: u64) -> bool {
-        let earlier = found >> 32 == self.last >> 32 && found <= self.last;
-        found == self.holds || Some(found) == self.in_flight || self.trimmed && (found == 0 || earlier)
+        let earlier = found >> 32 == self.last_written >> 32 && found <= self.last_written;
+        found == self.content || Some(found) == self.in_flight || self.is_trimmed && (found == 0 || earlier)
     }
 }
 
 /// A drive with its power source, and its expected contents.
 struct Rig<'a, F: Restart> {
-    subject: &'a Subject<F>,
+    subject: &'a FtlUnderTest<F>,
     settings: F::Settings,
     ftl: F,
-    supply: Supply,
+    power: PowerSource,
     random: Random,
     pages: Vec<Page>,
     versions: u64,
-    tally: Tally,
+    counts: CutCounts,
 }
 
 /// Result of a host operation.
-enum Ended {
+enum Outcome {
     Done,
     PowerLost,
     EndOfLife,
 }
 
 impl<'a, F: Restart<Flash = Chips>> Rig<'a, F> {
-    fn new(subject: &'a Subject<F>, seed: u64) -> Self {
-        let supply = Supply::new(subject.battery);
-        let (ftl, settings) = (subject.build)(supply.clone(), seed);
+    fn new(subject: &'a FtlUnderTest<F>, seed: u64) -> Self {
+        let power = PowerSource::new(subject.has_battery);
+        let (ftl, settings) = (subject.build)(power.clone(), seed);
         let pages = vec![Page::default(); ftl.logical_pages() as usize];
-        let random = Seed(seed).of("history").random();
-        Rig { subject, settings, ftl, supply, random, pages, versions: 0, tally: Tally::default() }
+        let random = Seed(seed).derive("history").random();
+        Rig { subject, settings, ftl, power, random, pages, versions: 0, counts: CutCounts::default() }
     }
 
     fn below(&mut self, bound: u64) -> u64 {
-        below(&mut self.random, bound)
+        random_below(&mut self.random, bound)
     }
 
     /// Ends the operation according to `answer`; any other error is a defect.
-    fn end(&mut self, answer: Result<(), LayerError>) -> Result<Ended, String> {
+    fn outcome_of(&mut self, answer: Result<(), LayerError>) -> Result<Outcome, String> {
         match answer {
             // The last operation may also have failed for another reason.
-            Err(_) if self.supply.is_off() => Ok(Ended::PowerLost),
-            Err(error) if error.is_end_of_life() => Ok(Ended::EndOfLife),
+            Err(_) if self.power.is_off() => Ok(Outcome::PowerLost),
+            Err(error) if error.is_end_of_life() => Ok(Outcome::EndOfLife),
             Err(error) => Err(format!("refused: {error}")),
-            Ok(()) if !self.supply.is_failing() => Ok(Ended::Done),
+            Ok(()) if !self.power.is_failing() => Ok(Outcome::Done),
             Ok(()) => {
                 self.ftl.save().map_err(|error| format!("not saved: {error}"))?;
-                Ok(Ended::PowerLost)
+                Ok(Outcome::PowerLost)
             }
         }
     }
@@ -135,72 +135,72 @@ impl<'a, F: Restart<Flash = Chips>> Rig<'a, F> {
         (first..count.min(first + length)).map(|page| Lpn(page as u32)).collect()
     }
 
-    fn write(&mut self) -> Result<Ended, String> {
+    fn write(&mut self) -> Result<Outcome, String> {
         let pages = self.draw_pages();
         let mut data = Vec::with_capacity(pages.len());
         for page in &pages {
             self.versions += 1;
             let stamp = u64::from(page.0 + 1) << 32 | self.versions;
             let state = &mut self.pages[page.index()];
-            (state.in_flight, state.last) = (Some(stamp), stamp);
-            data.push(Content(stamp));
+            (state.in_flight, state.last_written) = (Some(stamp), stamp);
+            data.push(ContentId(stamp));
         }
         let answer = self.ftl.write(&pages, &data, 0);
         if answer.is_ok() {
             for page in pages {
                 let state = &mut self.pages[page.index()];
-                state.holds = state.in_flight.take().expect("just written");
-                state.trimmed = false;
+                state.content = state.in_flight.take().expect("just written");
+                state.is_trimmed = false;
             }
         }
-        self.end(answer)
+        self.outcome_of(answer)
     }
 
-    fn trim(&mut self) -> Result<Ended, String> {
+    fn trim(&mut self) -> Result<Outcome, String> {
         let pages = self.draw_pages();
         for page in &pages {
             let state = &mut self.pages[page.index()];
-            (state.holds, state.trimmed) = (0, true);
+            (state.content, state.is_trimmed) = (0, true);
         }
         let answer = self.ftl.trim(&pages);
-        self.end(answer)
+        self.outcome_of(answer)
     }
 
-    fn flush(&mut self) -> Result<Ended, String> {
+    fn flush(&mut self) -> Result<Outcome, String> {
         let answer = self.ftl.flush();
         if answer.is_ok() && F::DURABLE_TRIMS {
-            self.pages.iter_mut().for_each(|page| page.trimmed = false);
+            self.pages.iter_mut().for_each(|page| page.is_trimmed = false);
         }
-        self.end(answer)
+        self.outcome_of(answer)
     }
 
-    fn read(&mut self) -> Result<Ended, String> {
+    fn read(&mut self) -> Result<Outcome, String> {
         let pages = self.draw_pages();
         let mut found = Vec::new();
         let answer = self.ftl.read(&pages, &mut found);
         if answer.is_ok() {
             for (page, found) in pages.iter().zip(found) {
-                let holds = self.pages[page.index()].holds;
-                if found.0 != holds {
-                    return Err(format!("{page:?} reads {:#x}, not {holds:#x}", found.0));
+                let expected = self.pages[page.index()].content;
+                if found.0 != expected {
+                    return Err(format!("{page:?} reads {:#x}, not {expected:#x}", found.0));
                 }
             }
         }
-        self.end(answer)
+        self.outcome_of(answer)
     }
 
-    fn step(&mut self) -> Result<Ended, String> {
+    fn step(&mut self) -> Result<Outcome, String> {
         match self.below(16) {
             0 | 1 => self.trim(),
             2 => self.flush(),
             3..=5 => self.read(),
-            6 if self.below(4) == 0 => self.ftl.check().map(|()| Ended::Done),
+            6 if self.below(4) == 0 => self.ftl.check().map(|()| Outcome::Done),
             _ => self.write(),
         }
     }
 
     /// Checks that every page has a content that is possible after a cut, and expects that content from now on.
-    fn settle(&mut self) -> Result<(), String> {
+    fn verify_after_cut(&mut self) -> Result<(), String> {
         self.ftl.check()?;
         for (number, page) in (0..).map(Lpn).zip(&mut self.pages) {
             let mut found = Vec::new();
@@ -209,30 +209,42 @@ impl<'a, F: Restart<Flash = Chips>> Rig<'a, F> {
             if !page.allows(found) {
                 return Err(format!("{number:?} reads {found:#x}: {page:x?}"));
             }
-            self.tally.trims_undone += u64::from(page.trimmed && found != 0 && Some(found) != page.in_flight);
-            *page = Page { holds: found, trimmed: false, in_flight: None, last: page.last };
+            self.counts.trims_undone +=
+                u64::from(page.is_trimmed && found != 0 && Some(found) != page.in_flight);
+            *page =
+                Page { content: found, is_trimmed: false, in_flight: None, last_written: page.last_written };
         }
         self.ftl.check()
     }
 
     /// Restores power and restarts the FTL; power may be cut again during recovery.
     fn restart(self) -> Result<Self, String> {
-        let Rig { subject, settings, ftl, supply, mut random, pages, versions, mut tally } = self;
-        let mut remains = ftl.into_flash();
+        let Rig { subject, settings, ftl, power: supply, mut random, pages, versions, counts: mut tally } =
+            self;
+        let mut surviving = ftl.into_flash();
         loop {
             supply.restore();
-            if below(&mut random, 3) == 0 {
-                let (later, torn) = (below(&mut random, 4), below(&mut random, 2) == 0);
-                supply.cut(Some(Cut { after: supply.operations() + later, torn }));
+            if random_below(&mut random, 3) == 0 {
+                let (later, torn) = (random_below(&mut random, 4), random_below(&mut random, 2) == 0);
+                supply.schedule_cut(Some(PowerCut { after: supply.operations() + later, torn }));
             }
-            match F::restart(&settings, remains) {
+            match F::restart(&settings, surviving) {
                 Ok((ftl, _)) => {
                     supply.restore();
-                    return Ok(Rig { subject, settings, ftl, supply, random, pages, versions, tally });
+                    return Ok(Rig {
+                        subject,
+                        settings,
+                        ftl,
+                        power: supply,
+                        random,
+                        pages,
+                        versions,
+                        counts: tally,
+                    });
                 }
-                Err((_, left)) if supply.is_off() => {
+                Err((_, still_surviving)) if supply.is_off() => {
                     tally.recovery_cuts += 1;
-                    remains = left;
+                    surviving = still_surviving;
                 }
                 Err((error, _)) => return Err(format!("not recovered: {error}")),
             }
@@ -240,27 +252,27 @@ impl<'a, F: Restart<Flash = Chips>> Rig<'a, F> {
     }
 
     /// Runs `steps` host operations, or until power is lost; returns false if the drive's life has ended.
-    fn run(mut self, steps: u64, cut: Cut) -> Result<(Self, bool), String> {
-        self.supply.cut(Some(cut));
+    fn run(mut self, steps: u64, cut: PowerCut) -> Result<(Self, bool), String> {
+        self.power.schedule_cut(Some(cut));
         for _ in 0..steps {
             match self.step()? {
-                Ended::Done => {}
-                Ended::PowerLost => {
-                    self.tally.cuts += 1;
-                    self.tally.torn_cuts += u64::from(cut.torn);
+                Outcome::Done => {}
+                Outcome::PowerLost => {
+                    self.counts.cuts += 1;
+                    self.counts.torn_cuts += u64::from(cut.torn);
                     let mut rig = self.restart()?;
-                    rig.settle()?;
+                    rig.verify_after_cut()?;
                     return Ok((rig, true));
                 }
-                Ended::EndOfLife => {
-                    self.tally.ends_of_life += 1;
-                    self.supply.cut(None);
-                    self.settle()?;
+                Outcome::EndOfLife => {
+                    self.counts.ends_of_life += 1;
+                    self.power.schedule_cut(None);
+                    self.verify_after_cut()?;
                     return Ok((self, false));
                 }
             }
         }
-        self.supply.cut(None);
+        self.power.schedule_cut(None);
         self.ftl.check()?;
         Ok((self, true))
     }
@@ -272,25 +284,26 @@ const ROUNDS: u64 = 4;
 /// Runs `steps` host operations with the cut of the case, then further operations and cuts. Returns the counts, or
 /// the error.
 pub fn cut_and_check<F: Restart<Flash = Chips>>(
-    subject: &Subject<F>,
+    subject: &FtlUnderTest<F>,
     case: Case,
     steps: u64,
-) -> Result<Tally, String> {
+) -> Result<CutCounts, String> {
     let mut rig = Rig::new(subject, case.seed);
-    let mut cut = Cut { after: case.after, torn: case.torn };
+    let mut cut = PowerCut { after: case.after, torn: case.torn };
     for _ in 0..ROUNDS {
-        let lives;
-        (rig, lives) = rig.run(steps, cut).map_err(|problem| format!("{}: {problem}", id(subject, case)))?;
-        if !lives || rig.tally.cuts == 0 {
+        let is_alive;
+        (rig, is_alive) =
+            rig.run(steps, cut).map_err(|problem| format!("{}: {problem}", case_name(subject, case)))?;
+        if !is_alive || rig.counts.cuts == 0 {
             break;
         }
         let later = rig.below(4 * steps);
-        cut = Cut { after: rig.supply.operations() + later, torn: rig.random.next_u32() & 1 == 0 };
+        cut = PowerCut { after: rig.power.operations() + later, torn: rig.random.next_u32() & 1 == 0 };
     }
-    Ok(rig.tally)
+    Ok(rig.counts)
 }
 
-fn id<F: Restart>(subject: &Subject<F>, case: Case) -> String {
+fn case_name<F: Restart>(subject: &FtlUnderTest<F>, case: Case) -> String {
     format!("{}:{case}", subject.kind)
 }
 
@@ -323,59 +336,59 @@ fn steps(seed: u64) -> u64 {
 /// Tries `small` runs cut at each operation, and `long` runs cut anywhere. Returns the counts of all cases, or the
 /// first error.
 pub fn try_all<F: Restart<Flash = Chips>>(
-    subject: &Subject<F>,
+    subject: &FtlUnderTest<F>,
     small: u64,
     long: u64,
-) -> Result<Tally, String> {
-    let mut tally = Tally::default();
+) -> Result<CutCounts, String> {
+    let mut counts = CutCounts::default();
     if let Ok(id) = std::env::var("WEARWELL_CUT") {
         if let Some(case) = parse(subject.kind, &id) {
-            tally.add(cut_and_check(subject, case, steps(case.seed))?);
-            println!("{id}: {tally:?}");
+            counts.add(cut_and_check(subject, case, steps(case.seed))?);
+            println!("{id}: {counts:?}");
         }
-        return Ok(tally);
+        return Ok(counts);
     }
     for seed in 0..small * multiplier() {
         for torn in [false, true] {
             for after in 0.. {
                 let done = cut_and_check(subject, Case { seed, after, torn }, steps(seed))?;
-                tally.add(done);
+                counts.add(done);
                 if done.cuts == 0 {
                     break;
                 }
             }
         }
     }
-    let mut random = Seed(7).of(subject.kind).random();
+    let mut random = Seed(7).derive(subject.kind).random();
     for seed in (LONG_SEEDS..).take((long * multiplier()) as usize) {
-        let case = Case { seed, after: below(&mut random, 1000), torn: random.next_u32() & 1 == 0 };
-        tally.add(cut_and_check(subject, case, steps(seed))?);
+        let case = Case { seed, after: random_below(&mut random, 1000), torn: random.next_u32() & 1 == 0 };
+        counts.add(cut_and_check(subject, case, steps(seed))?);
     }
-    Ok(tally)
+    Ok(counts)
 }
 
 /// Like [`try_all`], but panics with the failing case, or if there were fewer cuts than `at_least`.
 pub fn check_all<F: Restart<Flash = Chips>>(
-    subject: &Subject<F>,
+    subject: &FtlUnderTest<F>,
     small: u64,
     long: u64,
     at_least: u64,
-) -> Tally {
-    let tally = try_all(subject, small, long).unwrap_or_else(|problem| panic!("{problem}"));
-    println!("{}: {tally:?}", subject.kind);
+) -> CutCounts {
+    let counts = try_all(subject, small, long).unwrap_or_else(|problem| panic!("{problem}"));
+    println!("{}: {counts:?}", subject.kind);
     if std::env::var("WEARWELL_CUT").is_err() {
-        assert!(tally.cuts >= at_least, "{tally:?}");
-        assert!(tally.torn_cuts > 0 && tally.torn_cuts < tally.cuts, "{tally:?}");
+        assert!(counts.cuts >= at_least, "{counts:?}");
+        assert!(counts.torn_cuts > 0 && counts.torn_cuts < counts.cuts, "{counts:?}");
     }
-    tally
+    counts
 }
 
 #[test]
 fn case_is_parsed_from_its_name() {
     for (after, torn) in [(0, false), (17, true)] {
         let case = Case { seed: 3, after, torn };
-        let read = parse("bast", &format!("bast:{case}")).unwrap();
-        assert_eq!((read.seed, read.after, read.torn), (3, after, torn));
+        let parsed = parse("bast", &format!("bast:{case}")).unwrap();
+        assert_eq!((parsed.seed, parsed.after, parsed.torn), (3, after, torn));
     }
     assert!(parse("bast", "fast:3:17").is_none());
 }

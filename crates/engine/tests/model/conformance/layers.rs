@@ -1,24 +1,26 @@
 //! All layers, each driven at random.
 
-use super::{Drive, Stamp};
+use super::{LayerDriver, Stamp};
 use serde_json::json;
 use wearwell_base::config::StoreSize;
 use wearwell_base::seed::Seed;
 use wearwell_engine::checked::CheckedMedium;
-use wearwell_engine::dedup::{Dedup, Sharing};
-use wearwell_engine::ftl::hybrid::{Hybrid, HybridConfig, HybridKind};
+use wearwell_engine::dedup::{Dedup, SharedTables};
+use wearwell_engine::ftl::hybrid::{HybridConfig, HybridFtl, HybridKind};
 use wearwell_engine::ftl::page::{PageConfig, PageFtl};
 use wearwell_engine::ftl::paged::{
     DirectoryConfig, Durability, FreeBlocks, PagedConfig, PagedFtl, PagedSettings,
 };
-use wearwell_engine::ftl::{CutSettings, Cuts, Cycled, Interrupted, Restart, Switched, parse_cuts};
-use wearwell_engine::layer::{Content, Payload};
-use wearwell_engine::log::{
-    BlockTable, BoxedLayer, LevelSizes, LogStore, LsmConfig, LsmTree, ObjectLayout, Objects, Observed,
-    PageTable, Partition, PassThrough, Reclaim, Segments, Shape, Shared, Sparse, StoreConfig, TrimLog,
-    TrimRule, Zones, ZonesConfig,
+use wearwell_engine::ftl::{
+    CutSettings, CutTimes, PowerCutFtl, PowerCycledFtl, Restart, SwitchableLayer, parse_cuts,
 };
-use wearwell_engine::nand::{Fragile, Geometry, Nand, Supply, Wear};
+use wearwell_engine::layer::{ContentId, Payload};
+use wearwell_engine::log::{
+    ArrivalObserver, BlockTable, BoxedLayer, LevelSizes, LogStore, LsmConfig, LsmTree, ObjectLayer,
+    ObjectLayout, PageTable, Partition, PassThrough, Reclaim, Segments, Shape, SharedLayer, SparseLayer,
+    StoreConfig, TrimLogConfig, TrimRule, ZonedDrive, ZonedDriveConfig,
+};
+use wearwell_engine::nand::{Geometry, Nand, PowerCutFlash, PowerSource, Wear};
 use wearwell_engine::placement::Frontiers;
 use wearwell_engine::timing::Journal;
 use wearwell_engine::victim::{VictimConfig, VictimPolicy};
@@ -58,11 +60,11 @@ pub(super) fn page_config(seed: u64) -> PageConfig {
     }
 }
 
-pub(super) fn ftl(seed: u64) -> PageFtl<Chips<Content>> {
+pub(super) fn ftl(seed: u64) -> PageFtl<Chips<ContentId>> {
     page_config(seed).build(nand(seed)).unwrap()
 }
 
-pub(super) fn boxed_ftl(seed: u64) -> BoxedLayer<Content> {
+pub(super) fn boxed_ftl(seed: u64) -> BoxedLayer<ContentId> {
     Box::new(ftl(seed))
 }
 
@@ -72,7 +74,7 @@ fn victim(name: &str, size: &StoreSize) -> Box<dyn VictimPolicy> {
 }
 
 /// Creates a log on segments of the FTL, with a policy that considers pages left valid below.
-fn stacked_log(seed: u64) -> BoxedLayer<Content> {
+fn stacked_log(seed: u64) -> BoxedLayer<ContentId> {
     let segments = Segments::new(boxed_ftl(seed), 16, Some(TrimRule::default()));
     let size = StoreSize { blocks: 20, pages_per_block: 16, logical_pages: 200, seed: Seed(seed) };
     let config = StoreConfig::new(200, Reclaim::FreePool { low: 2, high: 3 }, Seed(seed));
@@ -96,7 +98,7 @@ fn block_log(seed: u64) -> BoxedLayer<()> {
     Box::new(store.unwrap())
 }
 
-pub(super) fn paged(seed: u64, kind: &'static str) -> PagedFtl<Chips<Content>> {
+pub(super) fn paged(seed: u64, kind: &'static str) -> PagedFtl<Chips<ContentId>> {
     let is_gecko = kind == "gecko";
     let config = PagedConfig {
         kind,
@@ -109,7 +111,11 @@ pub(super) fn paged(seed: u64, kind: &'static str) -> PagedFtl<Chips<Content>> {
         validity: serde_json::from_value(json!(if is_gecko { "gecko" } else { "ram_bitmap" })).unwrap(),
         cleans_metadata: !is_gecko,
         checkpoints: is_gecko,
-        durability: if is_gecko { Durability::Deferred { dated: true } } else { Durability::Battery },
+        durability: if is_gecko {
+            Durability::Deferred { skips_older_pages: true }
+        } else {
+            Durability::Battery
+        },
         free_blocks: FreeBlocks::default(),
         counters: Default::default(),
         wear: serde_json::from_value(json!({"kind": "scan", "scans_per_write": 3, "threshold": 0})).unwrap(),
@@ -123,19 +129,19 @@ pub(super) fn paged(seed: u64, kind: &'static str) -> PagedFtl<Chips<Content>> {
     settings.build(nand(seed)).unwrap()
 }
 
-fn plain_hybrid(seed: u64, kind: HybridKind) -> Hybrid<Chips<Content>> {
-    Hybrid::new(HybridConfig { kind, log_blocks: 6, logical_pages: PAGES }, nand(seed)).unwrap()
+fn plain_hybrid(seed: u64, kind: HybridKind) -> HybridFtl<Chips<ContentId>> {
+    HybridFtl::new(HybridConfig { kind, log_blocks: 6, logical_pages: PAGES }, nand(seed)).unwrap()
 }
 
-fn hybrid(seed: u64, kind: HybridKind) -> BoxedLayer<Content> {
+fn hybrid(seed: u64, kind: HybridKind) -> BoxedLayer<ContentId> {
     Box::new(plain_hybrid(seed, kind))
 }
 
-fn zones(seed: u64) -> BoxedLayer<Content> {
-    Box::new(Zones::new(nand(seed), ZonesConfig { zone_blocks: 2, max_open_zones: 3 }).unwrap())
+fn zones(seed: u64) -> BoxedLayer<ContentId> {
+    Box::new(ZonedDrive::new(nand(seed), ZonedDriveConfig { zone_blocks: 2, max_open_zones: 3 }).unwrap())
 }
 
-fn tree(seed: u64) -> BoxedLayer<Content> {
+fn tree(seed: u64) -> BoxedLayer<ContentId> {
     let config = LsmConfig {
         logical_pages: 96,
         page_bytes: 64,
@@ -150,104 +156,115 @@ fn tree(seed: u64) -> BoxedLayer<Content> {
 }
 
 /// Creates deduplication over a store of the required size; atomic groups of up to `atomic` pages.
-pub(super) fn dedup(seed: u64, atomic: u32) -> BoxedLayer<Content> {
+pub(super) fn dedup(seed: u64, atomic: u32) -> BoxedLayer<ContentId> {
     let config = serde_json::from_value(json!("inline")).unwrap();
-    let sharing = Sharing::new(&config, PAGES - atomic, atomic).unwrap();
+    let sharing = SharedTables::new(&config, PAGES - atomic, atomic).unwrap();
     Box::new(Dedup::new(sharing, boxed_ftl(seed), None).unwrap())
 }
 
 /// Creates deduplication over any FTL, with a migration policy if the kind needs one.
-fn dedup_on<F: Restart<Flash = Chips<Content>> + 'static>(mut ftl: F, kind: &str) -> BoxedLayer<Content> {
+fn dedup_on<F: Restart<Flash = Chips<ContentId>> + 'static>(mut ftl: F, kind: &str) -> BoxedLayer<ContentId> {
     let config = serde_json::from_value(json!(kind)).unwrap();
-    let sharing = Sharing::new(&config, ftl.logical_pages(), 0).unwrap();
-    if let Some(migration) = sharing.migration(None, false) {
-        ftl.ask(migration).unwrap();
+    let sharing = SharedTables::new(&config, ftl.logical_pages(), 0).unwrap();
+    if let Some(migration) = sharing.migration_policy(None, false) {
+        ftl.set_migration_policy(migration).unwrap();
     }
     Box::new(Dedup::new(sharing, ftl, None).unwrap())
 }
 
-pub(super) fn cycled(seed: u64) -> Switched<Cycled<PageFtl<Chips<Content>>>> {
-    Switched::new(Cycled::new(ftl(seed), page_config(seed)))
+pub(super) fn cycled(seed: u64) -> SwitchableLayer<PowerCycledFtl<PageFtl<Chips<ContentId>>>> {
+    SwitchableLayer::new(PowerCycledFtl::new(ftl(seed), page_config(seed)))
 }
 
 /// Creates the FTL on a power source that is cut at these operations.
 pub(super) fn interrupted(seed: u64, cuts: &str) -> BoxedLayer<()> {
-    let supply = Supply::new(false);
+    let power = PowerSource::new(false);
     let config = page_config(seed);
-    let ftl = config.build(Fragile::new(nand::<Content>(seed), supply.clone())).unwrap();
-    let cuts = Cuts::At(if cuts.is_empty() { Vec::new() } else { parse_cuts(cuts).unwrap() });
+    let ftl = config.build(PowerCutFlash::new(nand::<ContentId>(seed), power.clone())).unwrap();
+    let cuts = CutTimes::At(if cuts.is_empty() { Vec::new() } else { parse_cuts(cuts).unwrap() });
     let cut =
         CutSettings { cuts, recovery_cut_probability: 0.0, cut_again_probability: 0.0, seed: Seed(seed) };
-    let mut interrupted = Interrupted::<_, ()>::new(ftl, config, supply, cut, Journal::paused());
-    wearwell_engine::ftl::PowerCycle::begin(&mut interrupted, 2000);
+    let mut interrupted = PowerCutFtl::<_, ()>::new(ftl, config, power, cut, Journal::paused());
+    wearwell_engine::ftl::PowerCycle::begin_measurement(&mut interrupted, 2000);
     Box::new(interrupted)
 }
 
 /// Splits the FTL into two halves; the first stays empty.
-pub(super) fn second_half(seed: u64) -> (Shared<Content>, Partition<Content>) {
-    let (shared, mut partitions) = Shared::new(boxed_ftl(seed), &[PAGES / 2, PAGES / 2]);
+pub(super) fn second_half(seed: u64) -> (SharedLayer<ContentId>, Partition<ContentId>) {
+    let (shared, mut partitions) = SharedLayer::new(boxed_ftl(seed), &[PAGES / 2, PAGES / 2]);
     (shared, partitions.pop().expect("the second half"))
 }
 
-pub(super) const TRIM_LOG: TrimLog = TrimLog { records_per_page: 4, trims_per_write: 1, pages: 3 };
+pub(super) const TRIM_LOG: TrimLogConfig =
+    TrimLogConfig { records_per_page: 4, trims_per_write: 1, pages: 3 };
 
 pub(super) const OBJECTS: ObjectLayout =
     ObjectLayout { object_pages: 5, classes: 3, decay_drive_writes: 0.5 };
 
 /// Drives a layer with `contents` different contents; `is_exact` if each page corresponds to one valid page of a
 /// block.
-fn drive<P: Stamp>(name: &'static str, build: impl Fn(u64) -> BoxedLayer<P>, contents: u64, is_exact: bool) {
+fn drive_layer<P: Stamp>(
+    name: &'static str,
+    build: impl Fn(u64) -> BoxedLayer<P>,
+    contents: u64,
+    is_exact: bool,
+) {
     for seed in 0..4 {
-        Drive::new(name, build(seed), contents, seed).run(1500, is_exact);
+        LayerDriver::new(name, build(seed), contents, seed).run(1500, is_exact);
     }
 }
 
 /// Types built by the tests below.
 pub(super) const DRIVEN: &[&str] = &[
+    "ArrivalObserver",
     "Box",
-    "Checked",
-    "Cycled",
+    "CheckedLayer",
     "Dedup",
-    "Hybrid",
-    "Interrupted",
+    "HybridFtl",
     "LogStore",
     "LsmTree",
-    "Objects",
-    "Observed",
+    "ObjectLayer",
     "PagedFtl",
     "Partition",
     "PassThrough",
-    "Sparse",
-    "Switched",
-    "Zones",
+    "PowerCutFtl",
+    "PowerCycledFtl",
+    "SparseLayer",
+    "SwitchableLayer",
+    "ZonedDrive",
 ];
 
 #[test]
 fn stores_keep_the_contract() {
-    drive("log", boxed_ftl, u64::MAX, true);
-    drive("stacked log", stacked_log, u64::MAX, true);
-    drive("log of blocks", block_log, u64::MAX, true);
-    drive("tree", tree, u64::MAX, true);
+    drive_layer("log", boxed_ftl, u64::MAX, true);
+    drive_layer("stacked log", stacked_log, u64::MAX, true);
+    drive_layer("log of blocks", block_log, u64::MAX, true);
+    drive_layer("tree", tree, u64::MAX, true);
     // A page that shares its slot does not correspond to a page of a block.
-    drive("deduplication", |seed| dedup(seed, 0), 40, false);
-    drive("deduplication in groups", |seed| dedup(seed, 8), 40, false);
-    drive("deduplication on gecko", |seed| dedup_on(paged(seed, "gecko"), "cagc"), 40, false);
-    drive("deduplication on dftl", |seed| dedup_on(paged(seed, "dftl"), "cagc"), 40, false);
+    drive_layer("deduplication", |seed| dedup(seed, 0), 40, false);
+    drive_layer("deduplication in groups", |seed| dedup(seed, 8), 40, false);
+    drive_layer("deduplication on gecko", |seed| dedup_on(paged(seed, "gecko"), "cagc"), 40, false);
+    drive_layer("deduplication on dftl", |seed| dedup_on(paged(seed, "dftl"), "cagc"), 40, false);
     for kind in [HybridKind::Fast, HybridKind::Bast] {
-        drive("deduplication on hybrids", |seed| dedup_on(plain_hybrid(seed, kind), "inline"), 40, false);
+        drive_layer(
+            "deduplication on hybrids",
+            |seed| dedup_on(plain_hybrid(seed, kind), "inline"),
+            40,
+            false,
+        );
     }
 }
 
 #[test]
 fn ftls_keep_the_contract() {
     // Invalidations not reported yet count as valid pages.
-    drive("gecko", |seed| Box::new(paged(seed, "gecko")) as _, u64::MAX, false);
-    drive("dftl", |seed| Box::new(paged(seed, "dftl")) as _, u64::MAX, false);
-    drive("fast", |seed| hybrid(seed, HybridKind::Fast), u64::MAX, true);
-    drive("bast", |seed| hybrid(seed, HybridKind::Bast), u64::MAX, true);
-    drive("interrupted", |seed| interrupted(seed, "500,800t,1500"), u64::MAX, true);
+    drive_layer("gecko", |seed| Box::new(paged(seed, "gecko")) as _, u64::MAX, false);
+    drive_layer("dftl", |seed| Box::new(paged(seed, "dftl")) as _, u64::MAX, false);
+    drive_layer("fast", |seed| hybrid(seed, HybridKind::Fast), u64::MAX, true);
+    drive_layer("bast", |seed| hybrid(seed, HybridKind::Bast), u64::MAX, true);
+    drive_layer("interrupted", |seed| interrupted(seed, "500,800t,1500"), u64::MAX, true);
     for seed in 0..4 {
-        let mut zoned = Drive::new("zones", zones(seed), u64::MAX, seed);
+        let mut zoned = LayerDriver::new("zones", zones(seed), u64::MAX, seed);
         zoned.zone_pages = Some(2 * PAGES_PER_BLOCK);
         zoned.run(1500, true);
     }
@@ -255,10 +272,25 @@ fn ftls_keep_the_contract() {
 
 #[test]
 fn wrappers_keep_the_contract() {
-    drive("pass-through", |seed| Box::new(PassThrough::new(boxed_ftl(seed), PAGES)) as _, u64::MAX, true);
-    drive("objects", |seed| Box::new(Objects::new(boxed_ftl(seed), OBJECTS).unwrap()) as _, u64::MAX, true);
-    drive("sparse", |seed| Box::new(Sparse::new(boxed_ftl(seed), TRIM_LOG).unwrap()) as _, u64::MAX, false);
-    drive("observed", |seed| Box::new(Observed::new(boxed_ftl(seed))) as _, u64::MAX, true);
-    drive("partition", |seed| Box::new(second_half(seed).1) as _, u64::MAX, true);
-    drive("switched", |seed| Box::new(cycled(seed)) as _, u64::MAX, true);
+    drive_layer(
+        "pass-through",
+        |seed| Box::new(PassThrough::new(boxed_ftl(seed), PAGES)) as _,
+        u64::MAX,
+        true,
+    );
+    drive_layer(
+        "objects",
+        |seed| Box::new(ObjectLayer::new(boxed_ftl(seed), OBJECTS).unwrap()) as _,
+        u64::MAX,
+        true,
+    );
+    drive_layer(
+        "sparse",
+        |seed| Box::new(SparseLayer::new(boxed_ftl(seed), TRIM_LOG).unwrap()) as _,
+        u64::MAX,
+        false,
+    );
+    drive_layer("observed", |seed| Box::new(ArrivalObserver::new(boxed_ftl(seed))) as _, u64::MAX, true);
+    drive_layer("partition", |seed| Box::new(second_half(seed).1) as _, u64::MAX, true);
+    drive_layer("switched", |seed| Box::new(cycled(seed)) as _, u64::MAX, true);
 }

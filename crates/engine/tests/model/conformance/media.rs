@@ -1,20 +1,20 @@
 //! All media, each driven at random within the rules of flash, and compared with the medium that it wraps.
 
 use super::layers::{bare_nand, boxed_ftl};
-use wearwell_base::seed::{Random, Seed, below};
+use wearwell_base::seed::{Random, Seed, random_below};
 use wearwell_base::units::{BlockId, Lpn, StreamId};
 use wearwell_engine::checked::CheckedMedium;
 use wearwell_engine::counters::Cause;
-use wearwell_engine::layer::{Content, Group, Medium, MediumExt, Pages, Reports, Run};
+use wearwell_engine::layer::{ContentId, Group, Medium, MediumExt, Pages, Reports, Run};
 use wearwell_engine::log::{Segments, TrimRule};
-use wearwell_engine::nand::{Fragile, Nand, Supply};
-use wearwell_engine::timing::{Journal, Timed};
+use wearwell_engine::nand::{Nand, PowerCutFlash, PowerSource};
+use wearwell_engine::timing::{Journal, RecordingNand};
 
 /// Types built by the tests below.
-pub(super) const DRIVEN: &[&str] = &["CheckedMedium", "Fragile", "Nand", "Segments", "Timed"];
+pub(super) const DRIVEN: &[&str] = &["CheckedMedium", "Nand", "PowerCutFlash", "RecordingNand", "Segments"];
 
 /// Random operations for one or several media.
-struct Drive {
+struct MediumDriver {
     next: Vec<u32>,
     pages_per_block: u32,
     sequence: u64,
@@ -22,43 +22,43 @@ struct Drive {
 }
 
 /// Returns the state of a medium as text.
-fn state<M: Medium<Payload = Content>>(medium: &mut M, block: BlockId) -> String {
+fn state<M: Medium<Payload = ContentId>>(medium: &mut M, block: BlockId) -> String {
     let mut reports = Reports::default();
     medium.describe(&mut reports);
     let nand = reports.nand.map(|nand| (nand.programs, nand.erases, nand.erase_counts));
-    let own = (medium.erases(block), medium.is_bad(block), medium.blocks(), medium.pages_per_block());
+    let own_state = (medium.erases(block), medium.is_bad(block), medium.blocks(), medium.pages_per_block());
     let below = (
         medium.layer_below().is_some(),
-        medium.has_own_stream(),
+        medium.has_metadata_stream(),
         medium.wants_invalidations(),
         medium.metadata_pages(),
-        medium.until_checkpoint(),
+        medium.pages_until_checkpoint(),
         medium.abilities_below(),
         medium.left_valid(block),
     );
-    format!("{nand:?} {own:?} {below:?} {:?}", medium.check())
+    format!("{nand:?} {own_state:?} {below:?} {:?}", medium.check())
 }
 
-impl Drive {
+impl MediumDriver {
     fn new(medium: &impl Medium, seed: u64) -> Self {
         let (next, pages_per_block) = (vec![0; medium.blocks() as usize], medium.pages_per_block());
-        Drive { next, pages_per_block, sequence: 0, random: Seed(seed).random() }
+        MediumDriver { next, pages_per_block, sequence: 0, random: Seed(seed).random() }
     }
 
     /// Executes the same operation on all `media`, whose answers must be equal.
-    fn step(&mut self, media: &mut [&mut dyn Driven]) {
-        let block = BlockId(below(&mut self.random, self.next.len() as u64) as u32);
+    fn step(&mut self, media: &mut [&mut dyn TextMedium]) {
+        let block = BlockId(random_below(&mut self.random, self.next.len() as u64) as u32);
         let (next, left) = (self.next[block.index()], self.pages_per_block - self.next[block.index()]);
-        let action = below(&mut self.random, 6);
-        let count = 1 + below(&mut self.random, u64::from(left.clamp(1, 4))) as u32;
-        let read = below(&mut self.random, u64::from(next.max(1))) as u32;
+        let action = random_below(&mut self.random, 6);
+        let count = 1 + random_below(&mut self.random, u64::from(left.clamp(1, 4))) as u32;
+        let read = random_below(&mut self.random, u64::from(next.max(1))) as u32;
         let answers: Vec<String> = media
             .iter_mut()
             .map(|medium| match action {
                 0..=2 if left > 0 => medium.program(block, next, count.min(left), self.sequence),
                 3 if next > 0 => medium.read(block, read),
                 4 if left == 0 => medium.erase(block),
-                _ => medium.settle(block),
+                _ => medium.maintain(block),
             })
             .collect();
         match action {
@@ -74,18 +74,18 @@ impl Drive {
 }
 
 /// Any medium, with its answers as text.
-trait Driven {
+trait TextMedium {
     fn program(&mut self, block: BlockId, page: u32, pages: u32, sequence: u64) -> String;
     fn read(&mut self, block: BlockId, page: u32) -> String;
     fn erase(&mut self, block: BlockId) -> String;
-    fn settle(&mut self, block: BlockId) -> String;
+    fn maintain(&mut self, block: BlockId) -> String;
 }
 
-impl<M: Medium<Payload = Content>> Driven for M {
+impl<M: Medium<Payload = ContentId>> TextMedium for M {
     fn program(&mut self, block: BlockId, page: u32, pages: u32, sequence: u64) -> String {
         let numbers = sequence..sequence + u64::from(pages);
         let owners: Vec<Lpn> = numbers.clone().map(|number| Lpn(number as u32)).collect();
-        let data: Vec<Content> = numbers.map(|number| Content(1 + number)).collect();
+        let data: Vec<ContentId> = numbers.map(|number| ContentId(1 + number)).collect();
         let run = Run {
             owners: Some(&owners),
             data: &data,
@@ -109,49 +109,59 @@ impl<M: Medium<Payload = Content>> Driven for M {
         format!("{:?} {}", Medium::erase(self, block, Cause::Cleaning), state(self, block))
     }
 
-    fn settle(&mut self, block: BlockId) -> String {
+    fn maintain(&mut self, block: BlockId) -> String {
         self.notify_cleaning(true);
         self.notify_cleaning(false);
-        let said = (
+        let results = (
             self.set_streams(1),
-            self.clean_ahead(),
+            self.clean_while_idle(),
             self.end_checkpoint(),
             self.flush(),
             self.take_disturbed(),
         );
-        format!("{said:?} {}", state(self, block))
+        format!("{results:?} {}", state(self, block))
     }
 }
 
-fn segments(seed: u64) -> Segments<Content> {
+fn segments(seed: u64) -> Segments<ContentId> {
     Segments::new(boxed_ftl(seed), 16, Some(TrimRule::default()))
 }
 
 #[test]
 fn media_keep_the_contract_and_wrappers_change_nothing() {
     for seed in 0..4 {
-        let mut bare: Nand<Content> = bare_nand(seed);
-        let mut checked = CheckedMedium::new(bare_nand::<Content>(seed));
-        let mut timed = CheckedMedium::new(Timed::new(bare_nand(seed), Journal::default()));
-        let mut fragile = CheckedMedium::new(Fragile::new(bare_nand::<Content>(seed), Supply::new(false)));
-        let mut drive = Drive::new(&bare, seed);
+        let mut bare: Nand<ContentId> = bare_nand(seed);
+        let mut checked = CheckedMedium::new(bare_nand::<ContentId>(seed));
+        let mut recording = CheckedMedium::new(RecordingNand::new(bare_nand(seed), Journal::default()));
+        let mut power_cut =
+            CheckedMedium::new(PowerCutFlash::new(bare_nand::<ContentId>(seed), PowerSource::new(false)));
+        let mut driver = MediumDriver::new(&bare, seed);
         for _ in 0..4000 {
-            drive.step(&mut [&mut bare, &mut checked, &mut timed, &mut fragile]);
+            driver.step(&mut [&mut bare, &mut checked, &mut recording, &mut power_cut]);
         }
         let (mut bare, mut checked) = (segments(seed), CheckedMedium::new(segments(seed)));
-        let mut drive = Drive::new(&bare, seed);
+        let mut driver = MediumDriver::new(&bare, seed);
         for _ in 0..4000 {
-            drive.step(&mut [&mut bare, &mut checked]);
+            driver.step(&mut [&mut bare, &mut checked]);
         }
     }
 }
 
 #[test]
 fn constants_of_media_pass_through_wrappers() {
-    let is = |reads_by_page: bool, keeps_groups: bool| (reads_by_page, keeps_groups);
-    let nand = is(Nand::<()>::READS_BY_PAGE, Nand::<()>::KEEPS_GROUPS);
-    assert_eq!(is(Fragile::<Nand<()>>::READS_BY_PAGE, Fragile::<Nand<()>>::KEEPS_GROUPS), nand);
-    assert_eq!(is(CheckedMedium::<Nand<()>>::READS_BY_PAGE, CheckedMedium::<Nand<()>>::KEEPS_GROUPS), nand);
+    let constants = |reads_by_page: bool, keeps_groups: bool| (reads_by_page, keeps_groups);
+    let nand = constants(Nand::<()>::READS_BY_PAGE, Nand::<()>::STORES_GROUPS);
+    assert_eq!(
+        constants(PowerCutFlash::<Nand<()>>::READS_BY_PAGE, PowerCutFlash::<Nand<()>>::STORES_GROUPS),
+        nand
+    );
+    assert_eq!(
+        constants(CheckedMedium::<Nand<()>>::READS_BY_PAGE, CheckedMedium::<Nand<()>>::STORES_GROUPS),
+        nand
+    );
     // The clock must know which pages are read.
-    assert_eq!(is(Timed::<()>::READS_BY_PAGE, Timed::<()>::KEEPS_GROUPS), (true, nand.1));
+    assert_eq!(
+        constants(RecordingNand::<()>::READS_BY_PAGE, RecordingNand::<()>::STORES_GROUPS),
+        (true, nand.1)
+    );
 }

@@ -9,9 +9,9 @@ mod policies;
 mod sources;
 mod wrappers;
 
-use wearwell_base::seed::{Random, Seed, below};
+use wearwell_base::seed::{Random, Seed, random_below};
 use wearwell_base::units::Lpn;
-use wearwell_engine::checked::Checked;
+use wearwell_engine::checked::CheckedLayer;
 use wearwell_engine::layer::{Ability, Answer, Command, Layer, LayerError, LayerExt, Payload, Query};
 use wearwell_engine::log::BoxedLayer;
 
@@ -24,22 +24,22 @@ impl Stamp for () {
     fn stamp(_number: u64) {}
 }
 
-impl Stamp for wearwell_engine::layer::Content {
+impl Stamp for wearwell_engine::layer::ContentId {
     fn stamp(number: u64) -> Self {
-        wearwell_engine::layer::Content(number)
+        wearwell_engine::layer::ContentId(number)
     }
 }
 
 /// Returns the query that belongs to an ability, if any. Without a wildcard, so that a new ability must be added
 /// here.
-fn question(ability: Ability, pages: &[Lpn]) -> Option<Query<'_>> {
+fn query_of(ability: Ability, pages: &[Lpn]) -> Option<Query<'_>> {
     match ability {
         Ability::AtomicGroups => Some(Query::AtomicPages),
         Ability::MoveCounts => Some(Query::MovedPages(pages)),
         Ability::LeftValid => Some(Query::LeftValid(pages)),
-        Ability::LookAhead => Some(Query::Foresee { pages, near: true }),
+        Ability::Prefetch => Some(Query::Prefetch { pages, second_pass: true }),
         Ability::Zones => Some(Query::Zone(pages)),
-        Ability::Requests
+        Ability::WholeRequests
         | Ability::Attribution
         | Ability::Deferral
         | Ability::IdleCleaning
@@ -47,27 +47,27 @@ fn question(ability: Ability, pages: &[Lpn]) -> Option<Query<'_>> {
     }
 }
 
-/// Returns different pages of a layer, at most `most`.
-fn some_pages(random: &mut Random, pages: u32, most: u32) -> Vec<Lpn> {
-    let count = below(random, u64::from(most)) as usize;
-    let mut list: Vec<Lpn> = (0..count).map(|_| Lpn(below(random, u64::from(pages)) as u32)).collect();
+/// Returns different pages of a layer, at most `limit`.
+fn random_pages(random: &mut Random, pages: u32, limit: u32) -> Vec<Lpn> {
+    let count = random_below(random, u64::from(limit)) as usize;
+    let mut list: Vec<Lpn> = (0..count).map(|_| Lpn(random_below(random, u64::from(pages)) as u32)).collect();
     list.sort_unstable();
     list.dedup();
     list
 }
 
 /// Returns consecutive pages of a layer, at least one.
-fn a_run(random: &mut Random, pages: u32, most: u32) -> Vec<Lpn> {
-    let first = below(random, u64::from(pages)) as u32;
-    let count = 1 + below(random, u64::from(most.min(pages - first))) as u32;
+fn random_run(random: &mut Random, pages: u32, limit: u32) -> Vec<Lpn> {
+    let first = random_below(random, u64::from(pages)) as u32;
+    let count = 1 + random_below(random, u64::from(limit.min(pages - first))) as u32;
     (first..first + count).map(Lpn).collect()
 }
 
 /// Random operations on a layer whose contract is checked, with its expected contents.
-struct Drive<P> {
-    layer: Checked<P>,
+struct LayerDriver<P> {
+    layer: CheckedLayer<P>,
     name: &'static str,
-    holds: Vec<P>,
+    expected: Vec<P>,
     random: Random,
     writes: u64,
     /// Number of different contents written.
@@ -76,16 +76,24 @@ struct Drive<P> {
     zone_pages: Option<u32>,
 }
 
-impl<P: Stamp> Drive<P> {
+impl<P: Stamp> LayerDriver<P> {
     fn new(name: &'static str, layer: BoxedLayer<P>, contents: u64, seed: u64) -> Self {
         let pages = layer.logical_pages() as usize;
-        let random = Seed(seed).of(name).random();
-        let layer = Checked::new(layer);
-        Drive { layer, name, holds: vec![P::default(); pages], random, writes: 0, contents, zone_pages: None }
+        let random = Seed(seed).derive(name).random();
+        let layer = CheckedLayer::new(layer);
+        LayerDriver {
+            layer,
+            name,
+            expected: vec![P::default(); pages],
+            random,
+            writes: 0,
+            contents,
+            zone_pages: None,
+        }
     }
 
     fn pages(&self) -> u32 {
-        self.holds.len() as u32
+        self.expected.len() as u32
     }
 
     fn contents_of(&mut self, pages: &[Lpn]) -> Vec<P> {
@@ -94,14 +102,14 @@ impl<P: Stamp> Drive<P> {
         numbers.map(|number| P::stamp(1 + number % self.contents)).collect()
     }
 
-    fn note(&mut self, pages: &[Lpn], data: &[P]) {
-        pages.iter().zip(data).for_each(|(page, &data)| self.holds[page.index()] = data);
+    fn update_expected(&mut self, pages: &[Lpn], data: &[P]) {
+        pages.iter().zip(data).for_each(|(page, &data)| self.expected[page.index()] = data);
     }
 
     /// Returns pages that may be written now.
     fn next_to_write(&mut self) -> Vec<Lpn> {
         let Some(zone_pages) = self.zone_pages else {
-            return a_run(&mut self.random, self.holds.len() as u32, 6);
+            return random_run(&mut self.random, self.expected.len() as u32, 6);
         };
         // Zones are written in turn, and each is reset before it is rewritten.
         let at = self.writes as u32 % self.pages();
@@ -109,22 +117,22 @@ impl<P: Stamp> Drive<P> {
         if left == zone_pages {
             let zone: Vec<Lpn> = (at..at + zone_pages).map(Lpn).collect();
             self.layer.trim(&zone).unwrap();
-            zone.iter().for_each(|page| self.holds[page.index()] = P::default());
+            zone.iter().for_each(|page| self.expected[page.index()] = P::default());
         }
-        (at..at + 1 + below(&mut self.random, u64::from(left.min(6))) as u32).map(Lpn).collect()
+        (at..at + 1 + random_below(&mut self.random, u64::from(left.min(6))) as u32).map(Lpn).collect()
     }
 
     fn write(&mut self) {
         let pages = self.next_to_write();
         let data = self.contents_of(&pages);
-        let hint = below(&mut self.random, 3) as u16;
-        let by_run = self.layer.abilities().has(Ability::Runs) && below(&mut self.random, 2) == 0;
+        let hint = random_below(&mut self.random, 3) as u16;
+        let by_run = self.layer.abilities().has(Ability::Runs) && random_below(&mut self.random, 2) == 0;
         if by_run {
             self.layer.command(Command::WriteRun { first: pages[0], data: &data, hint }).unwrap();
         } else {
             self.layer.write(&pages, &data, hint).unwrap();
         }
-        self.note(&pages, &data);
+        self.update_expected(&pages, &data);
     }
 
     fn write_group(&mut self) {
@@ -132,54 +140,54 @@ impl<P: Stamp> Drive<P> {
             return;
         }
         let longest = self.layer.atomic_pages();
-        let pages = a_run(&mut self.random, self.holds.len() as u32, longest.max(1));
+        let pages = random_run(&mut self.random, self.expected.len() as u32, longest.max(1));
         let data = self.contents_of(&pages);
         let done = self.layer.write_atomic(&pages, &data, 0);
         match longest {
             0 => assert!(matches!(done, Err(LayerError::NotAtomic { .. })), "{}: {done:?}", self.name),
             _ => {
                 done.unwrap();
-                self.note(&pages, &data);
+                self.update_expected(&pages, &data);
             }
         }
     }
 
     fn read(&mut self) {
-        let (mut found, pages) = (Vec::new(), some_pages(&mut self.random, self.holds.len() as u32, 20));
+        let (mut found, pages) = (Vec::new(), random_pages(&mut self.random, self.expected.len() as u32, 20));
         self.layer.read(&pages, &mut found).unwrap();
-        let held: Vec<P> = pages.iter().map(|page| self.holds[page.index()]).collect();
-        assert_eq!(found, held, "{}: {pages:?}", self.name);
+        let expected: Vec<P> = pages.iter().map(|page| self.expected[page.index()]).collect();
+        assert_eq!(found, expected, "{}: {pages:?}", self.name);
     }
 
     fn trim(&mut self) {
         if self.zone_pages.is_some() {
             return;
         }
-        let pages = a_run(&mut self.random, self.holds.len() as u32, 12);
-        if self.layer.abilities().has(Ability::Runs) && below(&mut self.random, 2) == 0 {
+        let pages = random_run(&mut self.random, self.expected.len() as u32, 12);
+        if self.layer.abilities().has(Ability::Runs) && random_below(&mut self.random, 2) == 0 {
             self.layer.command(Command::TrimRun { first: pages[0], pages: pages.len() as u32 }).unwrap();
         } else {
             self.layer.trim(&pages).unwrap();
         }
-        pages.iter().for_each(|page| self.holds[page.index()] = P::default());
+        pages.iter().for_each(|page| self.expected[page.index()] = P::default());
     }
 
-    /// Sends all queries; [`Checked`] verifies the answers.
-    fn ask(&mut self) {
-        let pages = some_pages(&mut self.random, self.holds.len() as u32, 30);
-        for query in Ability::ALL.into_iter().filter_map(|ability| question(ability, &pages)) {
+    /// Sends all queries; `CheckedLayer` verifies the answers.
+    fn send_queries(&mut self) {
+        let pages = random_pages(&mut self.random, self.expected.len() as u32, 30);
+        for query in Ability::ALL.into_iter().filter_map(|ability| query_of(ability, &pages)) {
             self.layer.query(query);
         }
-        let nothing = self.layer.query(Query::LeftValid(&[]));
+        let answer = self.layer.query(Query::LeftValid(&[]));
         assert!(
-            matches!(nothing, Answer::Nothing | Answer::Left { valid_pages: 0, held_pages: 0 }),
+            matches!(answer, Answer::Nothing | Answer::LeftValid { valid_pages: 0, block_pages: 0 }),
             "{}",
             self.name
         );
     }
 
     /// Checks that requests out of range are refused without effect.
-    fn refuse(&mut self) {
+    fn check_refusals(&mut self) {
         let outside = [Lpn(0), Lpn(self.pages())];
         let is_refusal = |done: Result<(), LayerError>| matches!(done, Err(LayerError::OutOfRange { .. }));
         let data = [P::stamp(1); 2];
@@ -194,7 +202,7 @@ impl<P: Stamp> Drive<P> {
         {
             let done = self.layer.command(command).map(drop);
             assert!(
-                if has_runs { is_refusal(done) } else { done == Err(LayerError::NotListed) },
+                if has_runs { is_refusal(done) } else { done == Err(LayerError::RunsUnsupported) },
                 "{}",
                 self.name
             );
@@ -205,20 +213,20 @@ impl<P: Stamp> Drive<P> {
     }
 
     fn step(&mut self) {
-        match below(&mut self.random, 14) {
+        match random_below(&mut self.random, 14) {
             0..6 => self.write(),
             6 => self.write_group(),
             7 => self.read(),
             8 => self.trim(),
             9 => self.layer.flush().unwrap(),
             10 => {
-                self.layer.cleaning_above(true);
+                self.layer.notify_cleaning_above(true);
                 self.write();
-                self.layer.cleaning_above(false);
+                self.layer.notify_cleaning_above(false);
             }
-            11 => drop(self.layer.clean_ahead().unwrap()),
-            12 => self.ask(),
-            _ => self.refuse(),
+            11 => drop(self.layer.clean_while_idle().unwrap()),
+            12 => self.send_queries(),
+            _ => self.check_refusals(),
         }
     }
 
@@ -226,11 +234,14 @@ impl<P: Stamp> Drive<P> {
     /// v` of it.
     fn check_left_valid(&self) {
         let all: Vec<Lpn> = (0..self.pages()).map(Lpn).collect();
-        let Answer::Left { held_pages, .. } = self.layer.query(Query::LeftValid(&all)) else { return };
+        let Answer::LeftValid { block_pages: held_pages, .. } = self.layer.query(Query::LeftValid(&all))
+        else {
+            return;
+        };
         let mut blocks = 0.0;
         for page in &all {
             match self.layer.query(Query::LeftValid(std::slice::from_ref(page))) {
-                Answer::Left { valid_pages, held_pages } if held_pages > 0 => {
+                Answer::LeftValid { valid_pages, block_pages: held_pages } if held_pages > 0 => {
                     blocks += held_pages as f64 / (valid_pages + 1) as f64;
                 }
                 _ => {}
@@ -241,11 +252,11 @@ impl<P: Stamp> Drive<P> {
 
     fn run(mut self, steps: u32, is_exact: bool) {
         let half = self.pages() / 2;
-        self.layer.divide(&[half, self.holds.len() as u32]);
+        self.layer.set_partitions(&[half, self.expected.len() as u32]);
         self.layer.count_moves();
         for _ in 0..steps {
             self.step();
-            if is_exact && below(&mut self.random, 100) == 0 {
+            if is_exact && random_below(&mut self.random, 100) == 0 {
                 self.check_left_valid();
             }
         }
@@ -255,6 +266,6 @@ impl<P: Stamp> Drive<P> {
 }
 
 /// Returns the layer's answer to a command as text, including errors.
-fn told<P: Payload>(layer: &mut dyn Layer<P>, command: Command<'_, P>) -> String {
+fn command_result<P: Payload>(layer: &mut dyn Layer<P>, command: Command<'_, P>) -> String {
     format!("{:?}", layer.command(command))
 }

@@ -6,10 +6,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Implementations that are tested elsewhere, with the reason.
-const ELSEWHERE: &[(&str, &str)] =
+const TESTED_ELSEWHERE: &[(&str, &str)] =
     &[("Probe", "an experiment's flash, which compares validity stores with each other")];
 
-fn root() -> PathBuf {
+fn repository_root() -> PathBuf {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("a crate lies in a folder");
     crates.parent().expect("which lies in the repository").to_owned()
 }
@@ -30,10 +30,10 @@ fn sources() -> Vec<String> {
         }
     }
     let mut found = Vec::new();
-    for entry in fs::read_dir(root().join("crates")).expect("the crates") {
+    for entry in fs::read_dir(repository_root().join("crates")).expect("the crates") {
         walk(&entry.expect("a crate").path().join("src"), &mut found);
     }
-    walk(&root().join("experiments/src"), &mut found);
+    walk(&repository_root().join("experiments/src"), &mut found);
     found
 }
 
@@ -53,17 +53,17 @@ fn after_brackets(text: &str) -> &str {
     text
 }
 
-/// Returns the names of the types for which `text` implements the trait `wanted`.
-fn implementers(text: &str, wanted: &str) -> Vec<String> {
+/// Returns the names of the types for which `text` implements the trait `trait_name`.
+fn implementers(text: &str, trait_name: &str) -> Vec<String> {
     let heads = text.split("\nimpl").skip(1).filter_map(|rest| rest.split_once('{'));
-    let named = heads.filter_map(|(head, _)| {
+    let names = heads.filter_map(|(head, _)| {
         let head = after_brackets(head.trim_start()).trim_start();
-        let rest = head.strip_prefix(wanted)?;
+        let rest = head.strip_prefix(trait_name)?;
         let rest = after_brackets(rest).trim_start().strip_prefix("for ")?;
         let end = rest.find(|letter: char| !letter.is_alphanumeric() && letter != '_');
         Some(rest[..end.unwrap_or(rest.len())].to_owned())
     });
-    named.collect()
+    names.collect()
 }
 
 #[test]
@@ -77,13 +77,17 @@ fn implementers_are_found() {
 #[test]
 fn every_layer_and_every_medium_is_driven() {
     let sources = sources();
-    for (wanted, driven) in [("Layer", layers::DRIVEN), ("Medium", media::DRIVEN)] {
-        let found: BTreeSet<String> = sources.iter().flat_map(|text| implementers(text, wanted)).collect();
-        let elsewhere = ELSEWHERE.iter().map(|(name, _)| *name);
-        let known: BTreeSet<String> = driven.iter().copied().chain(elsewhere).map(str::to_owned).collect();
-        let missing: Vec<_> = found.difference(&known).collect();
-        assert!(missing.is_empty(), "{wanted}: {missing:?} are implemented, and no test here drives them");
-        let gone: Vec<_> = driven.iter().filter(|name| !found.contains(**name)).collect();
-        assert!(gone.is_empty(), "{wanted}: {gone:?} are not implemented anywhere");
+    for (trait_name, driven) in [("Layer", layers::DRIVEN), ("Medium", media::DRIVEN)] {
+        let found: BTreeSet<String> =
+            sources.iter().flat_map(|text| implementers(text, trait_name)).collect();
+        let elsewhere = TESTED_ELSEWHERE.iter().map(|(name, _)| *name);
+        let tested: BTreeSet<String> = driven.iter().copied().chain(elsewhere).map(str::to_owned).collect();
+        let missing: Vec<_> = found.difference(&tested).collect();
+        assert!(
+            missing.is_empty(),
+            "{trait_name}: {missing:?} are implemented, and no test here drives them"
+        );
+        let stale: Vec<_> = driven.iter().filter(|name| !found.contains(**name)).collect();
+        assert!(stale.is_empty(), "{trait_name}: {stale:?} are not implemented anywhere");
     }
 }

@@ -1,34 +1,34 @@
-//! Deletion of a snapshot: blocks that an older snapshot needs are passed down to it; the other blocks are freed. The
-//! deletion proceeds in steps, each of which leaves all other snapshots unchanged. After a power cut, the next
-//! mount continues. Between steps the file system is usable, and the snapshot being deleted still records
-//! changes while an older snapshot needs them.
+//! Deletion of a snapshot: blocks that an older snapshot needs are moved to it; the other blocks are freed. The
+//! deletion proceeds in steps, each of which leaves all other snapshots unchanged. After a power cut, the next mount
+//! continues the deletion. Between steps, the file system is usable, and the snapshot that is being deleted still
+//! records changes while an older snapshot needs them.
 
 use super::super::Store;
 use super::super::region::Changes;
 use crate::api::{Error, Ino, Result};
-use crate::layout::{Field, KeptMode, MAX_FILE_BLOCKS, PageId, SIZE_OF_INODE, SnapshotRecord};
+use crate::layout::{Field, INODE_BYTES, KeptMode, MAX_FILE_BLOCKS, PageId, SnapshotRecord};
 use crate::nvram::Nvram;
 use crate::ssd::Ssd;
 
-/// Cost of a kept inode in blocks, in addition to its own blocks.
+/// Cost of a kept inode in units of blocks, in addition to the blocks of its file.
 const INODE_COST: u64 = 16;
 
-/// Budget of a step.
+/// Budget of a deletion step.
 pub(super) struct DeletionBudget {
-    /// Total number of blocks to free or pass down in the step.
+    /// Number of blocks that the step may free or move to an older snapshot.
     blocks: u64,
-    /// Remaining number of blocks.
-    left: u64,
+    /// Part of this number that remains.
+    remaining: u64,
 }
 
 impl DeletionBudget {
     pub fn is_exhausted(&self) -> bool {
-        self.left == 0
+        self.remaining == 0
     }
 
-    /// Deducts blocks that were freed or passed down.
+    /// Deducts blocks that were freed or moved to an older snapshot.
     pub fn take(&mut self, blocks: u64) {
-        self.left = self.left.saturating_sub(blocks);
+        self.remaining = self.remaining.saturating_sub(blocks);
     }
 }
 
@@ -38,11 +38,11 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     /// # Errors
     /// [`Error::NotFound`].
     pub fn begin_deleting(&mut self, name: &str) -> Result<()> {
-        let there = |one: &super::Snapshot| one.record.name == name && !one.record.is_being_deleted;
-        let number = self.snapshots.iter().position(there).ok_or(Error::NotFound)?;
+        let is_named = |one: &super::Snapshot| one.record.name == name && !one.record.is_being_deleted;
+        let number = self.snapshots.iter().position(is_named).ok_or(Error::NotFound)?;
         let at = self.region.snapshot_range(self.snapshots[number].tree).start;
         let mut changes = Changes::default();
-        changes.put_word(at, SnapshotRecord::GOING);
+        changes.put_word(at, SnapshotRecord::BEING_DELETED);
         self.region.apply(changes);
         self.snapshots[number].record.is_being_deleted = true;
         Ok(())
@@ -53,59 +53,59 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         self.snapshots.iter().filter(|one| one.record.is_being_deleted).count()
     }
 
-    /// Frees about `blocks` blocks of deleted snapshots; returns true if more remain. Needs no space. A
-    /// step may exceed `blocks` if there is no space for a page of pointers: then everything below one
-    /// pointer of the inode is passed down at once.
+    /// Frees about `blocks` blocks of deleted snapshots; returns true if more remain. Needs no free space. If there
+    /// is no free space for a pointer page, a step may exceed `blocks`: everything below one pointer of the inode is
+    /// then moved at once.
     ///
     /// # Errors
     /// [`Error::Damaged`].
     pub fn continue_deleting(&mut self, blocks: u64) -> Result<bool> {
-        let mut step = DeletionBudget { blocks, left: blocks };
+        let mut budget = DeletionBudget { blocks, remaining: blocks };
         loop {
             let Some(number) = self.snapshots.iter().position(|one| one.record.is_being_deleted) else {
                 return Ok(false);
             };
-            if step.is_exhausted() {
+            if budget.is_exhausted() {
                 return Ok(true);
             }
-            // Some progress is made even with a small remaining budget.
-            self.delete_some(number, &mut step)?;
-            step.take(INODE_COST);
+            // Each call makes some progress, even with a small budget.
+            self.delete_step(number, &mut budget)?;
+            budget.take(INODE_COST);
         }
     }
 
-    /// Frees or passes down one page of kept inodes, as far as the budget allows.
-    fn delete_some(&mut self, number: usize, step: &mut DeletionBudget) -> Result<()> {
+    /// Frees one inode page of a deleted snapshot, or moves it to an older snapshot, as far as the budget allows.
+    fn delete_step(&mut self, number: usize, budget: &mut DeletionBudget) -> Result<()> {
         let tree = self.snapshots[number].tree;
         let older = number.checked_sub(1).map(|older| self.snapshots[older].tree);
-        // From the end, so that freed parts are not walked again.
+        // The last page comes first, so that freed parts of the tree are not walked again.
         let Some(last) = self.region.last_block(tree, MAX_FILE_BLOCKS)? else {
             // The remaining tree contains no blocks.
-            self.cut(tree, 0, u64::MAX)?;
+            self.remove_blocks(tree, 0, u64::MAX)?;
             return self.forget_snapshot(number);
         };
         let from = match older {
             None => self.region.pointer_at(tree, last)?,
             Some(older) => match self.pass_down(tree, older, last)? {
-                Some((from, to)) => self.merge_records(from, to, step)?.then_some(from),
+                Some((from, to)) => self.merge_records(from, to, budget)?.then_some(from),
                 None => None,
             },
         };
-        from.map_or(Ok(()), |from| self.free_records(tree, from, step))
+        from.map_or(Ok(()), |from| self.free_records(tree, from, budget))
     }
 
-    /// Returns the page of kept inodes that a pointer leads to.
+    /// Returns the inode page to which a pointer leads.
     fn page_at(&self, at: usize) -> Result<PageId> {
         self.region
             .pointer_page(at)?
             .ok_or_else(|| Error::Damaged("a snapshot keeps nothing where it should".into()))
     }
 
-    /// Frees everything that a page of a snapshot keeps, and the page.
-    fn free_records(&mut self, tree: Ino, at: usize, step: &mut DeletionBudget) -> Result<()> {
+    /// Frees everything that an inode page of a snapshot keeps, and then the page.
+    fn free_records(&mut self, tree: Ino, at: usize, budget: &mut DeletionBudget) -> Result<()> {
         let page = self.page_at(at)?;
         for (record, kept) in self.region.records_in(page) {
-            if !self.drop_record(record, kept, step)? {
+            if !self.drop_record(record, kept, budget)? {
                 return Ok(());
             }
         }
@@ -114,19 +114,19 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         self.free_metadata_page(tree, page)
     }
 
-    /// Frees everything kept of an inode, from the last block; returns true when done.
-    fn free_record_content(&mut self, at: usize, kept: Ino, step: &mut DeletionBudget) -> Result<bool> {
+    /// Frees everything that is kept for an inode, beginning with the last block; returns true when done.
+    fn free_record_content(&mut self, at: usize, kept: Ino, budget: &mut DeletionBudget) -> Result<bool> {
         let inode = self.region.kept_inode(at);
         if !inode.is_inline_link() {
             while let Some(last) = self.region.last_block(kept, MAX_FILE_BLOCKS)? {
-                if step.is_exhausted() {
+                if budget.is_exhausted() {
                     return Ok(false);
                 }
-                let blocks = (last + 1).min(step.left);
-                self.cut(kept, last + 1 - blocks, u64::MAX)?;
-                step.take(blocks);
+                let blocks = (last + 1).min(budget.remaining);
+                self.remove_blocks(kept, last + 1 - blocks, u64::MAX)?;
+                budget.take(blocks);
             }
-            self.cut(kept, 0, u64::MAX)?;
+            self.remove_blocks(kept, 0, u64::MAX)?;
         }
         let xattrs_at = at + Field::Xattrs as usize;
         if let Some(page) = self.region.pointer_page(xattrs_at)? {
@@ -134,12 +134,12 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             self.region.fence();
             self.free_metadata_page(kept, page)?;
         }
-        step.take(INODE_COST);
+        budget.take(INODE_COST);
         Ok(true)
     }
 
-    fn drop_record(&mut self, at: usize, kept: Ino, step: &mut DeletionBudget) -> Result<bool> {
-        if !self.free_record_content(at, kept, step)? {
+    fn drop_record(&mut self, at: usize, kept: Ino, budget: &mut DeletionBudget) -> Result<bool> {
+        if !self.free_record_content(at, kept, budget)? {
             return Ok(false);
         }
         self.region.store_word(at, 0);
@@ -147,27 +147,27 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Ok(true)
     }
 
-    /// Passes the inodes of a page that an older snapshot lacks down to it; returns true when done.
-    fn merge_records(&mut self, from: usize, to: usize, step: &mut DeletionBudget) -> Result<bool> {
+    /// Moves those inodes of a page to an older snapshot that it lacks; returns true when done.
+    fn merge_records(&mut self, from: usize, to: usize, budget: &mut DeletionBudget) -> Result<bool> {
         let (from, to) = (self.page_at(from)?, self.page_at(to)?);
         for (at, kept) in self.region.records_in(from) {
-            if step.is_exhausted() {
+            if budget.is_exhausted() {
                 return Ok(false);
             }
             let to_at = self.region.areas.page(to) + (at - self.region.areas.page(from));
-            if !self.region.kept(to_at).is_there() {
-                if self.is_short(at, kept, step.blocks)? {
+            if !self.region.kept_mode(to_at).is_present() {
+                if self.fits_in_step(at, kept, budget.blocks)? {
                     self.move_record(at, to_at)?;
-                    step.take(INODE_COST);
+                    budget.take(INODE_COST);
                     continue;
                 }
                 self.begin_record(at, to_at);
             }
-            let (older, newer) = (self.region.kept(to_at), self.region.kept(at));
-            let is_done = if older.was_used() && !older.is_whole() && newer.was_used() {
-                self.merge_record(at, to_at, step)?
+            let (older, newer) = (self.region.kept_mode(to_at), self.region.kept_mode(at));
+            let is_done = if older.was_used() && !older.is_complete() && newer.was_used() {
+                self.merge_record(at, to_at, budget)?
             } else {
-                self.drop_record(at, kept, step)?
+                self.drop_record(at, kept, budget)?
             };
             if !is_done {
                 return Ok(false);
@@ -176,8 +176,8 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Ok(true)
     }
 
-    /// True if everything kept of an inode can be passed down in one step.
-    fn is_short(&self, at: usize, kept: Ino, blocks: u64) -> Result<bool> {
+    /// True if everything that is kept for an inode can be moved in one step.
+    fn fits_in_step(&self, at: usize, kept: Ino, blocks: u64) -> Result<bool> {
         if self.region.kept_inode(at).is_inline_link() {
             return Ok(true);
         }
@@ -185,8 +185,8 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Ok(last.is_none_or(|last| last < blocks / 4))
     }
 
-    /// Creates a copy of the inode in the older snapshot that still refers to the newer one for the rest,
-    /// which can then be passed down gradually.
+    /// Creates a copy of the inode in the older snapshot. The copy still refers to the newer snapshot for missing
+    /// blocks, which can then be moved gradually.
     fn begin_record(&mut self, from_at: usize, to_at: usize) {
         let inode = self.region.kept_inode(from_at);
         let mut changes = Changes::default();
@@ -202,36 +202,36 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         if inode.xattrs != 0 {
             locations.push(self.region.location(inode.xattrs)?);
         }
-        let bytes = self.region.bytes()[from_at..from_at + SIZE_OF_INODE].to_vec();
+        let bytes = self.region.bytes()[from_at..from_at + INODE_BYTES].to_vec();
         let mut changes = Changes::default();
         changes.put(to_at, bytes);
-        changes.put(from_at, vec![0; SIZE_OF_INODE]);
+        changes.put(from_at, vec![0; INODE_BYTES]);
         self.region.apply(changes);
         locations.into_iter().try_for_each(|location| self.transfer(from, to, location))
     }
 
-    /// Merges an inode that both snapshots keep. The older one has what changed between the snapshots; the
-    /// newer one has the rest, which is passed down. Returns true when done.
-    fn merge_record(&mut self, from_at: usize, to_at: usize, step: &mut DeletionBudget) -> Result<bool> {
+    /// Merges an inode that both snapshots keep. The older snapshot has the content that changed between the
+    /// snapshots; the newer one has the remaining content, which is moved to the older one. Returns true when done.
+    fn merge_record(&mut self, from_at: usize, to_at: usize, budget: &mut DeletionBudget) -> Result<bool> {
         let [from, to] = [from_at, to_at].map(|at| self.region.areas.kept_inode(at));
-        if !self.region.kept_inode(from_at).is_inline_link() && !self.move_some(from, to, step)? {
+        if !self.region.kept_inode(from_at).is_inline_link() && !self.move_step(from, to, budget)? {
             return Ok(false);
         }
-        let both = [from_at, to_at].map(|at| self.region.kept(at).are_xattrs_elsewhere());
-        if both == [false, true] {
+        let unchanged = [from_at, to_at].map(|at| self.region.kept_mode(at).has_unchanged_xattrs());
+        if unchanged == [false, true] {
             let pointer = self.region.word(from_at + Field::Xattrs as usize);
             let mut changes = Changes::default();
             changes.put_word(to_at + Field::Xattrs as usize, pointer);
-            changes.put_word(to_at, self.kept_word(to_at, 0, KeptMode::XATTRS_ELSEWHERE));
+            changes.put_word(to_at, self.kept_word(to_at, 0, KeptMode::XATTRS_UNCHANGED));
             changes.put_word(from_at + Field::Xattrs as usize, 0);
             self.region.apply(changes);
             let location = self.region.location(pointer)?;
             self.transfer(from, to, location)?;
         }
-        if !self.free_record_content(from_at, from, step)? {
+        if !self.free_record_content(from_at, from, budget)? {
             return Ok(false);
         }
-        let is_whole = if self.region.kept(from_at).is_whole() { KeptMode::WHOLE } else { 0 };
+        let is_whole = if self.region.kept_mode(from_at).is_complete() { KeptMode::COMPLETE } else { 0 };
         let mut changes = Changes::default();
         changes.put_word(to_at, self.kept_word(to_at, is_whole, 0));
         changes.put_word(from_at, 0);

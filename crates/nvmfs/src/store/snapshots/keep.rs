@@ -1,4 +1,4 @@
-//! Preservation of old content for the newest snapshot, before its first change.
+//! Preservation of old content for the newest snapshot, before the content first changes.
 
 use super::super::Store;
 use super::super::pages;
@@ -11,31 +11,31 @@ use crate::layout::{
 use crate::nvram::Nvram;
 use crate::ssd::Ssd;
 
-/// Maximum number of pages that an operation may need for a snapshot: four inodes and four directory blocks,
-/// each with three pages of pointers, and as many again for what the operation itself creates.
-const KEPT_AT_ONCE: u32 = 64;
+/// Maximum number of pages that an operation needs for a snapshot: four inodes and four directory blocks, each with
+/// three pointer pages, and the same number again for what the operation creates.
+const MAX_KEPT_PAGES: u32 = 64;
 
 impl<N: Nvram, S: Ssd> Store<N, S> {
-    /// Returns the tree of the snapshot that records changes: the newest. `None` if the only snapshot is
-    /// being deleted.
-    pub(in crate::store) fn keeping(&self) -> Option<Ino> {
+    /// Returns the tree of the snapshot that records changes, which is the newest one. Returns `None` if the only
+    /// snapshot is being deleted.
+    pub(in crate::store) fn recording_tree(&self) -> Option<Ino> {
         let newest = self.snapshots.last()?;
         (!newest.record.is_being_deleted || self.snapshots.len() > 1).then_some(newest.tree)
     }
 
-    /// Ensures that an operation can preserve the metadata that it changes.
+    /// Ensures that there is free space to preserve the metadata that an operation will change.
     ///
     /// # Errors
-    /// [`Error::NoSpace`], before anything was changed.
+    /// [`Error::NoSpace`]; nothing was changed.
     pub fn prepare_to_keep(&mut self) -> Result<()> {
-        if self.keeping().is_none() {
+        if self.recording_tree().is_none() {
             return Ok(());
         }
-        if self.free_metadata_pages() < KEPT_AT_ONCE {
+        if self.free_metadata_pages() < MAX_KEPT_PAGES {
             let problem = "the NVRAM has no room to keep for a snapshot what is to be changed";
             return Err(Error::NoSpace(problem));
         }
-        self.make_room(KEPT_AT_ONCE)
+        self.make_room(MAX_KEPT_PAGES)
     }
 
     /// Preserves a single inode immediately.
@@ -52,7 +52,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     /// [`Error::NoSpace`], unless [`Store::prepare_to_keep`] was called first; [`Error::Damaged`].
     pub(crate) fn commit(&mut self, changes: Changes) -> Result<()> {
         let mut changes = changes;
-        if self.keeping().is_some() {
+        if self.recording_tree().is_some() {
             for (ino, inode) in changes.changed_inodes() {
                 if let Some(kept) = self.keeper(ino)? {
                     self.keep_xattrs(&mut changes, ino, kept, inode.xattrs)?;
@@ -66,10 +66,10 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Ok(())
     }
 
-    /// Returns the inode number under which the newest snapshot keeps a file's old blocks, if it does;
-    /// makes room for preserving the inode.
+    /// Returns the inode number under which the newest snapshot keeps old blocks of a file, if it does. Makes free
+    /// pages for preserving the inode.
     pub(in crate::store) fn keeper_with_room(&mut self, ino: Ino) -> Result<Option<Ino>> {
-        if self.keeping().is_none() || is_kept(ino) {
+        if self.recording_tree().is_none() || is_kept(ino) {
             return Ok(None);
         }
         let is_there = self.has_record(ino)?;
@@ -81,20 +81,22 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
 
     /// True if the newest snapshot has already preserved an inode.
     fn has_record(&self, ino: Ino) -> Result<bool> {
-        let Some(tree) = self.keeping() else { return Ok(false) };
-        Ok(self.region.record_of(tree, ino)?.is_some_and(|at| self.region.kept(at).is_there()))
+        let Some(tree) = self.recording_tree() else { return Ok(false) };
+        Ok(self.region.record_of(tree, ino)?.is_some_and(|at| self.region.kept_mode(at).is_present()))
     }
 
-    /// Like [`Store::keeper_with_room`], when room was already made. Preserves the inode if necessary.
+    /// Does what [`Store::keeper_with_room`] does, after free pages were made. Preserves the inode if necessary.
     pub(in crate::store) fn keeper(&mut self, ino: Ino) -> Result<Option<Ino>> {
-        let Some(tree) = self.keeping().filter(|_| ino != INODES && !is_kept(ino)) else { return Ok(None) };
+        let Some(tree) = self.recording_tree().filter(|_| ino != INODES && !is_kept(ino)) else {
+            return Ok(None);
+        };
         if let Some(at) = self.region.record_of(tree, ino)?
-            && self.region.kept(at).is_there()
+            && self.region.kept_mode(at).is_present()
         {
-            let kept = self.region.kept(at);
-            return Ok((kept.was_used() && !kept.is_whole()).then(|| self.region.areas.kept_inode(at)));
+            let kept = self.region.kept_mode(at);
+            return Ok((kept.was_used() && !kept.is_complete()).then(|| self.region.areas.kept_inode(at)));
         }
-        let inode = self.region.sound_inode(ino)?;
+        let inode = self.region.verified_inode(ino)?;
         let at = self.make_record(tree, ino)?;
         let mut changes = Changes::default();
         changes.put(at, KeptMode::inode(&inode).encode().to_vec());
@@ -102,7 +104,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Ok(inode.kind().is_some().then(|| self.region.areas.kept_inode(at)))
     }
 
-    /// Returns the offset at which a snapshot is to keep an inode.
+    /// Returns the offset at which a snapshot will keep an inode.
     fn make_record(&mut self, tree: Ino, ino: Ino) -> Result<usize> {
         let number = ino.0 / INODES_PER_PAGE;
         let at = self.make_pointer(tree, number.into())?;
@@ -121,20 +123,20 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     /// Sets a pointer to a page after making the page durable.
     fn set_pointer(&mut self, at: usize, page: PageId) {
         self.region.fence();
-        self.region.store_word(at, BlockLocation::Nvram(page).pointer(&self.region.areas));
+        self.region.store_word(at, BlockLocation::Nvram(page).encode(&self.region.areas));
         self.region.fence();
     }
 
-    /// Returns the offset at which the pointer to a block that is about to change is to be kept; `None` if
-    /// it is already kept.
+    /// Returns the offset of the snapshot's pointer for a block that is about to change; `None` if the snapshot
+    /// already keeps the block.
     pub(in crate::store) fn pointer_to_keep(&mut self, kept: Ino, block: u64) -> Result<Option<usize>> {
         let at = self.make_pointer(kept, block)?;
         Ok((self.region.word(at) == 0).then_some(at))
     }
 
     /// Copies a metadata page for a snapshot.
-    fn copied(&mut self, kept: Ino, from: PageId) -> Result<PageId> {
-        let content = *self.region.sound_page(from)?;
+    fn copy_page(&mut self, kept: Ino, from: PageId) -> Result<PageId> {
+        let content = *self.region.verified_page(from)?;
         let page = self.take_metadata_page(kept)?;
         self.region.store_page(page, &content);
         Ok(page)
@@ -146,7 +148,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         let Some(at) = self.pointer_to_keep(kept, block)? else { return Ok(()) };
         match self.region.location_of(dir, block)? {
             BlockLocation::Nvram(from) => {
-                let page = self.copied(kept, from)?;
+                let page = self.copy_page(kept, from)?;
                 self.set_pointer(at, page);
             }
             _ => self.keep_hole(at),
@@ -156,7 +158,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
 
     /// Records that a kept block was a hole.
     fn keep_hole(&mut self, at: usize) {
-        self.region.store_word(at, BlockLocation::Absent.pointer(&self.region.areas));
+        self.region.store_word(at, BlockLocation::Absent.encode(&self.region.areas));
         self.region.fence();
     }
 
@@ -164,7 +166,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     pub(in crate::store) fn keep_holes(&mut self, kept: Ino, blocks: std::ops::Range<u64>) -> Result<()> {
         for block in blocks {
             if let Some(at) = self.pointer_to_keep(kept, block)? {
-                self.region.store_word(at, BlockLocation::Absent.pointer(&self.region.areas));
+                self.region.store_word(at, BlockLocation::Absent.encode(&self.region.areas));
             }
         }
         self.region.fence();
@@ -176,36 +178,36 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         let now = self.region.raw_inode(ino)?.xattrs;
         let are_changed = changes.are_xattrs_changed(ino);
         let at = self.region.inode_at(kept)?;
-        if !self.region.kept(at).are_xattrs_elsewhere() || now == next && !are_changed {
+        if !self.region.kept_mode(at).has_unchanged_xattrs() || now == next && !are_changed {
             return Ok(());
         }
         let mut pointer = now;
         if now == next
             && let Some(from) = self.region.pointer_page(self.region.field(ino, Field::Xattrs)?)?
         {
-            let page = self.copied(kept, from)?;
+            let page = self.copy_page(kept, from)?;
             self.region.fence();
-            pointer = BlockLocation::Nvram(page).pointer(&self.region.areas);
+            pointer = BlockLocation::Nvram(page).encode(&self.region.areas);
         }
-        changes.put_word(at, self.kept_word(at, 0, KeptMode::XATTRS_ELSEWHERE));
+        changes.put_word(at, self.kept_word(at, 0, KeptMode::XATTRS_UNCHANGED));
         changes.put_word(at + Field::Xattrs as usize, pointer);
         Ok(())
     }
 
-    /// Returns the first word of a kept inode with some bits set and other bits cleared.
+    /// Returns the first word of a kept inode with the bits `set` set and the bits `clear` cleared.
     pub(super) fn kept_word(&self, at: usize, set: u32, clear: u32) -> u64 {
         (self.region.word(at) | u64::from(set)) & !u64::from(clear)
     }
 
-    /// Releases a page of attributes that its file no longer points to: passes it to a snapshot that needs
-    /// it, or frees it.
+    /// Releases a page of attributes to which its file no longer points: moves it to a snapshot that needs it, or
+    /// frees it.
     ///
     /// # Errors
     /// [`Error::Damaged`].
-    pub(crate) fn give_up_xattrs(&mut self, ino: Ino, page: PageId) -> Result<()> {
+    pub(crate) fn release_xattrs(&mut self, ino: Ino, page: PageId) -> Result<()> {
         if let Some(kept) = self.keeper(ino)? {
             let location = BlockLocation::Nvram(page);
-            if self.region.raw_inode(kept)?.xattrs == location.pointer(&self.region.areas) {
+            if self.region.raw_inode(kept)?.xattrs == location.encode(&self.region.areas) {
                 return self.transfer(ino, kept, location);
             }
         }
@@ -216,7 +218,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     ///
     /// # Errors
     /// [`Error::NoSpace`].
-    pub(crate) fn prepare_to_cut(&mut self, ino: Ino, first: u64, end: u64) -> Result<()> {
+    pub(crate) fn prepare_removal(&mut self, ino: Ino, first: u64, end: u64) -> Result<()> {
         let Some(kept) = self.keeper_with_room(ino)? else { return Ok(()) };
         for edge in [first, end].into_iter().filter(|edge| (1..MAX_FILE_BLOCKS).contains(edge)) {
             if self.region.pointer_at(kept, edge)?.is_none() {
@@ -228,7 +230,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Ok(())
     }
 
-    /// Frees the inode of a file without blocks; the snapshot has taken over what it needs.
+    /// Frees the inode of a file without blocks, after the snapshot has taken over the blocks that it needs.
     pub(crate) fn free_inode(&mut self, ino: Ino) -> Result<()> {
         let mode_at = self.region.field(ino, Field::Mode)?;
         match self.keeper(ino)? {
@@ -240,7 +242,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
                 let at = self.region.inode_at(kept)?;
                 let mut changes = Changes::default();
                 changes.put_word(mode_at, 0);
-                changes.put_word(at, self.kept_word(at, KeptMode::WHOLE, KeptMode::XATTRS_ELSEWHERE));
+                changes.put_word(at, self.kept_word(at, KeptMode::COMPLETE, KeptMode::XATTRS_UNCHANGED));
                 self.region.apply(changes);
             }
         }
@@ -258,6 +260,6 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         let inode = Inode { xattrs: 0, ..self.region.raw_inode(ino)? };
         changes.put_inode(ino, inode);
         self.commit(changes)?;
-        self.give_up_xattrs(ino, page)
+        self.release_xattrs(ino, page)
     }
 }

@@ -1,5 +1,5 @@
-//! Transfer of blocks from a file to a snapshot, and from a snapshot to an older one: pointers change, and
-//! nothing is copied.
+//! Transfer of blocks from a file to a snapshot, or from a snapshot to an older one: pointers change, and no data is
+//! copied.
 
 use super::super::Store;
 use super::super::extents;
@@ -14,14 +14,14 @@ use crate::nvram::Nvram;
 use crate::ssd::Ssd;
 use std::ops::Range;
 
-/// Range of blocks to be transferred, with source and destination.
+/// Range of blocks to transfer, with source and destination.
 pub(super) struct BlockMove {
     pub from: Ino,
     pub to: Ino,
     pub blocks: Range<u64>,
 }
 
-/// Source and destination pointer of trees that start at the same block.
+/// Source and destination pointers of two trees that start at the same block.
 #[derive(Clone, Copy)]
 struct PointerPair {
     from: usize,
@@ -31,7 +31,7 @@ struct PointerPair {
 }
 
 impl<N: Nvram, S: Ssd> Store<N, S> {
-    /// Transfers the ownership of a location; the change of the pointers must be durable.
+    /// Transfers the ownership of a location after the change of the pointers is durable.
     pub(in crate::store) fn transfer(&mut self, from: Ino, to: Ino, location: BlockLocation) -> Result<()> {
         match location {
             BlockLocation::Hole | BlockLocation::Absent => return Ok(()),
@@ -51,43 +51,43 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         self.count_blocks(to, 1, 0)
     }
 
-    /// Transfers blocks of a file or snapshot to a snapshot. Blocks that the destination already has are
-    /// kept there, and the source's are freed.
+    /// Transfers blocks from a file or a snapshot to a snapshot. If the destination already has a block, it keeps
+    /// that block, and the block of the source is freed.
     ///
     /// # Errors
     /// [`Error::Damaged`], also if pointer blocks on the path to the start or end of the range are missing.
-    pub(super) fn move_blocks(&mut self, what: &BlockMove) -> Result<()> {
+    pub(super) fn move_blocks(&mut self, range: &BlockMove) -> Result<()> {
         let (from, to) =
-            (self.region.field(what.from, Field::Pointers)?, self.region.field(what.to, Field::Pointers)?);
+            (self.region.field(range.from, Field::Pointers)?, self.region.field(range.to, Field::Pointers)?);
         for slot in 0..POINTERS {
             let (start, levels) = slot_start(slot);
             let at = PointerPair { from: from + 8 * slot, to: to + 8 * slot, start, levels };
             let mut freed = Vec::new();
-            self.move_below(what, at, &mut freed)?;
-            self.free_locations(what.from, &mut freed)?;
+            self.move_below(range, at, &mut freed)?;
+            self.free_locations(range.from, &mut freed)?;
         }
         Ok(())
     }
 
     /// Transfers all blocks, as far as the budget allows; returns true if none remains.
-    pub(super) fn move_some(&mut self, from: Ino, to: Ino, step: &mut DeletionBudget) -> Result<bool> {
+    pub(super) fn move_step(&mut self, from: Ino, to: Ino, budget: &mut DeletionBudget) -> Result<bool> {
         let mut next = 0;
         while let Some(first) = self.region.next_block(from, next, MAX_FILE_BLOCKS, true)? {
-            if step.is_exhausted() {
+            if budget.is_exhausted() {
                 return Ok(false);
             }
-            let blocks = self.moved_together(to, first)?;
+            let blocks = self.range_to_move(to, first)?;
             next = blocks.end;
-            step.take(blocks.end - blocks.start);
+            budget.take(blocks.end - blocks.start);
             self.move_blocks(&BlockMove { from, to, blocks })?;
         }
         Ok(true)
     }
 
-    /// Returns the range of blocks to transfer together with `block`: those under the same pointer block,
-    /// once the path to it exists in the destination. If there is no space for that path, returns all
-    /// blocks under the same pointer of the inode.
-    fn moved_together(&mut self, to: Ino, block: u64) -> Result<Range<u64>> {
+    /// Returns the range of blocks to transfer together with `block`: the blocks under the same pointer block, if the
+    /// destination has or gets the path to it. If there is no free space for that path, returns all blocks under the
+    /// same pointer of the inode.
+    fn range_to_move(&mut self, to: Ino, block: u64) -> Result<Range<u64>> {
         let slot =
             (0..POINTERS).rev().find(|slot| slot_start(*slot).0 <= block).expect("the first begins with 0");
         let (start, levels) = slot_start(slot);
@@ -108,23 +108,23 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
 
     fn move_below(
         &mut self,
-        what: &BlockMove,
+        range: &BlockMove,
         at: PointerPair,
         freed: &mut Vec<BlockLocation>,
     ) -> Result<()> {
         let (pointer, kept) = (self.region.word(at.from), self.region.word(at.to));
         let after = at.start + blocks_per_tree(at.levels);
-        if pointer == 0 || what.blocks.end <= at.start || after <= what.blocks.start {
+        if pointer == 0 || range.blocks.end <= at.start || after <= range.blocks.start {
             return Ok(());
         }
-        let is_whole = what.blocks.start <= at.start && after <= what.blocks.end;
+        let is_whole = range.blocks.start <= at.start && after <= range.blocks.end;
         if is_whole && kept == 0 {
             let mut locations = Vec::new();
-            self.region.gather(at.from, at.levels, &mut locations)?;
+            self.region.collect_locations(at.from, at.levels, &mut locations)?;
             self.move_pointer(at, pointer);
             return locations
                 .into_iter()
-                .try_for_each(|location| self.transfer(what.from, what.to, location));
+                .try_for_each(|location| self.transfer(range.from, range.to, location));
         }
         if at.levels > 0 {
             let missing = || Error::Damaged(format!("a snapshot has no way to block {}", at.start));
@@ -136,7 +136,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
                 let (offset, start) = (8 * slot as usize, at.start + slot * span);
                 let below =
                     PointerPair { from: from + offset, to: to + offset, start, levels: at.levels - 1 };
-                self.move_below(what, below, freed)?;
+                self.move_below(range, below, freed)?;
             }
         }
         if is_whole {
@@ -154,16 +154,21 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         self.region.apply(changes);
     }
 
-    /// Turns blocks of a file into holes and passes the blocks to a snapshot; `Store::prepare_to_cut` must
-    /// have been called.
-    pub(in crate::store) fn cut_and_keep(&mut self, ino: Ino, kept: Ino, blocks: Range<u64>) -> Result<()> {
+    /// Turns blocks of a file into holes and transfers the blocks to a snapshot; `Store::prepare_removal` must have
+    /// been called.
+    pub(in crate::store) fn remove_and_keep(
+        &mut self,
+        ino: Ino,
+        kept: Ino,
+        blocks: Range<u64>,
+    ) -> Result<()> {
         let blocks = blocks.start..blocks.end.min(MAX_FILE_BLOCKS);
         self.move_blocks(&BlockMove { from: ino, to: kept, blocks })
     }
 
-    /// Passes a page of kept inodes to an older snapshot, together with as much of the surrounding tree as
-    /// the older one lacks. Returns `None` if that was all, otherwise the two pointers to the pages that
-    /// both have.
+    /// Transfers an inode page to an older snapshot, together with the part of the surrounding tree that the older
+    /// snapshot lacks. Returns `None` if the transfer is complete; otherwise both snapshots have such a page, and the
+    /// pointers to the two pages are returned.
     pub(super) fn pass_down(&mut self, from: Ino, to: Ino, number: u64) -> Result<Option<(usize, usize)>> {
         let bases = (self.region.field(from, Field::Pointers)?, self.region.field(to, Field::Pointers)?);
         let slot =

@@ -1,4 +1,4 @@
-//! Mount of a snapshot: rolls a copy of the NVRAM back to the snapshot. The SSD is only read.
+//! Mount of a snapshot: a copy of the NVRAM is rolled back to the snapshot. The SSD is only read.
 
 use super::super::epoch::PairRule;
 use super::super::map::slot_start;
@@ -16,10 +16,10 @@ use crate::ssd::Ssd;
 use std::sync::Arc;
 
 impl<N: Nvram, S: Ssd> Store<N, S> {
-    /// Opens a snapshot for reading. `nvram` must be a private copy, since it is modified.
+    /// Opens a snapshot for reading. `nvram` must be a private copy, because this function modifies it.
     ///
     /// # Errors
-    /// Devices that do not hold a file system or this snapshot; damage that needs fsck.
+    /// Devices that do not hold a file system or not this snapshot; damage that needs fsck.
     pub fn open_snapshot(
         nvram: N,
         ssd: Arc<S>,
@@ -27,14 +27,14 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         name: &str,
     ) -> std::result::Result<(Self, OpenReport), OpenError> {
         let (mut store, found) =
-            Self::open_with(nvram, ssd, options, PairRule::SameMount, DamagePolicy::Refused)?;
+            Self::open_with(nvram, ssd, options, PairRule::SameMount, DamagePolicy::Refuse)?;
         refuse_damaged(&found.scan)?;
         let names = || store.snapshots().map(|one| one.name.clone()).collect::<Vec<_>>().join(", ");
-        let wanted =
+        let number =
             store.snapshots.iter().position(|one| one.record.name == name && !one.record.is_being_deleted);
-        let wanted = wanted.ok_or_else(|| OpenError::NoSnapshot { name: name.to_owned(), there: names() })?;
+        let number = number.ok_or_else(|| OpenError::NoSnapshot { name: name.to_owned(), there: names() })?;
         store.is_view = true;
-        for newer in (wanted..store.snapshots.len()).rev() {
+        for newer in (number..store.snapshots.len()).rev() {
             store.roll_back(store.snapshots[newer].tree)?;
         }
         for slot in 0..SnapshotPages::COUNT {
@@ -45,16 +45,19 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         }
         let scan = store.rescan();
         refuse_damaged(&scan)?;
-        store.cut_too_long(&scan)?;
+        store.truncate_too_long(&scan)?;
         Ok((store, OpenReport { was_closed: found.was_closed, scan }))
     }
 
-    /// Rolls the file system back to one snapshot after the other, newest first, and calls `each` with the
-    /// name and the state of each. Checksums of pages are not updated.
+    /// Rolls the file system back to each of its snapshots in turn, newest first, and calls `each` with the name and
+    /// the state of each snapshot. Checksums of pages are not updated.
     ///
     /// # Errors
     /// Errors of `each`; [`Error::Damaged`](crate::api::Error::Damaged).
-    pub(crate) fn look_back(mut self, mut each: impl FnMut(&str, &Region<N>) -> Result<()>) -> Result<()> {
+    pub(crate) fn for_each_snapshot(
+        mut self,
+        mut each: impl FnMut(&str, &Region<N>) -> Result<()>,
+    ) -> Result<()> {
         for number in (0..self.snapshots.len()).rev() {
             let (tree, record) = (self.snapshots[number].tree, self.snapshots[number].record.clone());
             self.roll_back(tree)?;
@@ -65,7 +68,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Ok(())
     }
 
-    /// Replaces current content by the content that a snapshot keeps.
+    /// Replaces the current content by the content that a snapshot keeps.
     fn roll_back(&mut self, tree: Ino) -> Result<()> {
         for (number, page) in self.pages_of_records(tree)? {
             for (at, kept) in self.region.records_in(page) {
@@ -77,7 +80,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     }
 
     fn roll_back_inode(&mut self, ino: Ino, kept_at: usize) -> Result<()> {
-        let (kept, old) = (self.region.kept(kept_at), self.region.kept_inode(kept_at));
+        let (kept, old) = (self.region.kept_mode(kept_at), self.region.kept_inode(kept_at));
         let at = self.region.inode_at(ino)?;
         if !kept.was_used() {
             let free = Inode { generation: old.generation, ..Inode::default() };
@@ -88,7 +91,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         if !old.is_inline_link() {
             let field = Field::Pointers as usize;
             for slot in 0..POINTERS {
-                if kept.is_whole() {
+                if kept.is_complete() {
                     self.region.patch_word(at + field + 8 * slot, 0);
                 }
                 let (_, levels) = slot_start(slot);
@@ -96,12 +99,12 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             }
         }
         let pointers = if old.is_inline_link() { old.pointers } else { self.region.raw_inode(ino)?.pointers };
-        let xattrs = if kept.are_xattrs_elsewhere() { now.xattrs } else { old.xattrs };
+        let xattrs = if kept.has_unchanged_xattrs() { now.xattrs } else { old.xattrs };
         self.region.store(at, &Inode { pointers, xattrs, ..old }.encode());
         Ok(())
     }
 
-    /// Replaces pointers and everything below them by those that a snapshot keeps.
+    /// Replaces pointers, and everything below them, by those that a snapshot keeps.
     fn roll_back_pointers(&mut self, at: usize, kept_at: usize, levels: u32) -> Result<()> {
         let kept = self.region.word(kept_at);
         if kept == 0 {

@@ -1,11 +1,12 @@
-//! Verifiable content: bytes that depend on their file and offset.
+//! Content that can be verified: its bytes depend on their file and offset.
 
 use super::super::FileId;
 
 /// Bytes of a word, the unit of generation.
 const WORD_BYTES: u64 = 8;
 
-/// Fills `out` with the bytes at `offset_bytes` of `file`, which are a function of both and differ elsewhere.
+/// Fills `out` with the bytes at `offset_bytes` of `file`. The bytes are a function of both, and differ at other
+/// offsets and in other files.
 pub fn fill(file: FileId, offset_bytes: u64, out: &mut [u8]) {
     let mut at = 0;
     while at < out.len() {

@@ -1,47 +1,47 @@
-//! Player target in a directory of a mounted file system.
+//! Player target that is a directory of a mounted file system.
 
 use super::super::{DirectoryId, FileId};
-use super::{Target, at};
+use super::{Target, entry_mut};
 use std::fs::{self, File, OpenOptions};
 use std::io::{Error, ErrorKind, Result};
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// Interval between two attempts to get space.
-const BETWEEN_TRIES: Duration = Duration::from_millis(10);
+/// Interval between two attempts of an operation that finds no space.
+const RETRY_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Directory with the paths of the workload's files.
 #[derive(Debug)]
-pub struct OnDirectory {
+pub struct DirectoryTarget {
     root: PathBuf,
     /// Path of each directory.
     directories: Vec<PathBuf>,
     /// Path of each file; `None` if it does not exist.
     files: Vec<Option<PathBuf>>,
     open: Option<File>,
-    patience: Duration,
+    space_timeout: Duration,
     waited: Duration,
 }
 
-impl OnDirectory {
+impl DirectoryTarget {
     /// Creates a target in the existing directory `root`.
     pub fn new(root: impl Into<PathBuf>) -> Self {
-        OnDirectory {
+        DirectoryTarget {
             root: root.into(),
             directories: Vec::new(),
             files: Vec::new(),
             open: None,
-            patience: Duration::ZERO,
+            space_timeout: Duration::ZERO,
             waited: Duration::ZERO,
         }
     }
 
-    /// Waits up to `patience` for space before an operation fails, and syncs meanwhile. A log-structured
-    /// file system refuses writes for which cleaning, or the commit of deletions, has not yet made space;
-    /// some file systems do neither before a sync.
-    pub fn with_patience(mut self, patience: Duration) -> Self {
-        self.patience = patience;
+    /// Waits up to `timeout` for free space before an operation fails, and syncs meanwhile. A log-structured file
+    /// system refuses writes until cleaning, or the commit of deletions, has made free space; some file systems do
+    /// neither before a sync.
+    pub fn with_space_timeout(mut self, timeout: Duration) -> Self {
+        self.space_timeout = timeout;
         self
     }
 
@@ -50,16 +50,18 @@ impl OnDirectory {
         self.waited
     }
 
-    /// Runs an operation that needs space, with retries.
-    fn taking_space<T>(&mut self, mut act: impl FnMut(&mut Self) -> Result<T>) -> Result<T> {
-        let began = Instant::now();
+    /// Runs an operation that needs free space, and repeats it until there is enough.
+    fn retry_until_space<T>(&mut self, mut operation: impl FnMut(&mut Self) -> Result<T>) -> Result<T> {
+        let started = Instant::now();
         loop {
-            match act(self) {
-                Err(error) if error.kind() == ErrorKind::StorageFull && began.elapsed() < self.patience => {
-                    // The next attempt shows if the sync succeeded.
+            match operation(self) {
+                Err(error)
+                    if error.kind() == ErrorKind::StorageFull && started.elapsed() < self.space_timeout =>
+                {
+                    // The next attempt shows if the sync freed space.
                     let _ = self.sync_all();
-                    std::thread::sleep(BETWEEN_TRIES);
-                    self.waited += BETWEEN_TRIES;
+                    std::thread::sleep(RETRY_INTERVAL);
+                    self.waited += RETRY_INTERVAL;
                 }
                 done => return done,
             }
@@ -79,17 +81,17 @@ impl OnDirectory {
         }
     }
 
-    fn opened(&self) -> &File {
+    fn open_file(&self) -> &File {
         self.open.as_ref().expect("the player opens a file before it reads, writes or syncs")
     }
 }
 
-impl Target for OnDirectory {
+impl Target for DirectoryTarget {
     type Error = Error;
 
     fn make_directory(&mut self, directory: DirectoryId, parent: Option<DirectoryId>) -> Result<()> {
         let path = self.directory(parent)?.join(format!("d{}", directory.0));
-        self.taking_space(|_| fs::create_dir(&path))?;
+        self.retry_until_space(|_| fs::create_dir(&path))?;
         assert_eq!(directory.0 as usize, self.directories.len(), "directories are made in order");
         self.directories.push(path);
         Ok(())
@@ -97,13 +99,13 @@ impl Target for OnDirectory {
 
     fn create(&mut self, file: FileId, directory: Option<DirectoryId>) -> Result<()> {
         let path = self.directory(directory)?.join(format!("f{}", file.0));
-        self.taking_space(|_| File::create_new(&path))?;
-        *at(&mut self.files, file.0) = Some(path);
+        self.retry_until_space(|_| File::create_new(&path))?;
+        *entry_mut(&mut self.files, file.0) = Some(path);
         Ok(())
     }
 
     fn delete(&mut self, file: FileId) -> Result<()> {
-        self.taking_space(|this| fs::remove_file(this.file(file)?))?;
+        self.retry_until_space(|this| fs::remove_file(this.file(file)?))?;
         self.files[file.0 as usize] = None;
         Ok(())
     }
@@ -118,15 +120,15 @@ impl Target for OnDirectory {
     }
 
     fn write(&mut self, offset_bytes: u64, data: &[u8]) -> Result<()> {
-        self.taking_space(|this| this.opened().write_all_at(data, offset_bytes))
+        self.retry_until_space(|this| this.open_file().write_all_at(data, offset_bytes))
     }
 
     fn read(&mut self, offset_bytes: u64, out: &mut [u8]) -> Result<()> {
-        self.opened().read_exact_at(out, offset_bytes)
+        self.open_file().read_exact_at(out, offset_bytes)
     }
 
     fn sync(&mut self) -> Result<()> {
-        self.taking_space(|this| this.opened().sync_all())
+        self.retry_until_space(|this| this.open_file().sync_all())
     }
 
     fn close(&mut self) -> Result<()> {

@@ -1,12 +1,12 @@
-//! Player target on a file system of this crate.
+//! Player target that is a file system of this crate.
 
 use super::super::{DirectoryId, FileId};
-use super::{Target, at};
+use super::{Target, entry_mut};
 use crate::api::{Caller, Error, FileSystem, Ino, Kind, Result};
 
 /// File system with the inodes of the workload's files.
 #[derive(Debug)]
-pub struct OnFileSystem<F> {
+pub struct FileSystemTarget<F> {
     /// The file system.
     pub file_system: F,
     root: Ino,
@@ -18,11 +18,11 @@ pub struct OnFileSystem<F> {
     open: Option<Ino>,
 }
 
-impl<F: FileSystem> OnFileSystem<F> {
+impl<F: FileSystem> FileSystemTarget<F> {
     /// Creates a target in the directory `root`.
     pub fn new(file_system: F, root: Ino) -> Self {
         let caller = Caller::default();
-        OnFileSystem { file_system, root, caller, directories: Vec::new(), files: Vec::new(), open: None }
+        FileSystemTarget { file_system, root, caller, directories: Vec::new(), files: Vec::new(), open: None }
     }
 
     /// Returns the inode of a file.
@@ -41,7 +41,7 @@ impl<F: FileSystem> OnFileSystem<F> {
         }
     }
 
-    fn opened(&self) -> Ino {
+    fn open_file(&self) -> Ino {
         self.open.expect("the player opens a file before it reads, writes or syncs")
     }
 }
@@ -50,7 +50,7 @@ fn file_name(file: FileId) -> String {
     format!("f{}", file.0)
 }
 
-impl<F: FileSystem> Target for OnFileSystem<F> {
+impl<F: FileSystem> Target for FileSystemTarget<F> {
     type Error = Error;
 
     fn set_time(&mut self, now_ns: i64) {
@@ -60,17 +60,17 @@ impl<F: FileSystem> Target for OnFileSystem<F> {
     fn make_directory(&mut self, directory: DirectoryId, parent: Option<DirectoryId>) -> Result<()> {
         let parent = self.directory(parent)?;
         let name = format!("d{}", directory.0);
-        let made = self.file_system.make_directory(parent, name.as_bytes(), 0o755, &self.caller)?;
+        let created = self.file_system.make_directory(parent, name.as_bytes(), 0o755, &self.caller)?;
         assert_eq!(directory.0 as usize, self.directories.len(), "directories are made in order");
-        self.directories.push(made.ino);
+        self.directories.push(created.ino);
         Ok(())
     }
 
     fn create(&mut self, file: FileId, directory: Option<DirectoryId>) -> Result<()> {
         let parent = self.directory(directory)?;
         let name = file_name(file);
-        let made = self.file_system.create(parent, name.as_bytes(), Kind::File, 0o644, 0, &self.caller)?;
-        *at(&mut self.files, file.0) = Some((parent, made.ino));
+        let created = self.file_system.create(parent, name.as_bytes(), Kind::File, 0o644, 0, &self.caller)?;
+        *entry_mut(&mut self.files, file.0) = Some((parent, created.ino));
         Ok(())
     }
 
@@ -94,21 +94,21 @@ impl<F: FileSystem> Target for OnFileSystem<F> {
     }
 
     fn write(&mut self, offset_bytes: u64, data: &[u8]) -> Result<()> {
-        let written = self.file_system.write(self.opened(), offset_bytes, data, &self.caller)?;
+        let written = self.file_system.write(self.open_file(), offset_bytes, data, &self.caller)?;
         if written < data.len() { Err(Error::NoSpace("part of a request was written")) } else { Ok(()) }
     }
 
     fn read(&mut self, offset_bytes: u64, out: &mut [u8]) -> Result<()> {
-        let read = self.file_system.read(self.opened(), offset_bytes, out, &self.caller)?;
+        let read = self.file_system.read(self.open_file(), offset_bytes, out, &self.caller)?;
         if read < out.len() { Err(Error::Invalid("a read beyond the end of the file")) } else { Ok(()) }
     }
 
     fn sync(&mut self) -> Result<()> {
-        self.file_system.sync(self.opened())
+        self.file_system.sync(self.open_file())
     }
 
     fn close(&mut self) -> Result<()> {
-        let ino = self.opened();
+        let ino = self.open_file();
         self.open = None;
         self.file_system.release(ino)
     }

@@ -1,15 +1,15 @@
 //! Execution of file operations on any file system.
 //!
-//! A [`Player`] splits operations into requests, generates content, and counts. It works on a [`Target`]:
-//! [`OnFileSystem`] is a file system of this crate, [`OnDirectory`] a directory of a mounted file system.
+//! A [`Player`] splits operations into requests, generates their content, and counts them. It works on a [`Target`]:
+//! [`FileSystemTarget`] is a file system of this crate, [`DirectoryTarget`] a directory of a mounted file system.
 
 mod content;
 mod directory;
 mod file_system;
 
 pub use content::fill;
-pub use directory::OnDirectory;
-pub use file_system::OnFileSystem;
+pub use directory::DirectoryTarget;
+pub use file_system::FileSystemTarget;
 
 use super::{DirectoryId, FileId, FileOp, FileWorkload};
 use serde::{Deserialize, Serialize};
@@ -20,12 +20,12 @@ pub trait Target {
     /// Error of an operation.
     type Error: std::error::Error + 'static;
 
-    /// Sets the time of the following operations, ns since 1970; ignored by file systems with a clock.
+    /// Sets the time of the following operations, ns since 1970. File systems with a clock of their own ignore it.
     fn set_time(&mut self, now_ns: i64) {
         let _ = now_ns;
     }
 
-    /// Creates a directory; a parent of `None` is the root.
+    /// Creates a directory; if `parent` is `None`, in the root.
     fn make_directory(&mut self, new: DirectoryId, parent: Option<DirectoryId>) -> Result<(), Self::Error>;
 
     /// Creates an empty file.
@@ -37,7 +37,7 @@ pub trait Target {
     /// Reads a file's attributes.
     fn stat(&mut self, file: FileId) -> Result<(), Self::Error>;
 
-    /// Opens a file; requests go to this file until it is closed. At most one file is open.
+    /// Opens a file, to which the following requests go until it is closed. At most one file is open.
     fn open(&mut self, file: FileId) -> Result<(), Self::Error>;
 
     /// Writes all of `data` to the open file.
@@ -62,11 +62,10 @@ pub enum Contents {
     /// Zeros, which cost nothing to generate.
     #[default]
     Zeros,
-    /// Bytes that depend on file and offset, see [`fill`]; reads are verified.
+    /// Bytes that depend on the file and the offset, see [`fill`]; reads are verified.
     Marked,
-    /// Bytes that depend on the request, so that each page differs from all other pages and from its old
-    /// content.
-    Unlike,
+    /// Bytes that depend on the request, so that each page differs from all other pages and from its earlier content.
+    Unique,
 }
 
 /// Settings of a player.
@@ -74,7 +73,8 @@ pub enum Contents {
 pub struct PlayOptions {
     /// Content of writes.
     pub contents: Contents,
-    /// Number of write requests after which the file just written is synced, at least 1; never by default.
+    /// Number of write requests after which the file that was just written is synced, at least 1; by default, no file
+    /// is synced.
     pub sync_every: Option<u64>,
     /// Time by which the virtual clock advances with each request, and with each operation without
     /// requests, ns.
@@ -84,21 +84,22 @@ pub struct PlayOptions {
 /// Counts of operations and requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlayCounts {
-    /// Operations.
+    /// Number of operations.
     pub operations: u64,
-    /// Files and directories created.
-    pub made: u64,
-    /// Files deleted.
+    /// Number of files and directories created.
+    #[serde(rename = "made")]
+    pub created: u64,
+    /// Number of files deleted.
     pub deleted: u64,
-    /// Write requests.
+    /// Number of write requests.
     pub write_requests: u64,
-    /// Bytes written.
+    /// Number of bytes written.
     pub written_bytes: u64,
-    /// Read requests.
+    /// Number of read requests.
     pub read_requests: u64,
-    /// Bytes read.
+    /// Number of bytes read.
     pub read_bytes: u64,
-    /// Files synced.
+    /// Number of syncs of a file.
     pub syncs: u64,
 }
 
@@ -106,7 +107,7 @@ impl Add for PlayCounts {
     type Output = PlayCounts;
 
     fn add(self, other: PlayCounts) -> PlayCounts {
-        self.with(other, |a, b| a + b)
+        self.combine(other, |a, b| a + b)
     }
 }
 
@@ -114,16 +115,16 @@ impl Sub for PlayCounts {
     type Output = PlayCounts;
 
     fn sub(self, before: PlayCounts) -> PlayCounts {
-        self.with(before, |a, b| a - b)
+        self.combine(before, |a, b| a - b)
     }
 }
 
 impl PlayCounts {
     /// Combines two sets of counts field by field.
-    fn with(self, other: PlayCounts, each: fn(u64, u64) -> u64) -> PlayCounts {
+    fn combine(self, other: PlayCounts, each: fn(u64, u64) -> u64) -> PlayCounts {
         PlayCounts {
             operations: each(self.operations, other.operations),
-            made: each(self.made, other.made),
+            created: each(self.created, other.created),
             deleted: each(self.deleted, other.deleted),
             write_requests: each(self.write_requests, other.write_requests),
             written_bytes: each(self.written_bytes, other.written_bytes),
@@ -145,12 +146,12 @@ pub enum PlayError<E: std::error::Error + 'static> {
         /// Error of the file system.
         source: E,
     },
-    /// Content differs from what was written, at this first byte.
+    /// The content that was read differs from the content that was written.
     #[error("{file:?} does not hold at byte {offset_bytes} what was written there")]
     Differs {
-        /// The file.
+        /// File that was read.
         file: FileId,
-        /// Offset of the byte.
+        /// Offset of the first byte that differs.
         offset_bytes: u64,
     },
 }
@@ -172,7 +173,7 @@ pub struct Player<T> {
     written: u32,
 }
 
-/// Range of an operation that reads or writes.
+/// Byte range of a file that an operation reads or writes.
 #[derive(Clone, Copy)]
 struct Extent {
     file: FileId,
@@ -213,7 +214,8 @@ impl<T: Target> Player<T> {
         Ok(())
     }
 
-    /// Executes up to `operations` operations, fewer only if the workload ends. Returns the number.
+    /// Executes up to `operations` operations, fewer only if the workload ends. Returns the number of executed
+    /// operations.
     pub fn play(
         &mut self,
         workload: &mut dyn FileWorkload,
@@ -255,11 +257,11 @@ impl<T: Target> Player<T> {
         self.tick();
         match op {
             FileOp::MakeDirectory { directory, parent } => {
-                self.counts.made += 1;
+                self.counts.created += 1;
                 self.target.make_directory(directory, parent)
             }
             FileOp::Create { file, directory } => {
-                self.counts.made += 1;
+                self.counts.created += 1;
                 *self.length(file) = 0;
                 self.target.create(file, directory)
             }
@@ -289,7 +291,7 @@ impl<T: Target> Player<T> {
             match self.options.contents {
                 Contents::Zeros => {}
                 Contents::Marked => fill(extent.file, offset_bytes, &mut self.buffer),
-                Contents::Unlike => {
+                Contents::Unique => {
                     self.written = self.written.wrapping_add(1);
                     fill(FileId(self.written), offset_bytes, &mut self.buffer);
                 }
@@ -323,7 +325,7 @@ impl<T: Target> Player<T> {
         self.target.close().map_err(refused)
     }
 
-    /// Compares the buffer, read at an offset of a file, with what was written there.
+    /// Compares the buffer, which was read at an offset of a file, with the content written there.
     fn compare(&mut self, file: FileId, offset_bytes: u64) -> Result<(), PlayError<T::Error>> {
         self.expected.resize(self.buffer.len(), 0);
         fill(file, offset_bytes, &mut self.expected);
@@ -339,11 +341,11 @@ impl<T: Target> Player<T> {
     }
 
     fn length(&mut self, file: FileId) -> &mut u64 {
-        at(&mut self.lengths, file.0)
+        entry_mut(&mut self.lengths, file.0)
     }
 }
 
-/// Returns the offsets and lengths of the requests of an extent.
+/// Returns the offset and the length of each request of an extent.
 fn requests(extent: Extent, request_bytes: u32) -> impl Iterator<Item = (u64, usize)> {
     let Extent { offset_bytes, bytes, .. } = extent;
     (0..bytes)
@@ -352,7 +354,7 @@ fn requests(extent: Extent, request_bytes: u32) -> impl Iterator<Item = (u64, us
 }
 
 /// Returns the entry of `number`, extending the list if necessary.
-fn at<V: Default + Clone>(list: &mut Vec<V>, number: u32) -> &mut V {
+fn entry_mut<V: Default + Clone>(list: &mut Vec<V>, number: u32) -> &mut V {
     let number = number as usize;
     if list.len() <= number {
         list.resize(number + 1, V::default());

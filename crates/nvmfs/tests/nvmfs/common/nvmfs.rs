@@ -1,4 +1,4 @@
-//! NVMFS on devices so small that it constantly flushes, evicts and cleans.
+//! NVMFS on devices so small that it flushes, evicts and cleans all the time.
 
 use std::sync::Arc;
 use wearwell_nvmfs::fs::Nvmfs;
@@ -7,20 +7,20 @@ use wearwell_nvmfs::options::{Format, Options};
 use wearwell_nvmfs::ssd::MemorySsd;
 use wearwell_nvmfs::store::Store;
 
-pub type Small = Nvmfs<PlainNvram, MemorySsd>;
-/// Unmounts and mounts.
+pub type SmallFs = Nvmfs<PlainNvram, MemorySsd>;
+/// Function that unmounts a file system and mounts it again.
 pub type Remount<F> = Box<dyn FnMut(F) -> F>;
 
 /// Size of the NVRAM, bytes.
 pub const NVRAM_BYTES: usize = 5 << 20;
 const SSD_BLOCKS: u64 = 8192;
 
-/// Creates a file system, and a function that mounts it again: alternately after a clean close and without one.
-pub fn small() -> (Small, Remount<Small>) {
+/// Creates a file system, and a function that mounts it again: alternately after a clean close and without a close.
+pub fn small() -> (SmallFs, Remount<SmallFs>) {
     small_on(PlainNvram::new(NVRAM_BYTES), Options::default(), |nvram| nvram)
 }
 
-/// Like [`small`], on a given NVRAM; `reopen` opens it again after a close.
+/// Does what [`small`] does, on a given NVRAM; `reopen` opens the NVRAM again after a close.
 pub fn small_on<N: Nvram + 'static>(
     nvram: N,
     options: Options,

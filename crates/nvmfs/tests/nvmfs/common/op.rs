@@ -1,4 +1,4 @@
-//! Operations as data, generated from numbers.
+//! Operations as values, generated from numbers.
 
 use rand::{RngCore, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -7,7 +7,7 @@ use wearwell_nvmfs::api::{Allocate, BLOCK_BYTES, Kind, MAX_FILE_BYTES, Rename, S
 const BLOCK: u64 = BLOCK_BYTES as u64;
 const HOUR_NS: i64 = 3_600_000_000_000;
 
-/// Numbers from which an operation is generated.
+/// Number of words from which an operation is generated.
 pub const OP_WORDS: usize = 8;
 
 /// Position in a file.
@@ -18,7 +18,7 @@ pub enum Position {
     FromEnd(i64),
 }
 
-/// Attribute to be changed.
+/// Attribute to change.
 #[derive(Clone, Copy, Debug)]
 pub enum Attribute {
     Permissions(u32),
@@ -95,7 +95,7 @@ pub enum Op {
         from: Position,
         length: usize,
     },
-    /// `seed` determines the content.
+    /// `seed` determines the content to write.
     Write {
         file: usize,
         from: Position,
@@ -137,7 +137,7 @@ pub enum Op {
         file: usize,
         name: usize,
     },
-    /// Time passes.
+    /// `ns` nanoseconds pass.
     Wait {
         ns: i64,
     },
@@ -149,7 +149,7 @@ pub enum Op {
 struct Words<'a>(std::slice::Iter<'a, u32>);
 
 impl Words<'_> {
-    /// Returns a number below `end`.
+    /// Returns a number below `end`, calculated from the next word.
     fn below(&mut self, end: usize) -> usize {
         self.0.next().map_or(0, |word| *word as usize % end)
     }
@@ -159,7 +159,7 @@ impl Words<'_> {
     }
 
     fn position(&mut self) -> Position {
-        /// Boundaries between pointer blocks, and other edges.
+        /// Block numbers at boundaries between pointer blocks, and at other edges.
         const BASES: [u64; 9] = [
             0,
             BLOCK,
@@ -203,8 +203,8 @@ impl Words<'_> {
     }
 }
 
-/// Constructor of operations, and its weight among all.
-type Maker = (usize, fn(&mut Words<'_>) -> Op);
+/// Constructor of an operation, with its weight among all operations.
+type OpConstructor = (usize, fn(&mut Words<'_>) -> Op);
 
 const FILES: usize = 1 << 12;
 const NAMES: usize = 40;
@@ -217,7 +217,7 @@ fn name(words: &mut Words<'_>) -> usize {
     words.below(NAMES)
 }
 
-const MAKERS: [Maker; 26] = [
+const OP_CONSTRUCTORS: [OpConstructor; 26] = [
     (200, |w| Op::Write { file: file(w), from: w.position(), length: w.length(), seed: w.below(256) as u8 }),
     (60, |w| Op::Read { file: file(w), from: w.position(), length: w.length() }),
     (40, |w| Op::Resize { file: file(w), to: w.position() }),
@@ -283,12 +283,12 @@ const MAKERS: [Maker; 26] = [
 ];
 
 impl Op {
-    /// Returns the operation for some numbers. Smaller numbers give simpler operations.
+    /// Returns the operation that the words encode. Smaller words give simpler operations.
     pub fn from_words(words: &[u32; OP_WORDS]) -> Self {
         let mut words = Words(words.iter());
-        let all: usize = MAKERS.iter().map(|(weight, _)| weight).sum();
+        let all: usize = OP_CONSTRUCTORS.iter().map(|(weight, _)| weight).sum();
         let mut at = words.below(all);
-        for (weight, make) in MAKERS {
+        for (weight, make) in OP_CONSTRUCTORS {
             if at < weight {
                 return make(&mut words);
             }
@@ -304,7 +304,7 @@ pub fn random_ops(seed: u64) -> impl Iterator<Item = Op> {
     std::iter::repeat_with(move || Op::from_words(&std::array::from_fn(|_| numbers.next_u32())))
 }
 
-/// Converts bytes to numbers of operations, 4 bytes each.
+/// Converts bytes to the words of operations, 4 bytes each.
 pub fn ops_of_bytes(bytes: &[u8]) -> impl Iterator<Item = [u32; OP_WORDS]> + '_ {
     let (all, _) = bytes.as_chunks::<{ 4 * OP_WORDS }>();
     all.iter().map(|op| {

@@ -12,18 +12,17 @@ use wearwell_nvmfs::api::{
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     Done,
-    /// Without inode number, generation, blocks, and the size of directories.
+    /// Attributes without the inode number, generation, blocks, and the size of directories.
     Attributes(Attributes),
     Bytes(Vec<u8>),
     Number(u64),
-    /// Names, sorted.
+    /// Sorted names.
     Names(Vec<(Vec<u8>, Option<Kind>)>),
     /// Name of the error.
     Refused(&'static str),
 }
 
-/// Files that the numbers in operations refer to. Operations mostly, but not always, get files of a suitable
-/// type.
+/// Files to which the numbers in operations refer. Operations mostly, but not always, get files of a suitable type.
 #[derive(Clone, Debug)]
 pub struct Files {
     pub all: Vec<Ino>,
@@ -33,35 +32,35 @@ pub struct Files {
 }
 
 impl Files {
-    /// One in this many numbers refers to a file of any type, rather than a suitable one.
+    /// One number in this many refers to a file of any type, instead of a suitable one.
     const ANY: usize = 32;
 
     pub fn any(&self, number: usize) -> Ino {
         self.all[number % self.all.len()]
     }
 
-    fn of(&self, wanted: &[Ino], number: usize) -> Ino {
-        if wanted.is_empty() || number % Self::ANY == 1 {
+    fn pick(&self, suitable: &[Ino], number: usize) -> Ino {
+        if suitable.is_empty() || number % Self::ANY == 1 {
             return self.any(number / Self::ANY);
         }
-        wanted[number / Self::ANY % wanted.len()]
+        suitable[number / Self::ANY % suitable.len()]
     }
 
     fn directory(&self, number: usize) -> Ino {
-        self.of(&self.directories, number)
+        self.pick(&self.directories, number)
     }
 
     fn regular(&self, number: usize) -> Ino {
-        self.of(&self.regular, number)
+        self.pick(&self.regular, number)
     }
 
     pub fn open(&self, number: usize) -> Ino {
-        self.of(&self.open, number)
+        self.pick(&self.open, number)
     }
 }
 
-/// Returns attributes without the implementation-dependent ones.
-pub fn seen(attributes: &Attributes) -> Attributes {
+/// Returns attributes without those that depend on the implementation.
+pub fn comparable(attributes: &Attributes) -> Attributes {
     let is_directory = attributes.kind == Kind::Directory;
     let size_bytes = if is_directory { 0 } else { attributes.size_bytes };
     Attributes { ino: Ino(0), generation: 0, blocks: 0, size_bytes, ..attributes.clone() }
@@ -92,7 +91,7 @@ pub fn error_name(error: &Error) -> &'static str {
     }
 }
 
-/// Returns a name for an entry: a few simple names, and special ones.
+/// Returns a name for an entry: one of a few simple names, or a special one.
 pub fn name(number: usize) -> Vec<u8> {
     match number {
         0..34 => vec![b'a' + (number % 6) as u8],
@@ -138,9 +137,9 @@ pub fn content(seed: u8, length: usize) -> Vec<u8> {
     (0..length).map(|at| if seed == 0 { 0 } else { seed.wrapping_add((at % 251) as u8) }).collect()
 }
 
-/// Lists a directory with a stop after every few entries; a duplicate entry is an error.
+/// Lists a directory, a few entries per call; a duplicate entry is an error.
 pub fn list(fs: &mut dyn FileSystem, ino: Ino) -> Result<BTreeMap<Vec<u8>, (Ino, Kind)>> {
-    const AT_A_TIME: usize = 5;
+    const ENTRIES_PER_CALL: usize = 5;
     let mut found = BTreeMap::new();
     let mut from = 0;
     loop {
@@ -150,16 +149,16 @@ pub fn list(fs: &mut dyn FileSystem, ino: Ino) -> Result<BTreeMap<Vec<u8>, (Ino,
             assert!(former.is_none(), "a name is told twice: {:?}", entry.name);
             from = entry.next;
             listed += 1;
-            if listed == AT_A_TIME { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            if listed == ENTRIES_PER_CALL { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         })?;
-        if listed < AT_A_TIME {
+        if listed < ENTRIES_PER_CALL {
             return Ok(found);
         }
     }
 }
 
-/// Runs an operation; `files` maps its numbers to inodes. If the result refers to a file, its inode is returned
-/// too.
+/// Runs an operation; `files` maps the numbers in the operation to inodes. If the result refers to a file, its inode
+/// is returned, too.
 pub fn run(fs: &mut dyn FileSystem, op: &Op, files: &Files, caller: &Caller) -> (Outcome, Option<Ino>) {
     let mut new_ino = None;
     let outcome = attempt(fs, op, files, caller, &mut new_ino).unwrap_or_else(|error| {
@@ -171,7 +170,7 @@ pub fn run(fs: &mut dyn FileSystem, op: &Op, files: &Files, caller: &Caller) -> 
     (outcome, new_ino)
 }
 
-/// Runs an operation; the caller evaluates errors.
+/// Runs an operation without evaluating errors, which the caller does.
 pub fn attempt(
     fs: &mut dyn FileSystem,
     op: &Op,
@@ -200,7 +199,7 @@ pub fn attempt(
         _ => return run_content(fs, op, files, caller),
     };
     *new_ino = Some(attributes.ino);
-    Ok(Outcome::Attributes(seen(&attributes)))
+    Ok(Outcome::Attributes(comparable(&attributes)))
 }
 
 /// Runs operations whose results refer to no file.
@@ -226,7 +225,7 @@ fn run_content(fs: &mut dyn FileSystem, op: &Op, files: &Files, caller: &Caller)
         }
         Op::Read { file, from, length } => {
             let from = at(fs, files.regular(file), from)?;
-            // Not zeros, so that bytes that were not read are detected.
+            // The buffer is not zeros, so that bytes which the read does not set are detected.
             let mut out = vec![0xa5; length];
             let count = fs.read(files.regular(file), from, &mut out, caller)?;
             out.truncate(count);
@@ -275,7 +274,7 @@ fn change(attribute: Attribute) -> Change {
     change
 }
 
-/// Returns the offset of a position in a file; for other types, some offset.
+/// Returns the offset of a position in a file; for other file types, any offset.
 fn at(fs: &mut dyn FileSystem, ino: Ino, position: Position) -> Result<u64> {
     Ok(match position {
         Position::At(offset) => offset,

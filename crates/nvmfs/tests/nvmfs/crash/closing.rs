@@ -5,26 +5,26 @@ use crate::crash::expected::Expected;
 use crate::crash::machine::{Fault, Image};
 use crate::crash::recovery::recover;
 use crate::crash::script::STEPS;
-use crate::crash::scripted::{Scene, moments, tree_of};
+use crate::crash::scripted::{SavedState, cut_events, tree_of};
 use std::sync::{Arc, Mutex};
 use wearwell_nvmfs::api::{FileSystem, Kind};
 use wearwell_nvmfs::placement::PlacementKind;
 
-/// Returns a scene with data on both devices.
-fn used(placement: PlacementKind) -> Scene {
+/// Returns a state with data on both devices.
+fn used_state(placement: PlacementKind) -> SavedState {
     let steps = STEPS.iter().position(|step| step.name == "rename").expect("it is a step");
-    Scene::after(placement, steps)
+    SavedState::after(placement, steps)
 }
 
 #[test]
 fn power_cut_during_close_loses_nothing() {
     for placement in PlacementKind::ALL {
-        let scene = used(placement);
-        let expected = Expected::exactly(tree_of(&scene.model));
+        let scene = used_state(placement);
+        let expected = Expected::exact(tree_of(&scene.model));
         let (machine, fs, _) = scene.begin(|_| Ok(()));
         let start = machine.power.events();
         let _ = fs.close();
-        let moments = moments(&machine, start..machine.power.events());
+        let moments = cut_events(&machine, start..machine.power.events());
         let (machine, fs, _) = scene.begin(|_| Ok(()));
         machine.begin_cuts(Cuts::new(moments, 2, move |crash| recover(crash.image, &expected)));
         let _ = fs.close();
@@ -33,18 +33,18 @@ fn power_cut_during_close_loses_nothing() {
     }
 }
 
-/// Mounts an image of an older version, which upgrades it, and cuts the power at each of these events. `some`
-/// random images per cut must recover as expected. Returns the number of images still of the older version, and
-/// of upgraded images.
+/// Mounts an image of an older version, which upgrades the image, and cuts the power at each of these events.
+/// `random_images` random images per cut must recover as expected. Returns two numbers of images: those still in the
+/// old version, and those that were upgraded.
 fn cut_in_first_mount(
     old: &Image,
     expected: Expected,
     events: impl IntoIterator<Item = u64>,
-    some: usize,
+    random_images: usize,
 ) -> [usize; 2] {
     let counts = Arc::new(Mutex::new([0, 0]));
     let (counted, version) = (Arc::clone(&counts), old.nvram[7]);
-    let cuts = Cuts::new(events, some, move |crash| {
+    let cuts = Cuts::new(events, random_images, move |crash| {
         counted.lock().expect("nobody panics with it")[usize::from(crash.image.nvram[7] != version)] += 1;
         recover(crash.image, &expected)
     });
@@ -52,24 +52,25 @@ fn cut_in_first_mount(
     *counts.lock().expect("nobody panics with it")
 }
 
-/// A file system without checksums gets them at its first mount, even with a power cut at any time.
+/// A file system without checksums gets them at its first mount, even if the power is cut at any time during the
+/// mount.
 #[test]
 fn power_cut_during_upgrade_to_checksums_loses_nothing() {
     for placement in PlacementKind::ALL {
-        let scene = Scene::new(placement);
+        let scene = SavedState::new(placement);
         let fill = |fs: &mut dyn FileSystem| {
             scene.play(fs, |player| player.create("a", Kind::File));
             scene.play(fs, |player| player.write("a", 0, 900_000, 1));
         };
-        let image = Image::of_before(placement, |fs| fill(fs));
+        let image = Image::old_format(placement, |fs| fill(fs));
         let mut model = scene.model.clone();
         fill(&mut model);
-        let expected = Expected::exactly(tree_of(&model));
+        let expected = Expected::exact(tree_of(&model));
         let (machine, fs) = image.mount(Fault::Nothing).expect("it was closed");
         let events = machine.power.events();
         let after = machine.close(fs);
         assert_eq!([image.nvram[7], after.nvram[7]], [b'1', b'8']);
-        let mut moments = moments(&machine, 0..events);
+        let mut moments = cut_events(&machine, 0..events);
         moments.extend((0..events).step_by(events as usize / 40));
         // The version is written last.
         moments.extend(events - 8..=events);
@@ -78,26 +79,26 @@ fn power_cut_during_upgrade_to_checksums_loses_nothing() {
     }
 }
 
-/// A file system of an older version (without reserved blocks, additional inodes or snapshots) is upgraded at
-/// its first mount, even with a power cut at any time.
+/// A file system of an older version (without reserved blocks, inode pages or snapshots) is upgraded at its first
+/// mount, even if the power is cut at any time during the mount.
 #[test]
 fn power_cut_during_upgrade_of_older_version_loses_nothing() {
     for version in *b"247" {
-        bring_up_to_date_while_power_goes(version);
+        cut_power_during_upgrade(version);
     }
 }
 
-fn bring_up_to_date_while_power_goes(version: u8) {
-    let mut scene = used(PlacementKind::Nvmfs);
+fn cut_power_during_upgrade(version: u8) {
+    let mut scene = used_state(PlacementKind::Nvmfs);
     let (machine, fs, _) = scene.begin(|_| Ok(()));
     assert_eq!(fs.stats().inode_pages, 0, "those of before have none");
     assert_eq!(machine.close(fs).nvram[7], b'8');
     scene.image.nvram[7] = version;
-    let expected = Expected::exactly(tree_of(&scene.model));
+    let expected = Expected::exact(tree_of(&scene.model));
     let (machine, fs, _) = scene.begin(|_| Ok(()));
     let events = machine.power.events();
     assert_eq!(machine.close(fs).nvram[7], b'8');
-    let mut moments = moments(&machine, 0..events);
+    let mut moments = cut_events(&machine, 0..events);
     // The upgrade is one of the last steps of a mount.
     moments.extend(events - 8..=events);
     let [before, after] = cut_in_first_mount(&scene.image, expected, moments, 3);
@@ -107,12 +108,12 @@ fn bring_up_to_date_while_power_goes(version: u8) {
 #[test]
 fn power_cut_during_mount_loses_nothing() {
     for placement in PlacementKind::ALL {
-        let scene = used(placement);
-        let expected = Expected::exactly(tree_of(&scene.model));
+        let scene = used_state(placement);
+        let expected = Expected::exact(tree_of(&scene.model));
         let (machine, fs, _) = scene.begin(|_| Ok(()));
         let events = machine.power.events();
         drop(fs);
-        let mut moments = moments(&machine, 0..events);
+        let mut moments = cut_events(&machine, 0..events);
         moments.extend((0..events).step_by(events as usize / 20));
         let cuts = Cuts::new(moments, 1, move |crash| recover(crash.image, &expected));
         scene.image.cut_mount(cuts).unwrap_or_else(|problem| panic!("{placement:?}: {problem}"));

@@ -1,11 +1,11 @@
-//! Counts of the power cuts of each test, printed when its thread ends if `WEARWELL_CUTS` is set.
+//! Number of power cuts in each test, printed when the thread of the test ends if `WEARWELL_CUTS` is set.
 
 use std::cell::RefCell;
 use std::thread;
 
 thread_local! {
-    /// Counts of the current test: normally each test has its own thread; if only one test runs at a time,
-    /// they share one.
+    /// Counts of the current test. Normally, each test has its own thread; if only one test runs at a time, the tests
+    /// share a thread.
     static CUT_COUNTS: RefCell<Option<CutCounts>> = const { RefCell::new(None) };
 }
 

@@ -1,4 +1,4 @@
-//! Many power cuts of one run: at each cut, the possible images are checked, and the run continues.
+//! Many power cuts in one run: at each cut, the possible images are checked, and the run continues.
 
 use crate::crash::cut_counts;
 use crate::crash::machine::{Image, Machine};
@@ -6,18 +6,18 @@ use rand::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use std::collections::BTreeSet;
 
-/// Fate of changes that were not durable.
+/// Part of the changes that survives, among those that were not durable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SurvivingChanges {
-    /// All were lost.
+    /// No change survives.
     Nothing,
-    /// None were lost.
+    /// All changes survive.
     Everything,
-    /// A random selection was lost.
+    /// A random selection of the changes survives.
     Some,
 }
 
-/// Image that a power cut may leave.
+/// Possible content of the devices after a power cut.
 pub struct CrashImage<'a> {
     pub image: Image,
     pub surviving: SurvivingChanges,
@@ -33,34 +33,43 @@ pub struct Cuts {
     events: Vec<u64>,
     seed: u64,
     /// Number of images with [`SurvivingChanges::Some`] per cut.
-    some: usize,
+    random_images: usize,
     check: Check,
-    /// Number of persistence points when an image that lost everything was last checked, and number of
-    /// content changes when one that lost nothing was. While these numbers stay the same, so do the images.
-    seen_points: Option<u64>,
-    seen_changes: Option<u64>,
+    /// Number of persistence points when an image that lost all changes was last checked, and number of content
+    /// changes when an image that lost none was last checked. As long as these numbers stay the same, the images do,
+    /// too.
+    checked_points: Option<u64>,
+    checked_changes: Option<u64>,
     problem: Option<(u64, String)>,
 }
 
 impl Cuts {
-    /// `check` checks an image; after the first error, no more images are checked.
+    /// Prepares cuts at `events`. `check` checks an image; after the first error, no more images are checked.
     pub fn new(
         events: impl IntoIterator<Item = u64>,
-        some: usize,
+        random_images: usize,
         check: impl FnMut(CrashImage<'_>) -> Result<(), String> + Send + 'static,
     ) -> Cuts {
         let events: BTreeSet<u64> = events.into_iter().collect();
         let (events, check) = (events.into_iter().rev().collect(), Box::new(check));
-        Cuts { events, seed: 0, some, check, seen_points: None, seen_changes: None, problem: None }
+        Cuts {
+            events,
+            seed: 0,
+            random_images,
+            check,
+            checked_points: None,
+            checked_changes: None,
+            problem: None,
+        }
     }
 
     /// Sets the seed of the random images.
-    pub fn seeded(self, seed: u64) -> Cuts {
+    pub fn with_seed(self, seed: u64) -> Cuts {
         Cuts { seed, ..self }
     }
 
-    /// Checks the possible images of a power cut now, if a cut is due.
-    pub fn pass(&mut self, machine: &Machine) {
+    /// Checks the possible images of a power cut at the current event, if a cut is due.
+    pub fn check_if_due(&mut self, machine: &Machine) {
         let event = machine.power.events();
         if self.events.pop_if(|next| *next == event).is_none() || self.problem.is_some() {
             return;
@@ -68,10 +77,10 @@ impl Cuts {
         let mut random = Xoshiro256PlusPlus::seed_from_u64(self.seed ^ event << 20);
         let points = Some(machine.power.persistence_points());
         let changes = Some(machine.changes());
-        let mut surviving = vec![SurvivingChanges::Some; self.some];
-        surviving.extend((self.seen_points != points).then_some(SurvivingChanges::Nothing));
-        surviving.extend((self.seen_changes != changes).then_some(SurvivingChanges::Everything));
-        (self.seen_points, self.seen_changes) = (points, changes);
+        let mut surviving = vec![SurvivingChanges::Some; self.random_images];
+        surviving.extend((self.checked_points != points).then_some(SurvivingChanges::Nothing));
+        surviving.extend((self.checked_changes != changes).then_some(SurvivingChanges::Everything));
+        (self.checked_points, self.checked_changes) = (points, changes);
         cut_counts::count(surviving.len());
         for surviving in surviving {
             let image = machine.image(surviving, &mut random);
@@ -88,7 +97,7 @@ impl Cuts {
     /// The event of the first cut with a wrong image, and the problem.
     ///
     /// # Panics
-    /// If an event was never reached.
+    /// Panics if an event was never reached.
     pub fn end(self) -> Result<(), (u64, String)> {
         match self.problem {
             Some(problem) => Err(problem),

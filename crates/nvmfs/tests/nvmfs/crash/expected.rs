@@ -6,17 +6,17 @@ use wearwell_nvmfs::api::{BLOCK_BYTES, Kind};
 const WORD_BYTES: usize = 8;
 const ZEROS: [u8; BLOCK_BYTES] = [0; BLOCK_BYTES];
 
-/// Content before the interrupted operation, and after it.
+/// Visible content before the interrupted operation, and after it.
 pub struct Expected {
     pub before: Tree,
     pub after: Tree,
-    /// True if the operation writes to a file and may be found partly done.
+    /// True if the operation writes to a file, and may therefore be partly complete.
     pub is_write: bool,
 }
 
 impl Expected {
     /// Expects exactly this tree: no operation was interrupted.
-    pub fn exactly(tree: Tree) -> Expected {
+    pub fn exact(tree: Tree) -> Expected {
         Expected { before: tree.clone(), after: tree, is_write: false }
     }
 
@@ -36,9 +36,9 @@ impl Expected {
         if counts[0] != counts[2] || counts[1] != counts[2] {
             return Err(format!("files before, after and found: {counts:?}"));
         }
-        let unseen = [&self.before, &self.after, found].map(|tree| tree.unseen_blocks);
-        let all = [&self.before, &self.after, found].map(|tree| tree.blocks() + tree.unseen_blocks);
-        // Any part of a reservation is allowed; blocks being written beyond the end may be reserved
+        let unseen = [&self.before, &self.after, found].map(|tree| tree.invisible_blocks);
+        let all = [&self.before, &self.after, found].map(|tree| tree.blocks() + tree.invisible_blocks);
+        // Any part of a reservation may be complete. Blocks that were being written beyond the end may be reserved
         // instead.
         if unseen[2] < unseen[0].min(unseen[1]) || all[2] > all[0].max(all[1]) {
             return Err(format!(
@@ -50,12 +50,12 @@ impl Expected {
     }
 }
 
-/// Describes the first difference of two trees.
+/// Describes the first difference between two trees.
 pub fn difference(one: &Tree, other: &Tree) -> String {
     for (one, other) in one.nodes.iter().zip(&other.nodes) {
-        if one.path != other.path || one.attributes != other.attributes || one.rest != other.rest {
+        if one.path != other.path || one.attributes != other.attributes || one.atomic != other.atomic {
             let what =
-                |node: &Node| format!("{} {:?} {:?}", node.path.escape_ascii(), node.attributes, node.rest);
+                |node: &Node| format!("{} {:?} {:?}", node.path.escape_ascii(), node.attributes, node.atomic);
             return format!("{}\n    is {}", what(one), what(other)).chars().take(3000).collect();
         }
         let blocks = one.blocks.keys().chain(other.blocks.keys());
@@ -67,11 +67,11 @@ pub fn difference(one: &Tree, other: &Tree) -> String {
             return format!("block {block} of {}, there: {is_there:?}", one.path.escape_ascii());
         }
     }
-    let counts = [one, other].map(|tree| (tree.nodes.len(), tree.unseen_blocks));
+    let counts = [one, other].map(|tree| (tree.nodes.len(), tree.invisible_blocks));
     format!("files and blocks behind their ends: {:?} are {:?}", counts[0], counts[1])
 }
 
-/// Checks that a file is allowed during a write: everything but data, size and times must match.
+/// Checks that the state of a file is allowed during a write: everything except data, size and times must match.
 fn between(before: &Node, after: &Node, found: &Node) -> Result<(), String> {
     let path = found.path.escape_ascii();
     let mut attributes = found.attributes.clone();
@@ -90,7 +90,7 @@ fn between(before: &Node, after: &Node, found: &Node) -> Result<(), String> {
     attributes.accessed_ns = old.accessed_ns;
     attributes.modified_ns = old.modified_ns;
     attributes.changed_ns = old.changed_ns;
-    if attributes != *old || found.rest != before.rest || found.rest != after.rest {
+    if attributes != *old || found.atomic != before.atomic || found.atomic != after.atomic {
         return Err(format!("{path}: it is otherwise changed: {attributes:?}, was {old:?}"));
     }
     if old.kind != Kind::File {
@@ -111,11 +111,11 @@ fn between_blocks(before: &Node, after: &Node, found: &Node, block: u64) -> Resu
     let start = block * BLOCK_BYTES as u64;
     let length = found.attributes.size_bytes.saturating_sub(start).min(BLOCK_BYTES as u64) as usize;
     let path = found.path.escape_ascii();
-    // Beyond the end nothing is visible, even if it was already written.
+    // Beyond the end of the file nothing is visible, even if data was already written there.
     if length > 0 && is_there[0] && is_there[1] && !is_there[2] {
         return Err(format!("{path}: block {block} is gone"));
     }
-    // An extra zero block is allowed if allocation was in progress.
+    // One extra zero block is allowed if an allocation was in progress.
     if !is_there[0] && !is_there[1] && now != ZEROS {
         return Err(format!("{path}: block {block} is new"));
     }

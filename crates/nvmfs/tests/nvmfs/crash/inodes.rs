@@ -1,4 +1,4 @@
-//! Power cuts while pages of inodes are added and freed.
+//! Power cuts while inode pages are added and freed.
 
 use crate::common::more_cases;
 use crate::crash::cuts::{Cuts, SurvivingChanges};
@@ -16,32 +16,32 @@ const CALLER: Caller = Caller { uid: 3, gid: 4, now_ns: 2_000_000_000 };
 
 /// Creation or removal of a file.
 #[derive(Clone, Copy, Debug)]
-enum Act {
+enum FileChange {
     Make(u32),
     Remove(u32),
 }
 
-impl Act {
+impl FileChange {
     fn play(self, fs: &mut dyn FileSystem) {
         let name = |number| format!("{number:06}").into_bytes();
         match self {
-            Act::Make(number) => {
+            FileChange::Make(number) => {
                 fs.create(ROOT, &name(number), Kind::File, 0o644, 0, &CALLER).map(drop).expect("room");
             }
-            Act::Remove(number) => fs.unlink(ROOT, &name(number), &CALLER).expect("it is there"),
+            FileChange::Remove(number) => fs.unlink(ROOT, &name(number), &CALLER).expect("it is there"),
         }
     }
 }
 
-/// Cuts the power at every second event of an act (at every event with more cases), and at one event of the
-/// mount after it. Returns the number of events.
-fn cut(image: &Image, model: &ModelFs, act: Act) -> u64 {
+/// Cuts the power at every second event of a change (at every event if more cases are requested), and at one event of
+/// the following mount. Returns the number of events.
+fn cut_change(image: &Image, model: &ModelFs, change: FileChange) -> u64 {
     let (machine, mut fs) = image.mount(Fault::Nothing).expect("it was closed");
     let start = machine.power.events();
-    act.play(&mut fs);
+    change.play(&mut fs);
     let events = start..machine.power.events();
     let mut after = model.clone();
-    act.play(&mut after);
+    change.play(&mut after);
     let expected = Arc::new(Expected { before: tree_of(model), after: tree_of(&after), is_write: false });
     let step = if more_cases() > 1 { 1 } else { 2 };
     let (machine, mut fs) = image.mount(Fault::Nothing).expect("it was closed");
@@ -52,14 +52,15 @@ fn cut(image: &Image, model: &ModelFs, act: Act) -> u64 {
         }
         recover(crash.image, &expected)
     }));
-    act.play(&mut fs);
-    machine.end_cuts().unwrap_or_else(|(event, problem)| panic!("{act:?}, event {event}: {problem}"));
+    change.play(&mut fs);
+    machine.end_cuts().unwrap_or_else(|(event, problem)| panic!("{change:?}, event {event}: {problem}"));
     events.end - events.start
 }
 
-/// Performs the acts in order, and cuts each one that changes the number of inode pages. Returns these changes.
-fn cut_changes(acts: impl IntoIterator<Item = Act>) -> Vec<(u32, u32)> {
-    let (mut image, mut model) = (Image::fresh(PlacementKind::Nvmfs), ModelFs::new());
+/// Performs the changes in order, and cuts each one that changes the number of inode pages. Returns the number of
+/// inode pages before and after each such change.
+fn cut_changes(acts: impl IntoIterator<Item = FileChange>) -> Vec<(u32, u32)> {
+    let (mut image, mut model) = (Image::new_fs(PlacementKind::Nvmfs), ModelFs::new());
     let begin = |image: &Image| -> (Machine, Fs) { image.mount(Fault::Nothing).expect("it was closed") };
     let (mut machine, mut fs) = begin(&image);
     let (mut changes, mut done) = (Vec::new(), Vec::new());
@@ -69,14 +70,14 @@ fn cut_changes(acts: impl IntoIterator<Item = Act>) -> Vec<(u32, u32)> {
         let after = fs.stats().inode_pages;
         if before != after {
             changes.push((before, after));
-            // Repeats the acts up to this one.
+            // The changes before this one are repeated.
             let (machine, mut fs) = begin(&image);
-            done.drain(..).for_each(|act: Act| {
+            done.drain(..).for_each(|act: FileChange| {
                 act.play(&mut fs);
                 act.play(&mut model);
             });
             image = machine.close(fs);
-            assert!(cut(&image, &model, act) > 10);
+            assert!(cut_change(&image, &model, act) > 10);
         }
         done.push(act);
         if before != after {
@@ -88,11 +89,11 @@ fn cut_changes(acts: impl IntoIterator<Item = Act>) -> Vec<(u32, u32)> {
     changes
 }
 
-/// The fifth page needs a page of pointers; of the last two pages, one is kept.
+/// The fifth inode page needs a pointer page; of the last two inode pages, one is kept in reserve.
 #[test]
 fn power_cut_while_adding_or_freeing_inode_pages_loses_nothing() {
-    let made = (0..150).map(Act::Make);
-    let changes = cut_changes(made.chain((0..150).rev().map(Act::Remove)));
+    let made = (0..150).map(FileChange::Make);
+    let changes = cut_changes(made.chain((0..150).rev().map(FileChange::Remove)));
     let (more, fewer): (Vec<_>, Vec<_>) = changes.into_iter().partition(|(before, after)| after > before);
     assert_eq!(more, [(0, 1), (1, 2), (2, 3), (3, 4), (4, 5)]);
     assert_eq!(fewer, [(5, 4), (4, 3), (3, 2), (2, 1)]);

@@ -1,4 +1,4 @@
-//! NVMFS on devices with power cuts that record their operations and may be faulty.
+//! NVMFS on devices that record their operations, whose power can be cut, and which may be faulty.
 
 use crate::crash::cuts::{Cuts, SurvivingChanges};
 use rand::RngCore;
@@ -10,18 +10,18 @@ use wearwell_nvmfs::layout::Checksums;
 use wearwell_nvmfs::nvram::{CrashImages, Nvram, SimulatedNvram};
 use wearwell_nvmfs::options::{Format, Options};
 use wearwell_nvmfs::placement::PlacementKind;
-use wearwell_nvmfs::power::Power;
+use wearwell_nvmfs::power::PowerSource;
 use wearwell_nvmfs::ssd::{MemorySsd, SimulatedSsd, Ssd};
 
-/// Nearly the minimum size, so that pages are evicted.
+/// Nearly the minimum size of the NVRAM, so that pages are evicted.
 const NVRAM_BYTES: usize = 13 << 18;
-/// Minimum number of extents, so that extents are constantly recycled.
+/// Minimum number of extents, so that extents are recycled all the time.
 const SSD_BLOCKS: u64 = 16 * 128;
 
-/// Minimum initial number of inodes, so that more are added.
+/// Minimum initial number of inodes, so that inode pages are added.
 const INODES: u32 = 16;
 
-pub type Fs = Nvmfs<WatchedNvram, WatchedSsd>;
+pub type Fs = Nvmfs<LoggingNvram, LoggingSsd>;
 
 /// Returns options with which the file system flushes and recycles early.
 pub fn options() -> Options {
@@ -41,9 +41,9 @@ pub struct Image {
     pub ssd: MemorySsd,
 }
 
-/// Operation of a device that is recorded.
+/// Recorded operation of a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Act {
+pub enum DeviceOp {
     Fence,
     Read,
     Flush,
@@ -53,24 +53,24 @@ pub enum Act {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     Nothing,
-    /// Every second write-back of NVRAM: its data is not durable until the line is written back again.
-    /// (Skipping a fence would matter less: the next fence makes its lines durable.)
+    /// Every second write-back of NVRAM: its data is not durable until the line is written back again. (Skipping a
+    /// fence would have less effect: the next fence makes its lines durable.)
     WriteBacks,
     /// Flushes of the SSD.
     Flushes,
 }
 
-/// Recorded operations, each with the number of events that had taken effect after it.
+/// Recorded operations, each with the number of events that had taken effect when it was complete.
 #[derive(Clone, Default)]
-pub struct Record(Arc<Mutex<Vec<(u64, Act)>>>);
+pub struct OpLog(Arc<Mutex<Vec<(u64, DeviceOp)>>>);
 
-impl Record {
-    fn note(&self, power: &Power, act: Act) {
-        self.0.lock().expect("nobody panics with it").push((power.events(), act));
+impl OpLog {
+    fn note(&self, power: &PowerSource, op: DeviceOp) {
+        self.0.lock().expect("nobody panics with it").push((power.events(), op));
     }
 
     /// Returns all operations since power-on.
-    pub fn acts(&self) -> Vec<(u64, Act)> {
+    pub fn ops(&self) -> Vec<(u64, DeviceOp)> {
         self.0.lock().expect("nobody panics with it").clone()
     }
 }
@@ -78,33 +78,33 @@ impl Record {
 /// Environment of a mounted file system.
 #[derive(Clone)]
 pub struct Machine {
-    pub power: Power,
-    pub record: Record,
+    pub power: PowerSource,
+    pub op_log: OpLog,
     fault: Fault,
     nvram: CrashImages,
     ssd: Arc<SimulatedSsd>,
-    /// Number of changes of the content of a device, durable or not.
+    /// Number of changes to the content of a device, durable or not.
     changes: Arc<AtomicU64>,
     cuts: Arc<Mutex<Option<Cuts>>>,
 }
 
 impl Machine {
-    /// Called after each operation of a device; `changed` is true if its content changed.
-    fn passed(&self, changed: bool) {
+    /// Called after each operation of a device; `changed` is true if the content of the device changed.
+    fn op_done(&self, changed: bool) {
         self.changes.fetch_add(changed.into(), Relaxed);
         if let Some(cuts) = self.cuts.lock().expect("nobody panics with it").as_mut() {
-            cuts.pass(self);
+            cuts.check_if_due(self);
         }
     }
 
-    /// Returns the number of changes of the content of a device.
+    /// Returns the number of changes to the content of a device.
     pub fn changes(&self) -> u64 {
         self.changes.load(Relaxed)
     }
 
     /// Starts cutting the power at these events, including the current one.
     pub fn begin_cuts(&self, mut cuts: Cuts) {
-        cuts.pass(self);
+        cuts.check_if_due(self);
         *self.cuts.lock().expect("nobody panics with it") = Some(cuts);
     }
 
@@ -116,7 +116,7 @@ impl Machine {
         self.cuts.lock().expect("nobody panics with it").take().expect("they were begun").end()
     }
 
-    /// Returns the content of the devices if the power is cut now, or when it was cut.
+    /// Returns the content of the devices if the power is cut now, or the content when it was cut.
     pub fn image(&self, surviving: SurvivingChanges, random: &mut impl RngCore) -> Image {
         let (nvram, ssd) = (&self.nvram, &self.ssd);
         match surviving {
@@ -138,112 +138,111 @@ impl Machine {
 }
 
 /// NVRAM that records its operations.
-pub struct WatchedNvram {
+pub struct LoggingNvram {
     inner: SimulatedNvram,
     machine: Machine,
     write_backs: usize,
 }
 
-impl Nvram for WatchedNvram {
+impl Nvram for LoggingNvram {
     fn bytes(&self) -> &[u8] {
         self.inner.bytes()
     }
 
     fn store(&mut self, at: usize, bytes: &[u8]) {
         self.inner.store(at, bytes);
-        self.machine.passed(true);
+        self.machine.op_done(true);
     }
 
     fn store_word(&mut self, at: usize, word: u64) {
         self.inner.store_word(at, word);
-        self.machine.passed(true);
+        self.machine.op_done(true);
     }
 
     fn write_back(&mut self, at: usize, length: usize) {
         self.write_backs += 1;
         if self.machine.fault != Fault::WriteBacks || self.write_backs.is_multiple_of(2) {
             self.inner.write_back(at, length);
-            self.machine.passed(false);
+            self.machine.op_done(false);
         }
     }
 
     fn fence(&mut self) {
-        self.machine.record.note(&self.machine.power, Act::Fence);
+        self.machine.op_log.note(&self.machine.power, DeviceOp::Fence);
         self.inner.fence();
-        self.machine.passed(false);
+        self.machine.op_done(false);
     }
 }
 
 /// SSD that records its operations.
-pub struct WatchedSsd(Machine);
+pub struct LoggingSsd(Machine);
 
-impl Ssd for WatchedSsd {
+impl Ssd for LoggingSsd {
     fn blocks(&self) -> u64 {
         self.0.ssd.blocks()
     }
 
     fn read(&self, first: u64, out: &mut [u8]) -> io::Result<()> {
-        self.0.record.note(&self.0.power, Act::Read);
+        self.0.op_log.note(&self.0.power, DeviceOp::Read);
         self.0.ssd.read(first, out)
     }
 
     fn write(&self, first: u64, data: &[u8], stream: u16) -> io::Result<()> {
         self.0.ssd.write(first, data, stream)?;
-        self.0.passed(true);
+        self.0.op_done(true);
         Ok(())
     }
 
     fn trim(&self, first: u64, blocks: u64) -> io::Result<()> {
         self.0.ssd.trim(first, blocks)?;
-        self.0.passed(true);
+        self.0.op_done(true);
         Ok(())
     }
 
     fn flush(&self) -> io::Result<()> {
-        self.0.record.note(&self.0.power, Act::Flush);
+        self.0.op_log.note(&self.0.power, DeviceOp::Flush);
         if self.0.fault != Fault::Flushes {
             self.0.ssd.flush()?;
-            self.0.passed(false);
+            self.0.op_done(false);
         }
         Ok(())
     }
 }
 
 /// Creates devices with a given content.
-fn devices(image: &Image, fault: Fault) -> (Machine, WatchedNvram) {
-    let power = Power::new();
+fn devices(image: &Image, fault: Fault) -> (Machine, LoggingNvram) {
+    let power = PowerSource::new();
     let inner = SimulatedNvram::from_image(image.nvram.clone(), power.clone());
     let machine = Machine {
         fault,
         nvram: inner.crash_images(),
         ssd: Arc::new(SimulatedSsd::from_image(image.ssd.clone(), power.clone())),
         power,
-        record: Record::default(),
+        op_log: OpLog::default(),
         changes: Arc::default(),
         cuts: Arc::default(),
     };
-    (machine.clone(), WatchedNvram { inner, machine, write_backs: 0 })
+    (machine.clone(), LoggingNvram { inner, machine, write_backs: 0 })
 }
 
 impl Image {
     /// Returns a newly created file system.
-    pub fn fresh(placement: PlacementKind) -> Image {
+    pub fn new_fs(placement: PlacementKind) -> Image {
         let empty = Image { nvram: vec![0; NVRAM_BYTES], ssd: MemorySsd::new(SSD_BLOCKS) };
         let (machine, nvram) = devices(&empty, Fault::Nothing);
         let format = Format { id: 9, inodes: Some(INODES), placement, ..Format::default() };
-        let fs = Fs::format(nvram, Arc::new(WatchedSsd(machine.clone())), &format, options())
+        let fs = Fs::format(nvram, Arc::new(LoggingSsd(machine.clone())), &format, options())
             .expect("it can be made");
         machine.close(fs)
     }
 
-    /// Returns a file system in the format of old versions, without checksums, in which `act` was
-    /// performed.
-    pub fn of_before(placement: PlacementKind, act: impl FnOnce(&mut Fs)) -> Image {
+    /// Returns a file system in the format of old versions, without checksums, after `act` was performed.
+    pub fn old_format(placement: PlacementKind, act: impl FnOnce(&mut Fs)) -> Image {
         let empty = Image { nvram: vec![0; NVRAM_BYTES], ssd: MemorySsd::new(SSD_BLOCKS) };
         let (machine, nvram) = devices(&empty, Fault::Nothing);
         let checksums = Checksums::None;
         let format = Format { id: 9, inodes: Some(256), placement, checksums, ..Format::default() };
-        let mut fs = Fs::format(nvram, Arc::new(WatchedSsd(machine.clone())), &format, options())
+        let mut fs = Fs::format(nvram, Arc::new(LoggingSsd(machine.clone())), &format, options())
             .expect("it can be made");
         act(&mut fs);
         machine.close(fs)
@@ -255,7 +254,7 @@ impl Image {
         mount_on(machine, nvram)
     }
 
-    /// Mounts the image and cuts the power meanwhile.
+    /// Mounts the image and cuts the power during the mount.
     ///
     /// # Errors
     /// The mount fails, or the state after a cut is wrong.
@@ -272,8 +271,8 @@ impl Image {
     }
 }
 
-fn mount_on(machine: Machine, nvram: WatchedNvram) -> Result<(Machine, Fs), String> {
-    match Fs::mount(nvram, Arc::new(WatchedSsd(machine.clone())), options()) {
+fn mount_on(machine: Machine, nvram: LoggingNvram) -> Result<(Machine, Fs), String> {
+    match Fs::mount(nvram, Arc::new(LoggingSsd(machine.clone())), options()) {
         Ok((fs, _)) => Ok((machine, fs)),
         Err(error) => Err(format!("it does not mount: {error}")),
     }

@@ -1,8 +1,8 @@
-//! Power cuts of the whole file system: after a cut at any moment, completed operations are present, the
-//! interrupted operation is present or absent, and nothing else differs.
+//! Power cuts of the whole file system. After a cut at any moment, completed operations are present, the interrupted
+//! operation is either present or absent, and nothing else differs.
 //!
-//! `WEARWELL_CUTS=n` makes n times as many cuts; `WEARWELL_CUT=seed:event` or `seed:event:second` repeats a
-//! failed one.
+//! `WEARWELL_CUTS=n` makes n times as many cuts; `WEARWELL_CUT=seed:event` or `seed:event:second` repeats a cut that
+//! failed.
 
 mod closing;
 mod cut_counts;

@@ -1,9 +1,9 @@
-//! Random operations, cut at random events.
+//! Power cuts at random events of random operations.
 
-use crate::common::{Op, Position, Room, Twin, more_cases, random_ops};
+use crate::common::{ModelPair, Op, Position, SpaceMode, more_cases, random_ops};
 use crate::crash::cuts::{CrashImage, Cuts, SurvivingChanges};
 use crate::crash::expected::Expected;
-use crate::crash::machine::{Act, Fault, Fs, Image, Machine};
+use crate::crash::machine::{DeviceOp, Fault, Fs, Image, Machine};
 use crate::crash::recovery::{recover, recover_again};
 use crate::crash::tree::Tree;
 use rand::{Rng, RngCore, SeedableRng};
@@ -13,15 +13,15 @@ use wearwell_nvmfs::api::{Allocate, BLOCK_BYTES};
 use wearwell_nvmfs::model::ModelFs;
 use wearwell_nvmfs::placement::PlacementKind;
 
-/// Number of operations before the first one that may be interrupted.
+/// Number of operations before the first operation that may be interrupted.
 const OPS_BEFORE: usize = 600;
-/// Number of operations of a run.
+/// Number of operations per run.
 const OPS: usize = 24;
-/// Number of cuts of a run.
+/// Number of cuts per run.
 const CUTS: usize = 10;
 
-/// Returns operations that cover the whole API, with long ones among them that keep both devices full. None of
-/// them remounts.
+/// Returns operations that cover the whole API. Long operations among them keep both devices full. No operation
+/// remounts the file system.
 fn ops(seed: u64) -> impl Iterator<Item = Op> {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(!seed);
     let short = random_ops(seed).filter(|op| !matches!(op, Op::Remount));
@@ -42,47 +42,47 @@ fn long_op(random: &mut impl Rng) -> Op {
     }
 }
 
-/// File system that has been in use, and the same files in a model.
-pub struct Start {
+/// File system that was in use, and the same files in a model.
+pub struct StartState {
     image: Image,
-    twin: Twin<Fs>,
+    twin: ModelPair<Fs>,
 }
 
-impl Start {
-    pub fn new(placement: PlacementKind) -> Start {
-        let (machine, fs) = Image::fresh(placement).mount(Fault::Nothing).expect("it is fresh");
-        let mut twin = Twin::new(fs, Room::Scarce, |_| unreachable!("nothing is mounted anew"));
+impl StartState {
+    pub fn new(placement: PlacementKind) -> StartState {
+        let (machine, fs) = Image::new_fs(placement).mount(Fault::Nothing).expect("it is fresh");
+        let mut pair = ModelPair::new(fs, SpaceMode::Scarce, |_| unreachable!("nothing is mounted anew"));
         for op in ops(17).take(OPS_BEFORE) {
-            twin.step(&op).unwrap();
+            pair.step(&op).unwrap();
         }
-        let stats = twin.other().stats();
+        let stats = pair.other().stats();
         assert!(stats.counts.ssd_writes > 0 && stats.counts.evicted_pages > 0, "{stats:?}");
         assert!(placement != PlacementKind::Nvmfs || stats.counts.recycled_extents > 0, "{stats:?}");
-        let image = machine.close(twin.take_other());
-        twin.forget_users();
-        Start { image, twin }
+        let image = machine.close(pair.take_other());
+        pair.close_all();
+        StartState { image, twin: pair }
     }
 
     /// Mounts the file system.
-    fn begin(&self, fault: Fault) -> (Machine, Twin<Fs>) {
+    fn begin(&self, fault: Fault) -> (Machine, ModelPair<Fs>) {
         let (machine, fs) = self.image.mount(fault).expect("it was closed");
         (machine, self.twin.with_other(fs))
     }
 }
 
-/// Run without a cut.
-struct Run {
+/// Record of a run without a cut.
+struct UncutRun {
     ops: Vec<Op>,
-    /// Number of events before each operation, and at the end; includes the mount's events.
+    /// Number of events before each operation and at the end, including the events of the mount.
     events: Vec<u64>,
-    /// Events of the fences and flushes.
+    /// Event numbers of the fences and flushes.
     points: Vec<u64>,
-    /// State of the model before each operation, and at the end.
+    /// State of the model before each operation and at the end.
     models: Vec<ModelFs>,
 }
 
-impl Run {
-    fn new(start: &Start, seed: u64, fault: Fault) -> Run {
+impl UncutRun {
+    fn new(start: &StartState, seed: u64, fault: Fault) -> UncutRun {
         let (machine, mut twin) = start.begin(fault);
         let ops: Vec<Op> = ops(1_000 + seed).take(OPS).collect();
         let mut events = vec![machine.power.events()];
@@ -92,12 +92,12 @@ impl Run {
             events.push(machine.power.events());
             models.push(twin.model.clone());
         }
-        let acts = machine.record.acts().into_iter().filter(|(_, act)| *act != Act::Read);
+        let acts = machine.op_log.ops().into_iter().filter(|(_, act)| *act != DeviceOp::Read);
         let points = acts.map(|(event, _)| event).filter(|event| *event >= events[0]).collect();
-        Run { ops, events, points, models }
+        UncutRun { ops, events, points, models }
     }
 
-    /// Draws an event to cut at: anywhere, in a random operation, or at a fence or flush, so that long
+    /// Draws an event at which to cut: any event, an event of a random operation, or a fence or flush. Thus long
     /// operations do not dominate.
     fn draw(&self, random: &mut impl Rng) -> u64 {
         let (first, end) = (self.events[0], self.events[OPS]);
@@ -111,8 +111,8 @@ impl Run {
         }
     }
 
-    /// Draws some events to cut at.
-    fn draw_some(&self, seed: u64) -> Vec<u64> {
+    /// Draws some events at which to cut.
+    fn draw_events(&self, seed: u64) -> Vec<u64> {
         let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
         (0..CUTS).map(|_| self.draw(&mut random)).collect()
     }
@@ -121,21 +121,21 @@ impl Run {
 fn tree_of(model: &ModelFs) -> Tree {
     let mut model = model.clone();
     model.remount();
-    Tree::of(&mut model).expect("the model is whole")
+    Tree::read(&mut model).expect("the model is whole")
 }
 
 fn is_write(op: &Op) -> bool {
     matches!(op, Op::Write { .. } | Op::Allocate { .. })
 }
 
-/// Repeats the operations of a run and cuts the power at these events, and after each cut at one event of the
-/// next mount: at `second`, or at a random one.
+/// Repeats the operations of a run and cuts the power at these events. After each cut, also cuts the power at one
+/// event of the next mount: at `second`, or at a random event.
 ///
 /// # Errors
 /// The event of the first cut with a wrong image, and the problem.
 fn cut(
-    start: &Start,
-    run: &Run,
+    start: &StartState,
+    run: &UncutRun,
     events: &[u64],
     second: Option<u64>,
     fault: Fault,
@@ -151,7 +151,7 @@ fn cut(
         }
         let (before, after) = (tree_of(&run.models[at]), tree_of(&run.models[at + 1]));
         let expected = Arc::new(Expected { before, after, is_write: is_write(op) });
-        let cuts = Cuts::new(of_op, 1, move |crash| check(crash, &expected, second)).seeded(seed);
+        let cuts = Cuts::new(of_op, 1, move |crash| check(crash, &expected, second)).with_seed(seed);
         machine.begin_cuts(cuts);
         twin.step(op).unwrap_or_else(|text| panic!("while power may go: {text}"));
         machine.end_cuts().map_err(|(event, problem)| (event, format!("{op:?}: {problem}")))?;
@@ -159,7 +159,7 @@ fn cut(
     Ok(())
 }
 
-/// Mounts an image, and once more with a power cut meanwhile.
+/// Mounts and checks an image, and does it again with a power cut during the mount.
 fn check(crash: CrashImage<'_>, expected: &Arc<Expected>, second: Option<u64>) -> Result<(), String> {
     if crash.surviving == SurvivingChanges::Some || second.is_some() {
         let any = crash.random.next_u64();
@@ -174,11 +174,11 @@ fn check(crash: CrashImage<'_>, expected: &Arc<Expected>, second: Option<u64>) -
     recover(crash.image, expected)
 }
 
-fn starts() -> Vec<Start> {
-    PlacementKind::ALL.into_iter().map(Start::new).collect()
+fn starts() -> Vec<StartState> {
+    PlacementKind::ALL.into_iter().map(StartState::new).collect()
 }
 
-fn start_of(starts: &[Start], seed: u64) -> &Start {
+fn start_of(starts: &[StartState], seed: u64) -> &StartState {
     &starts[seed as usize % starts.len()]
 }
 
@@ -188,7 +188,7 @@ fn repeat(text: &str) {
     let (seed, event, second) = (numbers[0], numbers[1], numbers.get(2).copied());
     let starts = starts();
     let start = start_of(&starts, seed);
-    let run = Run::new(start, seed, Fault::Nothing);
+    let run = UncutRun::new(start, seed, Fault::Nothing);
     let result = cut(start, &run, &[event], second, Fault::Nothing, seed);
     result.unwrap_or_else(|(_, problem)| panic!("{text}: {problem}"));
 }
@@ -202,19 +202,19 @@ fn completed_operations_survive_power_cut_at_any_event() {
     let starts = starts();
     for seed in 0..SEEDS * more_cases() {
         let start = start_of(&starts, seed);
-        let run = Run::new(start, seed, Fault::Nothing);
-        let result = cut(start, &run, &run.draw_some(seed), None, Fault::Nothing, seed);
+        let run = UncutRun::new(start, seed, Fault::Nothing);
+        let result = cut(start, &run, &run.draw_events(seed), None, Fault::Nothing, seed);
         result.unwrap_or_else(|(event, problem)| panic!("WEARWELL_CUT={seed}:{event}: {problem}"));
     }
 }
 
-/// Returns the problem that cuts reveal about a faulty device.
+/// Returns the problem of a faulty device that cuts reveal.
 fn detect(fault: Fault) -> Option<String> {
     const SEEDS: u64 = 4;
-    let start = Start::new(PlacementKind::Nvmfs);
+    let start = StartState::new(PlacementKind::Nvmfs);
     let problem = |seed| {
-        let run = Run::new(&start, seed, fault);
-        cut(&start, &run, &run.draw_some(seed), None, fault, seed).err()
+        let run = UncutRun::new(&start, seed, fault);
+        cut(&start, &run, &run.draw_events(seed), None, fault, seed).err()
     };
     let (event, problem) = (0..SEEDS).find_map(problem)?;
     println!("{fault:?}: found out by a cut at event {event}: {problem}");

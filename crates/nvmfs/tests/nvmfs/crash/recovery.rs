@@ -1,4 +1,4 @@
-//! Mount of an image left by a power cut, and checks of the result.
+//! Mount of an image that a power cut left, and checks of the result.
 
 use crate::crash::cuts::Cuts;
 use crate::crash::expected::Expected;
@@ -10,25 +10,25 @@ use wearwell_nvmfs::fs::Nvmfs;
 use wearwell_nvmfs::names;
 use wearwell_nvmfs::nvram::PlainNvram;
 
-/// Bytes written to test that the file system is usable.
+/// Number of bytes that are written to test if the file system is usable.
 const TRIAL_BYTES: usize = 50_000;
 const TRIAL_NAME: &[u8] = b"a trial after a cut";
 
-/// Mounts an image, cuts the power at an event of the mount, then mounts and checks.
+/// Mounts an image, cuts the power at an event of the mount, then mounts the image again and checks the result.
 ///
 /// # Errors
-/// The problem found.
+/// Describes the problem found.
 pub fn recover_again(image: &Image, expected: &Arc<Expected>, event: u64, seed: u64) -> Result<(), String> {
     let expected = Arc::clone(expected);
-    image.cut_mount(Cuts::new([event], 1, move |crash| recover(crash.image, &expected)).seeded(seed))
+    image.cut_mount(Cuts::new([event], 1, move |crash| recover(crash.image, &expected)).with_seed(seed))
 }
 
-/// Mounts and checks an image.
+/// Mounts an image and checks the result.
 ///
 /// # Errors
-/// The problem found.
+/// Describes the problem found.
 pub fn recover(image: Image, expected: &Expected) -> Result<(), String> {
-    // On simple devices, which are faster.
+    // The mount uses simple devices, which are faster.
     let nvram = PlainNvram::from(image.nvram);
     let mounted = Nvmfs::mount(nvram, Arc::new(image.ssd), options());
     let (mut fs, _) = mounted.map_err(|error| format!("it does not mount: {error}"))?;
@@ -38,23 +38,23 @@ pub fn recover(image: Image, expected: &Expected) -> Result<(), String> {
         return Err(format!("{} problems with names: {problem}", problems.len()));
     }
     let statistics = fs.statistics().map_err(|error| error.to_string())?;
-    let tree = Tree::of(&mut fs)?;
+    let tree = Tree::read(&mut fs)?;
     expected.check(&tree)?;
     let (used, counted) = (statistics.inodes - statistics.free_inodes, tree.nodes.len() as u64);
     if used != counted {
         return Err(format!("{used} inodes are said to be used, and {counted} are"));
     }
-    try_out(&mut fs, statistics.free_blocks).map_err(|error| format!("a trial: {error}"))?;
+    exercise(&mut fs, statistics.free_blocks).map_err(|error| format!("a trial: {error}"))?;
     fs.store().check()?;
-    let wrong = fs.store().check_all_data().map_err(|error| error.to_string())?;
-    wrong.first().map_or(Ok(()), |one| Err(format!("after a trial: {one}")))
+    let data_problems = fs.store().check_all_data().map_err(|error| error.to_string())?;
+    data_problems.first().map_or(Ok(()), |one| Err(format!("after a trial: {one}")))
 }
 
 /// Creates a file, writes it, reads it and removes it.
-fn try_out(fs: &mut dyn FileSystem, free_blocks: u64) -> Result<(), Error> {
+fn exercise(fs: &mut dyn FileSystem, free_blocks: u64) -> Result<(), Error> {
     let caller = Caller::default();
     let ino = match fs.create(ROOT, TRIAL_NAME, Kind::File, 0o600, 0, &caller) {
-        // Nearly full.
+        // A nearly full file system may refuse a new file.
         Err(Error::NoSpace(_)) if free_blocks < 16 => return Ok(()),
         made => made?.ino,
     };

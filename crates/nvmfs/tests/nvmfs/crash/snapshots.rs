@@ -5,7 +5,7 @@ use crate::crash::cuts::Cuts;
 use crate::crash::expected::difference;
 use crate::crash::machine::{Fs, Image, options};
 use crate::crash::script::Player;
-use crate::crash::scripted::{Scene, tree_of};
+use crate::crash::scripted::{SavedState, tree_of};
 use crate::crash::tree::Tree;
 use std::sync::Arc;
 use wearwell_nvmfs::api::{Caller, Kind, Result};
@@ -17,45 +17,45 @@ use wearwell_nvmfs::ssd::MemorySsd;
 
 /// Sequence of file operations.
 type Script = fn(&mut Player<'_>) -> Result<()>;
-/// Action during which the power is cut.
-type Act = fn(&mut Fs);
-/// Names and contents of snapshots.
+/// Action on snapshots during which the power is cut.
+type FsAction = fn(&mut Fs);
+/// Names and content of snapshots.
 type Snapshots = Arc<Vec<(&'static str, Tree)>>;
 
-fn first(player: &mut Player<'_>) -> Result<()> {
+fn write_first_state(player: &mut Player<'_>) -> Result<()> {
     player.create("a", Kind::File)?;
     player.create("b", Kind::File)?;
     player.write("a", 0, 100_000, 1)?;
     player.write("b", 0, 30_000, 2)
 }
 
-fn second(player: &mut Player<'_>) -> Result<()> {
+fn write_second_state(player: &mut Player<'_>) -> Result<()> {
     player.write("a", 8_192, 30_000, 3)?;
     player.create("c", Kind::File)?;
     player.write("c", 0, 9_000, 4)
 }
 
-fn third(player: &mut Player<'_>) -> Result<()> {
+fn write_third_state(player: &mut Player<'_>) -> Result<()> {
     player.write("a", 4_000, 70_000, 5)?;
     player.write("b", 20_000, 30_000, 6)
 }
 
-/// Time at which [`third`] ends.
+/// Time at which [`write_third_state`] ends.
 const TIME_OF_THIRD_NS: i64 = 3_000_000_000;
 
 /// Creates three states, the first two of which are kept as snapshots.
-fn scene() -> (Scene, Snapshots) {
-    let mut scene = Scene::new(PlacementKind::Nvmfs);
-    let mut kept = Vec::new();
-    for (name, script) in [("one", first as Script), ("two", second)] {
+fn state_with_snapshots() -> (SavedState, Snapshots) {
+    let mut scene = SavedState::new(PlacementKind::Nvmfs);
+    let mut snapshots = Vec::new();
+    for (name, script) in [("one", write_first_state as Script), ("two", write_second_state)] {
         let (machine, mut fs, model) = scene.begin(script);
         fs.create_snapshot(name, 7).expect("there is room");
-        kept.push((name, tree_of(&model)));
+        snapshots.push((name, tree_of(&model)));
         scene.end(&machine, fs, model);
     }
-    let (machine, fs, model) = scene.begin(third);
+    let (machine, fs, model) = scene.begin(write_third_state);
     scene.end(&machine, fs, model);
-    (scene, Arc::new(kept))
+    (scene, Arc::new(snapshots))
 }
 
 /// Mounts an image on simple devices, which are faster.
@@ -67,13 +67,13 @@ fn mount(image: &Image) -> std::result::Result<Nvmfs<PlainNvram, MemorySsd>, Str
 
 /// Checks the snapshots of an image. All must be intact; `changing`, which is being created or deleted, may
 /// also be missing.
-fn check_image(image: &Image, kept: &Snapshots, changing: &str) -> std::result::Result<(), String> {
+fn check_image(image: &Image, snapshots: &Snapshots, changing: &str) -> std::result::Result<(), String> {
     let fs = mount(image)?;
     fs.store().check()?;
-    let there: Vec<String> = fs.store().snapshots().map(|one| one.name.clone()).collect();
+    let names: Vec<String> = fs.store().snapshots().map(|one| one.name.clone()).collect();
     let (nvram, ssd) = (fs.store().region.bytes().to_vec(), Arc::clone(fs.store().ssd()));
-    for (name, tree) in kept.iter() {
-        if !there.iter().any(|one| one == name) {
+    for (name, tree) in snapshots.iter() {
+        if !names.iter().any(|one| one == name) {
             if *name == changing { continue } else { return Err(format!("{name} is gone")) }
         }
         let opened =
@@ -81,7 +81,7 @@ fn check_image(image: &Image, kept: &Snapshots, changing: &str) -> std::result::
         let (mut view, _) = opened.map_err(|error| format!("{name}: {error}"))?;
         view.store().check()?;
         let problems = names::check::check(&view.store().region).map_err(|error| error.to_string())?;
-        let found = Tree::of(&mut view)?;
+        let found = Tree::read(&mut view)?;
         if found.nodes != tree.nodes || !problems.is_empty() {
             return Err(format!("{name}: {problems:?}\n  {}", difference(tree, &found)));
         }
@@ -89,29 +89,35 @@ fn check_image(image: &Image, kept: &Snapshots, changing: &str) -> std::result::
     Ok(())
 }
 
-/// Checks that the files are unchanged. (Only the nodes are compared, because some blocks in use belong to
+/// Checks that the files are unchanged. (Only the nodes are compared, because some of the blocks in use belong to
 /// snapshots.)
 fn check_files(image: &Image, expected: &Tree) -> std::result::Result<(), String> {
     let mut fs = mount(image)?;
-    let found = Tree::of(&mut fs)?;
-    let wrong = fs.store().check_all_data().map_err(|error| error.to_string())?;
-    match found.nodes == expected.nodes && wrong.is_empty() {
+    let found = Tree::read(&mut fs)?;
+    let data_problems = fs.store().check_all_data().map_err(|error| error.to_string())?;
+    match found.nodes == expected.nodes && data_problems.is_empty() {
         true => Ok(()),
-        false => Err(format!("files: {wrong:?} {}", difference(expected, &found))),
+        false => Err(format!("files: {data_problems:?} {}", difference(expected, &found))),
     }
 }
 
-/// Cuts the power at every event of an action, or at about `most` of them if there are more, and again during
-/// the mount after some cuts.
-fn cut_all(scene: &Scene, kept: &Snapshots, changing: &'static str, act: Act, most: u64) -> u64 {
+/// Cuts the power at every event of an action, or at about `max_cuts` events if there are more. After some of the
+/// cuts, also cuts the power during the mount.
+fn cut_all(
+    scene: &SavedState,
+    snapshots: &Snapshots,
+    changing: &'static str,
+    act: FsAction,
+    max_cuts: u64,
+) -> u64 {
     let (machine, mut fs, _) = scene.begin(|_| Ok(()));
     let start = machine.power.events();
     act(&mut fs);
     let end = machine.power.events();
     let expected = tree_of(&scene.model);
-    let step = (end - start).div_ceil(most.saturating_mul(more_cases())).max(1);
+    let step = (end - start).div_ceil(max_cuts.saturating_mul(more_cases())).max(1);
     let (machine, mut fs, _) = scene.begin(|_| Ok(()));
-    let (kept, mut cut) = (Arc::clone(kept), 0);
+    let (kept, mut cut) = (Arc::clone(snapshots), 0);
     machine.begin_cuts(Cuts::new((start..=end).step_by(step as usize), 1, move |crash| {
         check_files(&crash.image, &expected)?;
         check_image(&crash.image, &kept, changing)?;
@@ -124,10 +130,14 @@ fn cut_all(scene: &Scene, kept: &Snapshots, changing: &'static str, act: Act, mo
 }
 
 /// Cuts the power at some events of the mount after a cut.
-fn cut_mount(image: &Image, kept: &Snapshots, changing: &'static str) -> std::result::Result<(), String> {
+fn cut_mount(
+    image: &Image,
+    snapshots: &Snapshots,
+    changing: &'static str,
+) -> std::result::Result<(), String> {
     let events = image.events_of_mount()?;
     let step = (events / (4 * more_cases())).max(1) as usize;
-    let kept = Arc::clone(kept);
+    let kept = Arc::clone(snapshots);
     image.cut_mount(Cuts::new((0..events).step_by(step), 1, move |crash| {
         check_image(&crash.image, &kept, changing)
     }))
@@ -135,7 +145,7 @@ fn cut_mount(image: &Image, kept: &Snapshots, changing: &'static str) -> std::re
 
 #[test]
 fn power_cut_leaves_new_snapshot_complete_or_absent() {
-    let (scene, mut kept) = scene();
+    let (scene, mut kept) = state_with_snapshots();
     Arc::make_mut(&mut kept).push(("new", tree_of(&scene.model)));
     let events =
         cut_all(&scene, &kept, "new", |fs| fs.create_snapshot("new", 9).expect("there is room"), u64::MAX);
@@ -144,9 +154,9 @@ fn power_cut_leaves_new_snapshot_complete_or_absent() {
 
 #[test]
 fn power_cut_during_deletion_preserves_other_snapshots() {
-    let (scene, kept) = scene();
+    let (scene, kept) = state_with_snapshots();
     for (name, act) in [
-        ("one", (|fs| fs.delete_snapshot("one").expect("it is there")) as Act),
+        ("one", (|fs| fs.delete_snapshot("one").expect("it is there")) as FsAction),
         ("two", |fs| fs.delete_snapshot("two").expect("it is there")),
     ] {
         let events = cut_all(&scene, &kept, name, act, 60);
@@ -154,9 +164,9 @@ fn power_cut_during_deletion_preserves_other_snapshots() {
     }
 }
 
-/// Deletes a snapshot step by step. Between steps, a file is rewritten with the same content and times, so
-/// nothing visible changes, but the old blocks must be preserved.
-fn delete_stepwise(fs: &mut Fs, name: &str) {
+/// Deletes a snapshot step by step. Between steps, a file is overwritten with the same content and times. Nothing
+/// visible changes, but the old blocks must be preserved.
+fn delete_in_steps(fs: &mut Fs, name: &str) {
     fs.begin_deleting_snapshot(name).expect("it is there");
     for step in 0.. {
         if step % 3 == 0 {
@@ -172,18 +182,18 @@ fn delete_stepwise(fs: &mut Fs, name: &str) {
 
 #[test]
 fn writes_between_deletion_steps_preserve_other_snapshots() {
-    let (scene, kept) = scene();
+    let (scene, kept) = state_with_snapshots();
     for (name, act) in
-        [("one", (|fs| delete_stepwise(fs, "one")) as Act), ("two", |fs| delete_stepwise(fs, "two"))]
+        [("one", (|fs| delete_in_steps(fs, "one")) as FsAction), ("two", |fs| delete_in_steps(fs, "two"))]
     {
         let events = cut_all(&scene, &kept, name, act, 60);
         assert!(events > 60, "{name}: {events}");
     }
 }
 
-/// Cuts the power while files change; all snapshots must be preserved.
+/// Cuts the power while files change; all snapshots must survive.
 fn cut_changes(script: Script) {
-    let (mut scene, mut kept) = scene();
+    let (mut scene, mut kept) = state_with_snapshots();
     let (machine, mut fs, model) = scene.begin(|_| Ok(()));
     fs.create_snapshot("three", 9).expect("there is room");
     Arc::make_mut(&mut kept).push(("three", tree_of(&model)));

@@ -1,55 +1,55 @@
-//! Complete visible content of a file system.
+//! Everything visible in a file system.
 
-use crate::common::{list, seen};
+use crate::common::{comparable, list};
 use std::collections::BTreeMap;
 use wearwell_nvmfs::api::{Attributes, BLOCK_BYTES, Caller, Error, FileSystem, Ino, Kind, ROOT, Seek};
 
 const BLOCK: u64 = BLOCK_BYTES as u64;
 
-/// File without inode numbers.
+/// File, described without inode numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Node {
     pub path: Vec<u8>,
     pub attributes: Attributes,
-    pub rest: Rest,
+    pub atomic: AtomicContent,
     /// Existing blocks of a regular file; bytes beyond the end are zero.
     pub blocks: BTreeMap<u64, Vec<u8>>,
 }
 
-/// Content that changes atomically.
+/// Part of a file that changes atomically.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Rest {
+pub struct AtomicContent {
     pub xattrs: BTreeMap<Vec<u8>, Vec<u8>>,
     pub target: Option<Vec<u8>>,
     /// Entries of a directory, as indexes into the tree.
     pub entries: BTreeMap<Vec<u8>, usize>,
 }
 
-/// All files, each at its first position in a walk in the order of names.
+/// All files, in the order in which a walk through the names in order first reaches them.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Tree {
     pub nodes: Vec<Node>,
-    /// Data blocks in use that are not visible: those reserved beyond the ends of files.
-    pub unseen_blocks: u64,
+    /// Number of data blocks in use that are not visible, because they are reserved beyond the ends of files.
+    pub invisible_blocks: u64,
 }
 
 struct Walk<'a> {
     fs: &'a mut dyn FileSystem,
-    met: BTreeMap<Ino, usize>,
+    visited: BTreeMap<Ino, usize>,
     tree: Tree,
 }
 
 impl Tree {
-    /// Reads everything. The reads update access times in the file system, but the tree has the earlier
-    /// ones.
-    pub fn of(fs: &mut dyn FileSystem) -> Result<Tree, String> {
-        let mut walk = Walk { fs, met: BTreeMap::new(), tree: Tree::default() };
+    /// Reads everything. Reading updates access times in the file system, but the tree has the earlier access times.
+    pub fn read(fs: &mut dyn FileSystem) -> Result<Tree, String> {
+        let mut walk = Walk { fs, visited: BTreeMap::new(), tree: Tree::default() };
         walk.file(ROOT, ROOT, b"/").map_err(|error| error.to_string())?;
         let statistics = walk.fs.statistics().map_err(|error| error.to_string())?;
         let used = statistics.blocks - statistics.free_blocks;
-        let seen = walk.tree.blocks();
-        walk.tree.unseen_blocks =
-            used.checked_sub(seen).ok_or(format!("{used} blocks are said to be in use, and {seen} are"))?;
+        let visible_blocks = walk.tree.blocks();
+        walk.tree.invisible_blocks = used
+            .checked_sub(visible_blocks)
+            .ok_or(format!("{used} blocks are said to be in use, and {visible_blocks} are"))?;
         Ok(walk.tree)
     }
 
@@ -61,26 +61,31 @@ impl Tree {
 
 impl Walk<'_> {
     fn file(&mut self, ino: Ino, parent: Ino, path: &[u8]) -> Result<usize, Error> {
-        if let Some(&at) = self.met.get(&ino) {
+        if let Some(&at) = self.visited.get(&ino) {
             return Ok(at);
         }
         let attributes = self.fs.attributes(ino)?;
         let at = self.tree.nodes.len();
-        self.met.insert(ino, at);
+        self.visited.insert(ino, at);
         let mut xattrs = BTreeMap::new();
         for name in self.fs.xattrs(ino)? {
             let value = self.fs.xattr(ino, &name)?;
             xattrs.insert(name, value);
         }
         let target = if attributes.kind == Kind::Symlink { Some(self.fs.read_link(ino)?) } else { None };
-        let rest = Rest { xattrs, target, entries: BTreeMap::new() };
+        let rest = AtomicContent { xattrs, target, entries: BTreeMap::new() };
         let blocks = match attributes.kind {
             Kind::File => self.blocks(ino, attributes.size_bytes)?,
             _ => BTreeMap::new(),
         };
-        self.tree.nodes.push(Node { path: path.to_vec(), attributes: seen(&attributes), rest, blocks });
+        self.tree.nodes.push(Node {
+            path: path.to_vec(),
+            attributes: comparable(&attributes),
+            atomic: rest,
+            blocks,
+        });
         if attributes.kind == Kind::Directory {
-            self.tree.nodes[at].rest.entries = self.entries(ino, parent, path)?;
+            self.tree.nodes[at].atomic.entries = self.entries(ino, parent, path)?;
         }
         Ok(at)
     }

@@ -1,9 +1,9 @@
 //! Thousands of images with random and deliberate damage.
 
 use super::image::{Image, NVRAM_BYTES, image, image_with, options};
-use super::life::{Fate, live};
-use super::nvrams::Bounded;
-use super::pieces::Pieces;
+use super::life_cycle::{Fate, run_life_cycle};
+use super::nvrams::AccessLimitedNvram;
+use super::structures::Structures;
 use crate::common::{OP_WORDS, more_cases};
 use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -12,7 +12,7 @@ use std::sync::Arc;
 use wearwell_nvmfs::api::{BLOCK_BYTES, MAX_FILE_BYTES};
 use wearwell_nvmfs::fs::Nvmfs;
 use wearwell_nvmfs::layout::{
-    Checksums, Field, LayoutError, ListEnds, NVRAM_BASE, SIZE_OF_INODE, SUPERBLOCK_BYTES, Superblock,
+    Checksums, Field, INODE_BYTES, LayoutError, ListEnds, NVRAM_BASE, SUPERBLOCK_BYTES, Superblock,
 };
 use wearwell_nvmfs::placement::PlacementKind;
 use wearwell_nvmfs::ssd::{MemorySsd, Ssd};
@@ -20,12 +20,12 @@ use wearwell_nvmfs::store::OpenError;
 
 type Random = Xoshiro256PlusPlus;
 
-fn one_of<T: Copy>(random: &mut Random, of: &[T]) -> T {
+fn pick<T: Copy>(random: &mut Random, of: &[T]) -> T {
     of[random.random_range(0..of.len())]
 }
 
-/// Returns a range of bytes to be damaged, and the unit size of its objects.
-fn target(image: &Image, pieces: &Pieces, random: &mut Random) -> (Range<usize>, usize) {
+/// Returns a range of bytes to damage, and the size of the objects in it.
+fn target(image: &Image, pieces: &Structures, random: &mut Random) -> (Range<usize>, usize) {
     let areas = &image.areas;
     let page = |at: usize| (at..at + BLOCK_BYTES, BLOCK_BYTES);
     match random.random_range(0..20) {
@@ -35,20 +35,20 @@ fn target(image: &Image, pieces: &Pieces, random: &mut Random) -> (Range<usize>,
         3 => (areas.page_table..areas.owners, 32),
         4 => (areas.owners..areas.data, 64),
         5..=9 => {
-            let at = one_of(random, &pieces.inodes);
-            (at..at + SIZE_OF_INODE, SIZE_OF_INODE)
+            let at = pick(random, &pieces.inodes);
+            (at..at + INODE_BYTES, INODE_BYTES)
         }
-        10..=12 => page(one_of(random, &pieces.directories)),
-        13..=15 => page(one_of(random, &pieces.pointers)),
-        16 => page(one_of(random, &pieces.xattrs)),
-        17 => page(one_of(random, &pieces.targets)),
-        18 => page(one_of(random, &pieces.data)),
+        10..=12 => page(pick(random, &pieces.directories)),
+        13..=15 => page(pick(random, &pieces.pointers)),
+        16 => page(pick(random, &pieces.xattrs)),
+        17 => page(pick(random, &pieces.targets)),
+        18 => page(pick(random, &pieces.data)),
         _ => (areas.log..NVRAM_BYTES, BLOCK_BYTES),
     }
 }
 
-/// Returns a word that is likely to be valid in some place.
-fn telling_word(image: &Image, pieces: &Pieces, random: &mut Random) -> u64 {
+/// Returns a word that is likely to be valid somewhere in the image.
+fn plausible_word(image: &Image, pieces: &Structures, random: &mut Random) -> u64 {
     let areas = &image.areas;
     let small = random.random_range(0..300);
     let sizes =
@@ -67,41 +67,41 @@ fn telling_word(image: &Image, pieces: &Pieces, random: &mut Random) -> u64 {
         areas.ssd_blocks * 4096,
     ];
     match random.random_range(0..10) {
-        0 => one_of(random, &[0, 1, 2, u64::MAX, u64::MAX - 1, 1 << 63, 1 << 32, u64::MAX << 32]),
-        1 => one_of(random, &sizes),
-        2 => one_of(random, &locations),
-        // A directory record: inode, length, length of the name, file type.
-        3 => small | one_of(random, &[8, 16, 24, 4096, 0, 7, 65_528]) << 32 | small << 48 | 4 << 56,
-        // A mode and a link count.
-        4 => one_of(random, &[0o040_755, 0o100_644, 0o120_777, 0o010_600, 0o170_000]) | small << 32,
+        0 => pick(random, &[0, 1, 2, u64::MAX, u64::MAX - 1, 1 << 63, 1 << 32, u64::MAX << 32]),
+        1 => pick(random, &sizes),
+        2 => pick(random, &locations),
+        // The word is the head of a directory record: inode, length, length of the name, file type.
+        3 => small | pick(random, &[8, 16, 24, 4096, 0, 7, 65_528]) << 32 | small << 48 | 4 << 56,
+        // The word is a mode and a link count.
+        4 => pick(random, &[0o040_755, 0o100_644, 0o120_777, 0o010_600, 0o170_000]) | small << 32,
         5 => random.random(),
-        _ => one_of(random, &pieces.locations),
+        _ => pick(random, &pieces.locations),
     }
 }
 
 /// Damages one object.
-fn damage(nvram: &mut [u8], image: &Image, pieces: &Pieces, random: &mut Random) {
+fn damage(nvram: &mut [u8], image: &Image, pieces: &Structures, random: &mut Random) {
     let (range, unit_bytes) = target(image, pieces, random);
     let at = random.random_range(range.clone());
     let word_at = at & !7;
     match random.random_range(0..10) {
         0..=2 => nvram[at] ^= 1 << random.random_range(0..8),
         3..=6 => {
-            let word = telling_word(image, pieces, random);
+            let word = plausible_word(image, pieces, random);
             nvram[word_at..word_at + 8].copy_from_slice(&word.to_le_bytes());
         }
         7 => {
             let length = random.random_range(1..64).min(range.end - at);
             random.fill(&mut nvram[at..at + length]);
         }
-        // Replaces the object by another one of the same or a different type.
+        // The object is replaced by another object of the same or a different type.
         8 => {
             let (from, _) = target(image, pieces, random);
             let to = range.start + (at - range.start) / unit_bytes * unit_bytes;
             let length = unit_bytes.min(from.len()).min(range.end - to);
             nvram.copy_within(from.start..from.start + length, to);
         }
-        // Zeros a line, as after a loss of memory.
+        // A line is zeroed, as if its memory had lost its content.
         _ => {
             let line = at & !63;
             nvram[line..line + 64].fill(0);
@@ -127,12 +127,12 @@ fn images() -> Vec<Image> {
         .collect()
 }
 
-/// Tests `count` damaged images; returns how many ended in each fate.
-fn lives(first_seed: u64, count: u64) -> [u64; 3] {
-    let images: Vec<(Image, Pieces)> = images()
+/// Tests `count` damaged images; returns the number of images for each fate.
+fn count_fates(first_seed: u64, count: u64) -> [u64; 3] {
+    let images: Vec<(Image, Structures)> = images()
         .into_iter()
         .map(|image| {
-            let pieces = Pieces::of(&image);
+            let pieces = Structures::find(&image);
             (image, pieces)
         })
         .collect();
@@ -145,7 +145,7 @@ fn lives(first_seed: u64, count: u64) -> [u64; 3] {
             damage(&mut nvram, image, pieces, &mut random);
         }
         let ops = ops(&mut random, 200);
-        let live = std::panic::AssertUnwindSafe(|| live(nvram, &image.ssd(), &ops));
+        let live = std::panic::AssertUnwindSafe(|| run_life_cycle(nvram, &image.ssd(), &ops));
         let fate = std::panic::catch_unwind(live).unwrap_or_else(|_| panic!("seed {seed}"));
         fates[fate as usize] += 1;
     }
@@ -154,42 +154,37 @@ fn lives(first_seed: u64, count: u64) -> [u64; 3] {
 
 #[test]
 fn damaged_images_are_rejected_or_used_and_repaired() {
-    let [_, repaired, mounted] = lives(0, 400 * more_cases());
+    let [_, repaired, mounted] = count_fates(0, 400 * more_cases());
     assert!(repaired > 40 && mounted > 40, "{repaired} put right first, {mounted} mounted");
 }
 
 #[test]
 fn more_damaged_images_are_rejected_or_used_and_repaired() {
-    let [_, repaired, mounted] = lives(1_000_000, 400 * more_cases());
+    let [_, repaired, mounted] = count_fates(1_000_000, 400 * more_cases());
     assert!(repaired > 40 && mounted > 40, "{repaired} put right first, {mounted} mounted");
 }
 
 /// Sets each word of some inodes to several values in turn.
 #[test]
-fn arbitrary_inode_words_do_no_harm() {
+fn images_with_arbitrary_inode_words_are_usable() {
     let image = image_with(PlacementKind::Nvmfs, true, Checksums::None);
-    let pieces = Pieces::of(&image);
+    let pieces = Structures::find(&image);
     let mut random = Random::seed_from_u64(5);
     let few = pieces.inodes.iter().step_by(pieces.inodes.len() / 4).chain(pieces.inodes.last());
-    for at in few.flat_map(|inode| (*inode..inode + SIZE_OF_INODE).step_by(8)) {
-        for word in [
-            0,
-            u64::MAX,
-            MAX_FILE_BYTES,
-            1 << 39,
-            pieces.locations[9],
-            one_of(&mut random, &pieces.locations),
-        ] {
+    for at in few.flat_map(|inode| (*inode..inode + INODE_BYTES).step_by(8)) {
+        for word in
+            [0, u64::MAX, MAX_FILE_BYTES, 1 << 39, pieces.locations[9], pick(&mut random, &pieces.locations)]
+        {
             let mut nvram = image.nvram.clone();
             nvram[at..at + 8].copy_from_slice(&word.to_le_bytes());
             let ops = ops(&mut random, 20);
-            assert_ne!(live(nvram, &image.ssd(), &ops), Fate::Refused);
+            assert_ne!(run_life_cycle(nvram, &image.ssd(), &ops), Fate::Refused);
         }
     }
 }
 
 fn mount(nvram: Vec<u8>, ssd: MemorySsd) -> Result<(), OpenError> {
-    Nvmfs::mount(Bounded::new(nvram, 1_000_000), Arc::new(ssd), options()).map(drop)
+    Nvmfs::mount(AccessLimitedNvram::new(nvram, 1_000_000), Arc::new(ssd), options()).map(drop)
 }
 
 #[test]
@@ -202,7 +197,7 @@ fn every_flipped_superblock_bit_is_detected() {
     }
 }
 
-/// A superblock with a valid checksum may still contain anything.
+/// A superblock with a valid checksum may still contain any values.
 #[test]
 fn invalid_superblock_sizes_are_rejected() {
     let image = image(PlacementKind::Nvmfs, true);
@@ -258,11 +253,11 @@ fn short_or_foreign_devices_are_rejected() {
     }
 }
 
-/// A directory and a file with the maximum size are as fast to use as before.
+/// A directory and a file of the maximum size are as fast to use as small ones.
 #[test]
 fn holes_of_huge_files_take_no_time() {
     let image = image_with(PlacementKind::Nvmfs, true, Checksums::None);
-    let pieces = Pieces::of(&image);
+    let pieces = Structures::find(&image);
     for size in [MAX_FILE_BYTES, 1 << 39, 1 << 35] {
         let mut nvram = image.nvram.clone();
         for inode in &pieces.inodes {
@@ -270,6 +265,6 @@ fn holes_of_huge_files_take_no_time() {
             nvram[at..at + 8].copy_from_slice(&u64::to_le_bytes(size));
         }
         let ops = ops(&mut Random::seed_from_u64(size), 300);
-        assert_ne!(live(nvram, &image.ssd(), &ops), Fate::Refused);
+        assert_ne!(run_life_cycle(nvram, &image.ssd(), &ops), Fate::Refused);
     }
 }

@@ -1,8 +1,7 @@
-//! Single flipped bits anywhere on the devices: each relevant one is detected, and reads never return wrong
-//! content.
+//! Single flipped bits anywhere on the devices: each relevant flip is detected, and reads never return wrong content.
 
 use super::image::{Image, image, options};
-use super::pieces::Pieces;
+use super::structures::Structures;
 use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,8 +10,8 @@ use std::sync::Arc;
 use wearwell_nvmfs::api::{BLOCK_BYTES, Caller, Error, FileSystem, Ino, Kind, Seek};
 use wearwell_nvmfs::fs::Nvmfs;
 use wearwell_nvmfs::layout::{
-    BlockLocation, ChangeNoteWords, Epoch, Field, ListEnds, PageId, SIZE_OF_INODE, SUM_BYTES,
-    SUPERBLOCK_BYTES, checked_number,
+    BlockLocation, ChangeNoteWords, Epoch, Field, INODE_BYTES, ListEnds, PageId, SUM_BYTES, SUPERBLOCK_BYTES,
+    checked_number,
 };
 use wearwell_nvmfs::names::check::check;
 use wearwell_nvmfs::nvram::PlainNvram;
@@ -23,7 +22,7 @@ use wearwell_nvmfs::store::Store;
 type Fs = Nvmfs<PlainNvram, MemorySsd>;
 
 const FLIPS: u64 = 1000;
-/// Bytes of a page table entry, and the offsets of state, copy and checksum in it.
+/// Bytes of a page table entry, and the offsets of the state, the copy and the checksum in it.
 const PAGE_INFO_BYTES: usize = 32;
 const COPY_AT: usize = 8;
 const STATE_AT: usize = 24;
@@ -32,18 +31,18 @@ const PAGE_SUM_AT: usize = 28;
 const CALLER: Caller = Caller { uid: 1, gid: 2, now_ns: 1_000 };
 
 /// Everything that can be read from a file system, by kind, inode and offset.
-type Seen = BTreeMap<(&'static str, Ino, u64), Result<Vec<u8>, ()>>;
+type ReadContent = BTreeMap<(&'static str, Ino, u64), Result<Vec<u8>, ()>>;
 
-/// File system with its relevant bytes, grouped by type, and everything that can be read from it.
-struct Whole {
+/// File system with its relevant bytes, grouped by type, and with everything that can be read from it.
+struct IntactImage {
     image: Image,
     nvram: Vec<Vec<Range<usize>>>,
     ssd: Vec<Vec<Range<usize>>>,
-    seen: Seen,
+    content: ReadContent,
 }
 
 /// Returns a file system that was in use at a power cut, in which few inodes and pages were noted as changing.
-fn interrupted(placement: PlacementKind) -> Image {
+fn crashed_image(placement: PlacementKind) -> Image {
     let closed = image(placement, true);
     let ssd = closed.ssd();
     let (mut fs, _) =
@@ -54,9 +53,9 @@ fn interrupted(placement: PlacementKind) -> Image {
     Image { nvram, ssd: (*ssd).clone(), areas: closed.areas }
 }
 
-impl Whole {
-    fn new(image: Image, is_closed: bool) -> Whole {
-        let pieces = Pieces::of(&image);
+impl IntactImage {
+    fn new(image: Image, is_closed: bool) -> IntactImage {
+        let pieces = Structures::find(&image);
         let changing = changing(&image, &pieces);
         let is_settled = |at: &usize| !changing.contains(at);
         let areas = &image.areas;
@@ -72,12 +71,12 @@ impl Whole {
             ],
             some(&pieces.inodes, Field::Blocks as usize),
             some(&pieces.inodes.iter().map(|at| at + Field::Sum as usize).collect::<Vec<_>>(), 4),
-            some(&pieces.inodes.iter().map(|at| at + 56).collect::<Vec<_>>(), SIZE_OF_INODE - 56),
+            some(&pieces.inodes.iter().map(|at| at + 56).collect::<Vec<_>>(), INODE_BYTES - 56),
         ];
         nvram.extend(metadata.map(|pages| some(pages, BLOCK_BYTES)));
         nvram.push(metadata.iter().flat_map(|pages| sums_of(&image, some(pages, BLOCK_BYTES))).collect());
         let locations =
-            pieces.locations.iter().filter_map(|pointer| match BlockLocation::of(*pointer, areas) {
+            pieces.locations.iter().filter_map(|pointer| match BlockLocation::decode(*pointer, areas) {
                 Some(BlockLocation::Ssd(block)) => Some(block),
                 _ => None,
             });
@@ -104,14 +103,14 @@ impl Whole {
         let seen = read(&image.nvram, &image.ssd).expect("it is whole");
         let lost: Vec<_> = seen.iter().filter(|(_, what)| what.is_err()).map(|(key, _)| key).collect();
         assert_eq!(lost, Vec::<&(&str, Ino, u64)>::new());
-        // Bytes that no pointer leads to are not relevant.
+        // Bytes to which no pointer leads are not relevant.
         let mut ssd = ssd;
         nvram.retain(|ranges| !ranges.is_empty());
         ssd.retain(|ranges| !ranges.is_empty());
-        Whole { image, nvram, ssd, seen }
+        IntactImage { image, nvram, ssd, content: seen }
     }
 
-    /// Flips a bit in a random type of bytes.
+    /// Flips a bit in bytes of a random type.
     fn flip(&self, random: &mut impl Rng) -> (Vec<u8>, MemorySsd, String) {
         let (mut nvram, ssd) = (self.image.nvram.clone(), self.image.ssd.clone());
         let kind = random.random_range(0..self.nvram.len() + self.ssd.len());
@@ -131,15 +130,15 @@ impl Whole {
     }
 }
 
-/// Returns the offsets of the inodes and pages that were being changed: after a power cut, their checksums do
-/// not apply.
-fn changing(image: &Image, pieces: &Pieces) -> BTreeSet<usize> {
+/// Returns the offsets of the inodes and pages that were being changed: after a power cut, their checksums are
+/// recomputed.
+fn changing(image: &Image, pieces: &Structures) -> BTreeSet<usize> {
     let (words, _) =
         image.nvram[ChangeNoteWords::AT..ChangeNoteWords::AT + 8 * ChangeNoteWords::COUNT].as_chunks::<8>();
     let numbers = words.iter().map(|word| checked_number(u64::from_le_bytes(*word)).expect("it is whole"));
     let mut changing = BTreeSet::new();
     for number in numbers.filter(|number| *number > 0) {
-        // The largest number is that of the file of inodes, inode 0.
+        // The largest number is that of inode 0, the file of inode pages.
         let index = (number >> 1) as u32;
         if number & 1 == 1 {
             changing.insert(image.areas.page(PageId(index)));
@@ -158,7 +157,7 @@ fn sums_of(image: &Image, pages: Vec<Range<usize>>) -> Vec<Range<usize>> {
     pages.into_iter().map(|page| sum_at(number(page))).map(|at| at..at + 4).collect()
 }
 
-/// Returns the copies of clean pages on the SSD, which become the only location after eviction.
+/// Returns the locations on the SSD of copies of clean pages; after eviction, the copy is the only one.
 fn copies(image: &Image) -> Vec<u64> {
     let table = &image.nvram[image.areas.page_table..][..image.areas.pages as usize * PAGE_INFO_BYTES];
     let clean = table.chunks(PAGE_INFO_BYTES).filter(|info| info[STATE_AT] == CLEAN);
@@ -167,9 +166,9 @@ fn copies(image: &Image) -> Vec<u64> {
 }
 
 /// Reads everything; `None` if the mount fails.
-fn read(nvram: &[u8], ssd: &MemorySsd) -> Option<Seen> {
+fn read(nvram: &[u8], ssd: &MemorySsd) -> Option<ReadContent> {
     let (mut fs, _) = Fs::mount(PlainNvram::from(nvram.to_vec()), Arc::new(ssd.clone()), options()).ok()?;
-    let mut seen = Seen::new();
+    let mut seen = ReadContent::new();
     for ino in fs.store().region.inos() {
         let attributes = match fs.attributes(ino) {
             Err(Error::NotFound) => continue,
@@ -203,23 +202,23 @@ fn entries(fs: &mut Fs, dir: Ino) -> Result<Vec<u8>, ()> {
 }
 
 /// Reads the existing blocks; if they cannot be determined, records an error at offset 0.
-fn content(fs: &mut Fs, ino: Ino, size: u64, seen: &mut Seen) {
+fn content(fs: &mut Fs, ino: Ino, size: u64, content_read: &mut ReadContent) {
     let mut at = 0;
     while at < size {
         at = match fs.seek(ino, at, Seek::Data) {
             Ok(at) => at,
             Err(Error::NoDataOrHole) => return,
-            Err(_) => return drop(seen.insert(("unknown", ino, 0), Err(()))),
+            Err(_) => return drop(content_read.insert(("unknown", ino, 0), Err(()))),
         };
         let mut block = vec![0; BLOCK_BYTES];
         let read = fs.read(ino, at, &mut block, &CALLER).map(|_| block).map_err(drop);
-        seen.insert(("content", ino, at), read);
+        content_read.insert(("content", ino, at), read);
         at += BLOCK_BYTES as u64;
     }
 }
 
 /// True if fsck finds a problem.
-fn is_found(nvram: &[u8], ssd: &MemorySsd) -> bool {
+fn fsck_finds_problem(nvram: &[u8], ssd: &MemorySsd) -> bool {
     let nvram = PlainNvram::from(nvram.to_vec());
     let Ok((store, found)) = Store::open_damaged(nvram, Arc::new(ssd.clone()), options()) else {
         return true;
@@ -229,11 +228,11 @@ fn is_found(nvram: &[u8], ssd: &MemorySsd) -> bool {
         || !store.check_all_data().expect("it can be read").is_empty()
 }
 
-/// Returns an item that was read with content that was never written, or that is missing.
-fn wrongly_seen(before: &Seen, after: &Seen) -> Option<(&'static str, Ino, u64)> {
+/// Returns an item that is missing, or whose content was never written.
+fn wrongly_read(before: &ReadContent, after: &ReadContent) -> Option<(&'static str, Ino, u64)> {
     let mut read = after.iter().filter(|(_, what)| what.is_ok());
     let wrong = read.find(|(key, what)| before.get(*key) != Some(*what)).map(|(key, _)| *key);
-    // Items that disappeared without an error are wrong too.
+    // Items that disappeared without an error are wrong, too.
     let is_reported = |ino: Ino| {
         [("attributes", ino, 0), ("unknown", ino, 0)].iter().any(|key| after.get(key) == Some(&Err(())))
     };
@@ -243,19 +242,19 @@ fn wrongly_seen(before: &Seen, after: &Seen) -> Option<(&'static str, Ino, u64)>
 #[test]
 fn every_relevant_bit_flip_is_detected_and_nothing_wrong_is_read() {
     let wholes = PlacementKind::ALL.into_iter().flat_map(|placement| {
-        [Whole::new(image(placement, true), true), Whole::new(interrupted(placement), false)]
+        [IntactImage::new(image(placement, true), true), IntactImage::new(crashed_image(placement), false)]
     });
-    let wholes: Vec<Whole> = wholes.collect();
+    let wholes: Vec<IntactImage> = wholes.collect();
     let (mut mounted, mut refused) = (0, 0);
     for seed in 0..FLIPS {
         let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
         let whole = &wholes[seed as usize % wholes.len()];
         let (nvram, ssd, what) = whole.flip(&mut random);
-        assert!(is_found(&nvram, &ssd), "seed {seed}, {what}: fsck finds nothing");
+        assert!(fsck_finds_problem(&nvram, &ssd), "seed {seed}, {what}: fsck finds nothing");
         match read(&nvram, &ssd) {
             Some(seen) => {
                 mounted += 1;
-                let wrong = wrongly_seen(&whole.seen, &seen);
+                let wrong = wrongly_read(&whole.content, &seen);
                 assert_eq!(wrong, None, "seed {seed}, {what}: read, and never written");
             }
             None => refused += 1,

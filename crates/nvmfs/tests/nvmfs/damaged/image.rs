@@ -17,8 +17,8 @@ pub const NVRAM_BYTES: usize = 4 << 20;
 const SSD_BLOCKS: u64 = 2048;
 const CALLER: Caller = Caller { uid: 1, gid: 2, now_ns: 1_000 };
 const BLOCK: u64 = BLOCK_BYTES as u64;
-/// ACL with owner, user 5, owning group, mask and other users.
-const LIST: &[u8] = b"\x02\0\0\0\
+/// ACL with entries for the owner, user 5, the owning group, the mask and other users.
+const ACL: &[u8] = b"\x02\0\0\0\
     \x01\0\x07\0\xff\xff\xff\xff\x02\0\x06\0\x05\0\0\0\x04\0\x05\0\xff\xff\xff\xff\
     \x10\0\x07\0\xff\xff\xff\xff\x20\0\x01\0\xff\xff\xff\xff";
 
@@ -36,17 +36,17 @@ impl Image {
     }
 }
 
-/// Returns the options of these file systems: they flush early, so that little data fills both devices.
+/// Returns the options for these file systems: they flush early, so that little data is enough to use both devices.
 pub fn options() -> Options {
     Options { small_file_bytes: 16 << 10, flush_above: 0.3, flush_below: 0.1, ..Options::default() }
 }
 
-/// Returns an image with all types of files, closed or not.
+/// Returns an image with all types of files, closed if `is_closed` is true.
 pub fn image(placement: PlacementKind, is_closed: bool) -> Image {
     image_with(placement, is_closed, Checksums::All)
 }
 
-/// Like [`image`], with these checksums.
+/// Does what [`image`] does, with these checksums.
 pub fn image_with(placement: PlacementKind, is_closed: bool, checksums: Checksums) -> Image {
     let ssd = Arc::new(MemorySsd::new(SSD_BLOCKS));
     let format = Format { inodes: Some(16), id: 7, placement, checksums, ..Format::default() };
@@ -64,8 +64,8 @@ fn file(fs: &mut impl FileSystem, dir: Ino, name: &[u8]) -> Ino {
     fs.create(dir, name, Kind::File, 0o644, 0, &CALLER).expect("room for a file").ino
 }
 
-/// Creates directories with one block, with several, and with a pointer block. Creates files of all types, so
-/// many that the file of inodes has a pointer block.
+/// Creates directories with one block, with several blocks, and with a pointer block. Creates files of all types, and
+/// so many files that the file of inode pages has a pointer block.
 fn names(fs: &mut impl FileSystem) {
     let dirs = [(&b"few"[..], 3, 10), (b"some", 80, 150), (b"many", 100, 230)];
     for (dir_name, count, width) in dirs {
@@ -91,10 +91,10 @@ fn names(fs: &mut impl FileSystem) {
     for (number, name) in [b"user.a", b"user.b", b"user.c"].into_iter().enumerate() {
         fs.set_xattr(xattrs, name, &[number as u8; 500], SetXattr::Either, &CALLER).expect("room");
     }
-    // The permission bits must match those of the files.
+    // The permission bits must match the ACLs of the files.
     let listed = fs.make_directory(ROOT, b"listed", 0o755, &CALLER).expect("room").ino;
     for name in [ACCESS_ACL, DEFAULT_ACL] {
-        fs.set_xattr(listed, name, LIST, SetXattr::Either, &CALLER).expect("room");
+        fs.set_xattr(listed, name, ACL, SetXattr::Either, &CALLER).expect("room");
     }
     fs.make_directory(listed, b"below", 0o750, &CALLER).expect("room");
     file(fs, listed, b"file");
@@ -104,7 +104,7 @@ fn names(fs: &mut impl FileSystem) {
     fs.unlink(ROOT, b"open", &CALLER).expect("it is there");
 }
 
-/// Creates files with blocks at all levels of pointers, more than fit on NVRAM.
+/// Creates files with blocks at all levels of pointers; their data does not fit on NVRAM.
 fn contents(fs: &mut impl FileSystem) {
     let deepest = (4 + 512 + 512 * 512 + 700) * BLOCK + 5;
     let starts = [0, 3 * BLOCK + 100, 500 * BLOCK, (4 + 512 + 505) * BLOCK, deepest];
@@ -124,25 +124,25 @@ fn contents(fs: &mut impl FileSystem) {
         fs.write(large, part * 100_000, &content(part as u8, 100_000), &CALLER).expect("room");
     }
     fs.link(large, ROOT, b"large too", &CALLER).expect("room");
-    // Some blocks come back as clean pages, some are written again.
+    // Some blocks are read back as clean pages, and some are written again.
     let mut out = vec![0; 400_000];
     fs.read(large, 0, &mut out, &CALLER).expect("the drive is well");
     fs.write(large, 1_000_000, &content(99, 200_000), &CALLER).expect("room");
 }
 
-/// The image contains everything that the tests are meant to damage.
+/// The image contains all structures that the tests damage.
 #[test]
 fn image_contains_all_structures() {
     for placement in PlacementKind::ALL {
         let image = image(placement, true);
-        let pieces = super::pieces::Pieces::of(&image);
+        let pieces = super::structures::Structures::find(&image);
         let counts = (pieces.directories.len(), pieces.pointers.len());
         assert!(counts.0 > 5 && counts.1 > 6, "{counts:?}");
         let is_reserved =
-            |pointer: &&u64| BlockLocation::of(**pointer, &image.areas) == Some(BlockLocation::Reserved);
+            |pointer: &&u64| BlockLocation::decode(**pointer, &image.areas) == Some(BlockLocation::Reserved);
         assert_eq!(pieces.locations.iter().filter(is_reserved).count(), 4 + 30);
         assert!(pieces.inode_pages.len() > 4, "some are behind a block of pointers");
         assert!(!pieces.xattrs.is_empty() && !pieces.targets.is_empty());
-        assert!(image.ssd.blocks_held() > 100 && image.ssd.blocks() == SSD_BLOCKS);
+        assert!(image.ssd.stored_blocks() > 100 && image.ssd.blocks() == SSD_BLOCKS);
     }
 }

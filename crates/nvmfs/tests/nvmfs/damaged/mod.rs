@@ -1,11 +1,10 @@
-//! Damaged images and failing drives: clear errors, no panics, guaranteed termination, and successful repair by
-//! fsck.
+//! Damaged images and failing drives: errors are clear, nothing panics or hangs, and fsck repairs the damage.
 
 mod damage;
 mod flips;
 mod image;
-mod life;
+mod life_cycle;
 mod mounted;
 mod nvrams;
-mod pieces;
 mod ssds;
+mod structures;

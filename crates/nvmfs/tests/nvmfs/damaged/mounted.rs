@@ -1,5 +1,5 @@
-//! Bits flipped while the file system is in use: operations that need them fail, all other operations continue, and a
-//! wrong checksum never becomes valid by itself.
+//! Bits that flip while the file system is in use: operations that need the damaged bytes fail, all other operations
+//! continue, and a wrong checksum never becomes valid without a repair.
 
 use crate::common::content;
 use crate::damaged::image::options;
@@ -18,8 +18,8 @@ const BLOCKS: u64 = 1500;
 const BLOCK: u64 = BLOCK_BYTES as u64;
 const CALLER: Caller = Caller { uid: 0, gid: 0, now_ns: 5 };
 
-/// Creates a small file, and a large one that is mostly on the SSD.
-fn stand() -> (Arc<MemorySsd>, Fs, Ino, Ino) {
+/// Creates a small file, and a large file that is mostly on the SSD.
+fn fixture() -> (Arc<MemorySsd>, Fs, Ino, Ino) {
     let ssd = Arc::new(MemorySsd::new(4096));
     let format = Format { inodes: Some(64), ..Format::default() };
     let mut fs = Fs::format(PlainNvram::new(4 << 20), Arc::clone(&ssd), &format, options()).expect("it fits");
@@ -28,7 +28,7 @@ fn stand() -> (Arc<MemorySsd>, Fs, Ino, Ino) {
     for block in 0..BLOCKS {
         fs.write(large, block * BLOCK, &content(block as u8, BLOCK_BYTES), &CALLER).expect("room");
     }
-    // Remounted, so that nothing is noted as changing.
+    // The file system is remounted, so that nothing is noted as changing.
     let (fs, _) = Fs::mount(fs.close(), Arc::clone(&ssd), options()).expect("it was closed");
     (ssd, fs, large, small)
 }
@@ -54,26 +54,26 @@ fn read(fs: &mut Fs, ino: Ino, block: u64) -> Result<Vec<u8>, Error> {
     fs.read(ino, block * BLOCK, &mut out, &CALLER).map(|_| out)
 }
 
-fn is_wrong<T>(result: Result<T, Error>) -> bool {
+fn is_checksum_error<T>(result: Result<T, Error>) -> bool {
     matches!(result, Err(Error::Damaged(text)) if text.contains("checksum"))
 }
 
 /// Returns the number of mismatches found so far.
-fn wrong(fs: &Fs) -> u64 {
-    fs.stats().checksums.expect("there are some").wrong
+fn mismatches(fs: &Fs) -> u64 {
+    fs.stats().checksums.expect("there are some").mismatches
 }
 
 #[test]
 fn damaged_data_fails_reads_until_rewritten() {
-    let (ssd, mut fs, large, _) = stand();
+    let (ssd, mut fs, large, _) = fixture();
     let (block, location) = on_ssd(&fs, large, 0);
     flip_on_ssd(&ssd, location);
-    assert!(is_wrong(read(&mut fs, large, block)));
-    assert!(is_wrong(fs.write(large, block * BLOCK + 5, b"a part", &CALLER)));
-    assert_eq!(wrong(&fs), 2);
+    assert!(is_checksum_error(read(&mut fs, large, block)));
+    assert!(is_checksum_error(fs.write(large, block * BLOCK + 5, b"a part", &CALLER)));
+    assert_eq!(mismatches(&fs), 2);
     let found = fs.store().check_all_data().expect("it can be read");
     assert!(
-        found.len() == 1 && found[0].ino == large && matches!(found[0].what, ProblemKind::Checksum(_)),
+        found.len() == 1 && found[0].ino == large && matches!(found[0].kind, ProblemKind::Checksum(_)),
         "{found:?}"
     );
     for other in (0..BLOCKS).filter(|other| *other != block) {
@@ -87,33 +87,33 @@ fn damaged_data_fails_reads_until_rewritten() {
 
 #[test]
 fn cleaning_does_not_validate_damaged_data() {
-    let (ssd, mut fs, large, _) = stand();
+    let (ssd, mut fs, large, _) = fixture();
     let (block, location) = on_ssd(&fs, large, 0);
     flip_on_ssd(&ssd, location);
     // The extent of the damaged block gets the fewest valid blocks, so that it would be recycled first.
     for other in (0..BLOCKS).filter(|other| *other != block) {
-        // Other extents are not full either.
+        // Other extents are not full, either.
         if other % 7 == 0
             || matches!(fs.store().region.location_of(large, other), Ok(BlockLocation::Ssd(there)) if there / 128 == location / 128)
         {
             fs.write(large, other * BLOCK, &content(7, BLOCK_BYTES), &CALLER).expect("room");
         }
     }
-    fs.auto_settle = false;
+    fs.auto_flush = false;
     let mut store = fs.into_store();
-    // Until all other extents are full.
+    // Recycling continues until all other extents are full.
     while store.recycle_step().expect("there is room") {
         assert!(store.counts.recycled_extents < 200, "no end");
     }
     assert!(store.counts.recycled_extents > 0);
     let mut fs = Fs::from_store(store).expect("there is a root");
-    assert!(is_wrong(read(&mut fs, large, block)));
+    assert!(is_checksum_error(read(&mut fs, large, block)));
     fs.store().check().expect("the store adds up");
 }
 
 #[test]
 fn scrub_detects_damage_in_unused_data() {
-    let (ssd, fs, large, small) = stand();
+    let (ssd, fs, large, small) = fixture();
     let mut store = fs.into_store();
     let at = store.region.field(small, Field::Modified).expect("an inode");
     let (block, location) = (0..BLOCKS)
@@ -123,7 +123,7 @@ fn scrub_detects_damage_in_unused_data() {
         })
         .expect("most are there");
     flip_on_ssd(&ssd, location);
-    store.region.note(at, &[0xff]);
+    store.region.store_volatile(at, &[0xff]);
     let mut fs = Fs::from_store(store).expect("there is a root");
     while let Some(work) = fs.begin_check() {
         assert!(matches!(work, Work::Check(_)));
@@ -131,11 +131,11 @@ fn scrub_detects_damage_in_unused_data() {
         fs.end_background(work, outcome).expect("it can be read");
     }
     let checksums = fs.stats().checksums.expect("there are some");
-    assert_eq!((checksums.wrong, checksums.passes), (2, 1), "{checksums:?}");
+    assert_eq!((checksums.mismatches, checksums.passes), (2, 1), "{checksums:?}");
     assert!(checksums.checked_blocks > 300 && checksums.checked_metadata > 64, "{checksums:?}");
-    assert!(is_wrong(fs.attributes(small)) && is_wrong(read(&mut fs, large, block)));
+    assert!(is_checksum_error(fs.attributes(small)) && is_checksum_error(read(&mut fs, large, block)));
     let change = Change { permissions: Some(0o644), ..Change::default() };
-    assert!(is_wrong(fs.set_attributes(small, &change, &CALLER)));
+    assert!(is_checksum_error(fs.set_attributes(small, &change, &CALLER)));
     assert_eq!(fs.attributes(large).expect("it is whole").size_bytes, BLOCKS * BLOCK);
     // A close does not make the checksum valid.
     let nvram = fs.close().into_bytes();

@@ -5,25 +5,25 @@ use wearwell_nvmfs::layout::{ChangeNoteWords, Epoch, ListEnds, SUPERBLOCK_BYTES,
 use wearwell_nvmfs::nvram::Nvram;
 
 /// NVRAM that panics after a maximum number of accesses.
-pub struct Bounded {
+pub struct AccessLimitedNvram {
     bytes: Vec<u8>,
     accesses: AtomicU64,
-    most: u64,
+    max_accesses: u64,
 }
 
-impl Bounded {
-    /// Creates a region that allows `most` accesses.
-    pub fn new(bytes: Vec<u8>, most: u64) -> Self {
-        Bounded { bytes, accesses: AtomicU64::new(0), most }
+impl AccessLimitedNvram {
+    /// Creates a region that allows `max_accesses` accesses.
+    pub fn new(bytes: Vec<u8>, max_accesses: u64) -> Self {
+        AccessLimitedNvram { bytes, accesses: AtomicU64::new(0), max_accesses }
     }
 
     fn access(&self) {
         let accesses = self.accesses.fetch_add(1, Relaxed);
-        assert!(accesses < self.most, "no end after {accesses} accesses");
+        assert!(accesses < self.max_accesses, "no end after {accesses} accesses");
     }
 }
 
-impl Nvram for Bounded {
+impl Nvram for AccessLimitedNvram {
     fn bytes(&self) -> &[u8] {
         self.access();
         &self.bytes
@@ -42,7 +42,7 @@ impl Nvram for Bounded {
         self.access();
         let of_snapshots = SnapshotPages::AT..SnapshotPages::AT + 8 * SnapshotPages::COUNT;
         let is_known = at == ListEnds::CLEAN_AT || of_snapshots.contains(&at) || at >= ChangeNoteWords::AT;
-        // The upgrade of the format is allowed.
+        // The upgrade of the format may change the superblock.
         let is_first = at == 0 && self.bytes[7] == b'1' && word == u64::from_le_bytes(*b"WWNVMFS8");
         assert!(at >= 4096 || is_known || is_first, "nothing else is in the superblock's page");
         assert!(at.is_multiple_of(8), "a word lies at a multiple of 8");

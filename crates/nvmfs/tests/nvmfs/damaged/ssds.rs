@@ -23,38 +23,38 @@ enum Request {
 }
 
 /// Drive on which some requests fail, once or permanently.
-struct Failing {
+struct FailingSsd {
     inner: MemorySsd,
-    which: Request,
+    failing: Request,
     /// Number of requests of this type before the first failure.
-    after: AtomicU64,
-    /// Number of requests that then fail.
-    many: AtomicU64,
+    requests_before_failure: AtomicU64,
+    /// Number of requests that fail from then on.
+    failures: AtomicU64,
     failed: AtomicU64,
 }
 
-impl Failing {
+impl FailingSsd {
     fn new(blocks: u64, which: Request) -> Self {
         let inner = MemorySsd::new(blocks);
-        Failing {
+        FailingSsd {
             inner,
-            which,
-            after: AtomicU64::new(u64::MAX),
-            many: AtomicU64::new(0),
+            failing: which,
+            requests_before_failure: AtomicU64::new(u64::MAX),
+            failures: AtomicU64::new(0),
             failed: AtomicU64::new(0),
         }
     }
 
     fn request(&self, which: Request) -> io::Result<()> {
-        if which != self.which {
+        if which != self.failing {
             return Ok(());
         }
-        let after = self.after.load(SeqCst);
+        let after = self.requests_before_failure.load(SeqCst);
         if after == u64::MAX {
             return Ok(());
         }
-        self.after.store(after.saturating_sub(1), SeqCst);
-        if after > 0 || self.failed.load(SeqCst) >= self.many.load(SeqCst) {
+        self.requests_before_failure.store(after.saturating_sub(1), SeqCst);
+        if after > 0 || self.failed.load(SeqCst) >= self.failures.load(SeqCst) {
             return Ok(());
         }
         self.failed.fetch_add(1, SeqCst);
@@ -62,7 +62,7 @@ impl Failing {
     }
 }
 
-impl Ssd for Failing {
+impl Ssd for FailingSsd {
     fn blocks(&self) -> u64 {
         self.inner.blocks()
     }
@@ -74,7 +74,7 @@ impl Ssd for Failing {
 
     fn write(&self, first: u64, data: &[u8], stream: u16) -> io::Result<()> {
         if let Err(error) = self.request(Request::Write) {
-            // Part of the data is written.
+            // Only a part of the data is written.
             self.inner.write(first, &data[..data.len() / BLOCK_BYTES / 2 * BLOCK_BYTES], stream)?;
             return Err(error);
         }
@@ -92,7 +92,7 @@ impl Ssd for Failing {
     }
 }
 
-type Fs = Nvmfs<PlainNvram, Failing>;
+type Fs = Nvmfs<PlainNvram, FailingSsd>;
 const FILES: usize = 6;
 const PARTS: usize = 90;
 const PART_BYTES: usize = 10_000;
@@ -100,16 +100,16 @@ const CALLER: Caller = Caller { uid: 0, gid: 0, now_ns: 5 };
 
 /// Files on a failing drive, with their possible content.
 struct Fixture {
-    drive: Arc<Failing>,
+    drive: Arc<FailingSsd>,
     inos: Vec<Ino>,
-    /// By file and part: the content written last, and contents of failed writes since then.
-    may: Vec<Vec<Vec<u8>>>,
+    /// For each part of each file: the content written last, and the content of each failed write since then.
+    possible: Vec<Vec<Vec<u8>>>,
     errors: usize,
 }
 
 impl Fixture {
     fn new(placement: PlacementKind, which: Request) -> (Self, Fs) {
-        let drive = Arc::new(Failing::new(2048, which));
+        let drive = Arc::new(FailingSsd::new(2048, which));
         let format = Format { inodes: Some(64), placement, ..Format::default() };
         let nvram = PlainNvram::new(4 << 20);
         let mut fs = Nvmfs::format(nvram, Arc::clone(&drive), &format, options()).expect("a fresh one");
@@ -118,7 +118,7 @@ impl Fixture {
             fs.create(ROOT, name.as_bytes(), Kind::File, 0o644, 0, &CALLER).expect("room").ino
         };
         let inos = (0..FILES).map(&mut make).collect();
-        let mut fixture = Fixture { drive, inos, may: vec![vec![vec![0]; PARTS]; FILES], errors: 0 };
+        let mut fixture = Fixture { drive, inos, possible: vec![vec![vec![0]; PARTS]; FILES], errors: 0 };
         for number in 0..FILES * PARTS {
             fixture.write(&mut fs, number % FILES, number / FILES, number as u8);
         }
@@ -128,7 +128,7 @@ impl Fixture {
 
     /// Checks that an error of the drive was reported; returns true if the operation succeeded.
     fn check_result(&mut self, failed_before: u64, result: Result<(), Error>) -> bool {
-        let failed = self.drive.failed.load(SeqCst) > failed_before && self.drive.which != Request::Trim;
+        let failed = self.drive.failed.load(SeqCst) > failed_before && self.drive.failing != Request::Trim;
         match result {
             Ok(()) => assert!(!failed, "nobody was told"),
             Err(Error::Ssd(_)) => {
@@ -145,7 +145,7 @@ impl Fixture {
         let failed_before = self.drive.failed.load(SeqCst);
         let data = content(seed, PART_BYTES);
         let written = fs.write(self.inos[file], (part * PART_BYTES) as u64, &data, &CALLER);
-        let may = &mut self.may[file][part];
+        let may = &mut self.possible[file][part];
         match written {
             Ok(PART_BYTES) => *may = vec![seed],
             _ => may.push(seed),
@@ -166,7 +166,7 @@ impl Fixture {
         if self.check_result(failed_before, read.map(drop)) {
             // A failed write may have changed some of its blocks.
             let may: Vec<Vec<u8>> =
-                self.may[file][part].iter().map(|seed| content(*seed, PART_BYTES)).collect();
+                self.possible[file][part].iter().map(|seed| content(*seed, PART_BYTES)).collect();
             let is_known = |at: usize| may.iter().any(|content| content[at] == out[at]);
             let strange = (0..PART_BYTES).find(|at| !is_known(*at));
             assert_eq!(strange, None, "file {file}, part {part}");
@@ -199,14 +199,14 @@ fn drive_failures_are_reported_and_nothing_is_lost() {
     for (placement, which) in PlacementKind::ALL.into_iter().flat_map(|kind| requests.map(|one| (kind, one)))
     {
         let mut errors = 0;
-        // Fails once, several times or permanently, early and late.
+        // The drive fails once, several times or permanently, early or late.
         for (after, many) in [(0, 1), (1, 1), (2, 1), (5, 1), (0, 4), (3, 10), (0, u64::MAX), (7, u64::MAX)] {
             let (mut fixture, mut fs) = Fixture::new(placement, which);
-            fixture.drive.after.store(after, SeqCst);
-            fixture.drive.many.store(many, SeqCst);
+            fixture.drive.requests_before_failure.store(after, SeqCst);
+            fixture.drive.failures.store(many, SeqCst);
             fixture.play(&mut fs, 400);
             errors += fixture.errors;
-            fixture.drive.many.store(0, SeqCst);
+            fixture.drive.failures.store(0, SeqCst);
             fixture.read_all(&mut fs);
             fixture.play(&mut fs, 60);
             let nvram = if after % 2 == 0 { fs.close() } else { fs.into_store().region.into_nvram() };
@@ -225,8 +225,8 @@ fn unreadable_drive_is_not_reported_as_damage() {
     let (fixture, fs) = Fixture::new(PlacementKind::Nvmfs, Request::Read);
     let nvram = fs.close();
     let bytes = nvram.into_bytes();
-    fixture.drive.after.store(0, SeqCst);
-    fixture.drive.many.store(1, SeqCst);
+    fixture.drive.requests_before_failure.store(0, SeqCst);
+    fixture.drive.failures.store(1, SeqCst);
     let mount = || Nvmfs::mount(PlainNvram::from(bytes.clone()), Arc::clone(&fixture.drive), options());
     assert!(matches!(mount().map(drop), Err(OpenError::Ssd(_))));
     mount().map(drop).expect("the next time it can be read");

@@ -1,4 +1,4 @@
-//! State after a power cut at any moment: everything durable, and nothing that was never stored.
+//! Content after a power cut at any moment: it has everything durable, and nothing that was never stored.
 
 use crate::devices::{nvrams, ssds};
 use proptest::prelude::*;
@@ -6,41 +6,41 @@ use std::collections::BTreeSet;
 use wearwell_base::seed::Seed;
 use wearwell_nvmfs::api::BLOCK_BYTES;
 use wearwell_nvmfs::nvram::{LINE_BYTES, Nvram, SimulatedNvram};
-use wearwell_nvmfs::power::Power;
+use wearwell_nvmfs::power::PowerSource;
 use wearwell_nvmfs::ssd::{SimulatedSsd, Ssd};
 
 const SECTOR_BYTES: usize = 512;
 const IMAGES: u64 = 8;
 
-/// Possible contents of each part of a device, found by recording every step from the beginning: an
-/// independent, slower computation.
-struct Possible<T> {
-    /// Contents of each part so far, the durable one first.
+/// Possible content of each part of a device, found by recording every step from the beginning. This computation is
+/// slower than that of the device, and independent of it.
+struct PossibleContents<T> {
+    /// For each part, the content it has had so far, beginning with the durable content.
     parts: Vec<Vec<T>>,
-    /// Number of contents of each part that the next flush or fence makes obsolete.
-    begun: Vec<usize>,
+    /// For each part, the number of these that become obsolete at the next flush or fence.
+    obsolete: Vec<usize>,
 }
 
-impl<T: Clone + PartialEq> Possible<T> {
+impl<T: Clone + PartialEq> PossibleContents<T> {
     fn new(parts: usize, content: T) -> Self {
-        Possible { parts: vec![vec![content]; parts], begun: vec![0; parts] }
+        PossibleContents { parts: vec![vec![content]; parts], obsolete: vec![0; parts] }
     }
 
-    /// Marks the current content of the part to become durable at the next flush or fence.
-    fn begin(&mut self, part: usize) {
-        self.begun[part] = self.parts[part].len() - 1;
+    /// Records that the current content of the part becomes durable at the next flush or fence.
+    fn mark_current(&mut self, part: usize) {
+        self.obsolete[part] = self.parts[part].len() - 1;
     }
 
-    fn point(&mut self) {
-        for (held, begun) in self.parts.iter_mut().zip(&mut self.begun) {
+    fn drop_obsolete(&mut self) {
+        for (held, begun) in self.parts.iter_mut().zip(&mut self.obsolete) {
             held.drain(..std::mem::take(begun));
         }
     }
 }
 
 /// Returns the possible words of the NVRAM after these steps.
-fn possible_words(steps: &[nvrams::Step]) -> Possible<[u8; 8]> {
-    let mut possible = Possible::new(nvrams::BYTES / 8, [0; 8]);
+fn possible_words(steps: &[nvrams::Step]) -> PossibleContents<[u8; 8]> {
+    let mut possible = PossibleContents::new(nvrams::BYTES / 8, [0; 8]);
     for step in steps {
         if let Some((at, bytes)) = nvrams::stored(step) {
             for word in at / 8..(at + bytes.len()).div_ceil(8) {
@@ -54,18 +54,18 @@ fn possible_words(steps: &[nvrams::Step]) -> Possible<[u8; 8]> {
         match step {
             nvrams::Step::WriteBack(at, length) if *length > 0 => {
                 let lines = at / LINE_BYTES..(at + length).div_ceil(LINE_BYTES);
-                (lines.start * 8..lines.end * 8).for_each(|word| possible.begin(word));
+                (lines.start * 8..lines.end * 8).for_each(|word| possible.mark_current(word));
             }
-            nvrams::Step::Fence => possible.point(),
+            nvrams::Step::Fence => possible.drop_obsolete(),
             _ => (),
         }
     }
     possible
 }
 
-/// Returns the possible values of the SSD's blocks, by sector.
+/// Returns the possible values of each sector of the SSD after these steps.
 fn possible_values(steps: &[ssds::Step]) -> Vec<BTreeSet<u8>> {
-    let mut possible = Possible::new(ssds::BLOCKS as usize, vec![0]);
+    let mut possible = PossibleContents::new(ssds::BLOCKS as usize, vec![0]);
     for step in steps {
         match step {
             ssds::Step::Write(first, values) => {
@@ -75,8 +75,8 @@ fn possible_values(steps: &[ssds::Step]) -> Vec<BTreeSet<u8>> {
                 (*first..first + count).for_each(|at| possible.parts[at as usize].push(vec![0, 0xA5]));
             }
             ssds::Step::Flush => {
-                (0..ssds::BLOCKS as usize).for_each(|at| possible.begin(at));
-                possible.point();
+                (0..ssds::BLOCKS as usize).for_each(|at| possible.mark_current(at));
+                possible.drop_obsolete();
             }
             ssds::Step::Read(..) => (),
         }
@@ -87,7 +87,7 @@ fn possible_values(steps: &[ssds::Step]) -> Vec<BTreeSet<u8>> {
 proptest! {
     #[test]
     fn nvram_words_are_durable_or_previously_stored_values(steps in nvrams::steps(), cut in 0..60usize, seed: u64) {
-        let power = Power::new();
+        let power = PowerSource::new();
         power.cut_at(cut as u64);
         let mut nvram = SimulatedNvram::new(nvrams::BYTES, power.clone());
         steps.iter().for_each(|step| nvrams::apply(&mut nvram, step));
@@ -104,14 +104,14 @@ proptest! {
         }
         let lost = nvram.crash_images().crash_losing_all();
         prop_assert!(lost.as_chunks::<8>().0.iter().zip(&possible.parts).all(|(word, held)| *word == held[0]));
-        // NVRAM created from an image has its content, and nothing that could be lost.
-        let again = SimulatedNvram::from_image(lost.clone(), Power::new());
+        // NVRAM that is created from an image has the content of the image, and a crash can lose nothing of it.
+        let again = SimulatedNvram::from_image(lost.clone(), PowerSource::new());
         prop_assert!(again.bytes() == lost && again.crash_images().crash(&mut random) == lost);
     }
 
     #[test]
     fn ssd_sectors_are_durable_or_previously_written_values(steps in ssds::steps(), cut in 0..60usize, seed: u64) {
-        let power = Power::new();
+        let power = PowerSource::new();
         power.cut_at(cut as u64);
         let ssd = SimulatedSsd::new(ssds::BLOCKS, power.clone());
         let mut took_effect = Vec::new();
@@ -139,7 +139,7 @@ proptest! {
 
     #[test]
     fn power_cut_affects_all_devices_at_one_moment(order in prop::collection::vec(any::<bool>(), 1..40), cut in 0..40u64) {
-        let power = Power::new();
+        let power = PowerSource::new();
         power.cut_at(cut);
         let mut nvram = SimulatedNvram::new(4096, power.clone());
         let ssd = SimulatedSsd::new(64, power);

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use wearwell_nvmfs::nvram::{Nvram, PlainNvram, SimulatedNvram};
-use wearwell_nvmfs::power::Power;
+use wearwell_nvmfs::power::PowerSource;
 
 pub const BYTES: usize = 8192;
 
@@ -16,7 +16,7 @@ pub enum Step {
 }
 
 pub fn steps() -> impl Strategy<Value = Vec<Step>> {
-    // Few lines, so that the same lines are stored to, written back and fenced in every order.
+    // The steps use few lines, so that the same lines are stored to, written back and fenced in every order.
     let place = prop_oneof![4000..4300usize, 0..BYTES - 200];
     let step = prop_oneof![
         4 => (place.clone(), prop::collection::vec(any::<u8>(), 0..200)).prop_map(|(at, bytes)| Step::Store(at, bytes)),
@@ -45,12 +45,12 @@ pub fn stored(step: &Step) -> Option<(usize, Vec<u8>)> {
     }
 }
 
-/// Returns all NVRAM types; temporary files live as long as the returned directories.
+/// Returns an NVRAM of each type; temporary files live as long as the returned directories.
 fn all() -> (Vec<tempfile::TempDir>, Vec<Box<dyn Nvram>>) {
     let mut nvrams: Vec<Box<dyn Nvram>> = vec![
         Box::new(PlainNvram::new(BYTES)),
         Box::new(PlainNvram::from(vec![0; BYTES])),
-        Box::new(SimulatedNvram::new(BYTES, Power::new())),
+        Box::new(SimulatedNvram::new(BYTES, PowerSource::new())),
     ];
     let mut folders = Vec::new();
     #[cfg(target_os = "linux")]

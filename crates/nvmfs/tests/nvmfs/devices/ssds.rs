@@ -2,13 +2,13 @@
 
 use proptest::prelude::*;
 use wearwell_nvmfs::api::BLOCK_BYTES;
-use wearwell_nvmfs::power::Power;
-use wearwell_nvmfs::ssd::{CountingSsd, MemorySsd, Recorded, SimulatedSsd, Ssd, StackSsd};
+use wearwell_nvmfs::power::PowerSource;
+use wearwell_nvmfs::ssd::{CountingSsd, MemorySsd, RecordingSsd, SimulatedSsd, Ssd, StackSsd};
 use wearwell_stack::Scenario;
 
 pub const BLOCKS: u64 = 64;
 
-/// Request; all bytes of a block have the same value.
+/// Request to an SSD; all bytes of a block have the same value.
 #[derive(Clone, Debug)]
 pub enum Step {
     Write(u64, Vec<u8>),
@@ -50,15 +50,15 @@ pub fn apply(ssd: &dyn Ssd, step: &Step) -> Vec<u8> {
     Vec::new()
 }
 
-/// Returns all SSD types that hold content; files live as long as the folder.
+/// Returns an SSD of each type that holds content; the files live as long as the folder.
 fn all(folder: &std::path::Path) -> Vec<Box<dyn Ssd>> {
     let text = "[device]\ncapacity = \"256 KiB\"\nover_provisioning = 3.0\npages_per_block = 4\npage_size = \"4 KiB\"";
     let scenario: Scenario = toml::from_str(text).expect("a scenario");
     #[cfg_attr(not(target_os = "linux"), expect(unused_mut))]
     let mut ssds: Vec<Box<dyn Ssd>> = vec![
         Box::new(MemorySsd::new(BLOCKS)),
-        Box::new(SimulatedSsd::new(BLOCKS, Power::new())),
-        Box::new(Recorded::new(MemorySsd::new(BLOCKS), |_| ())),
+        Box::new(SimulatedSsd::new(BLOCKS, PowerSource::new())),
+        Box::new(RecordingSsd::new(MemorySsd::new(BLOCKS), |_| ())),
         Box::new(StackSsd::in_memory(&scenario, 1 << 20).expect("a small drive")),
     ];
     #[cfg(target_os = "linux")]
@@ -68,7 +68,7 @@ fn all(folder: &std::path::Path) -> Vec<Box<dyn Ssd>> {
         let bytes = BLOCKS * BLOCK_BYTES as u64;
         let file = FileSsd::create(folder.join("file"), bytes, Existing::Refuse, Caching::Cached);
         ssds.push(Box::new(file.expect("a new file")));
-        ssds.push(Box::new(StackSsd::over_file(folder.join("stack"), &scenario).expect("a new file")));
+        ssds.push(Box::new(StackSsd::with_file(folder.join("stack"), &scenario).expect("a new file")));
     }
     ssds
 }

@@ -1,6 +1,6 @@
-//! chmod, chown, utimes, mknod, times and extended attributes.
+//! Tests of chmod, chown, utimes, mknod, times and extended attributes.
 
-use crate::posix::{at, bytes, directory, file, refuses, resize, times};
+use crate::posix::{at, bytes, directory, expect_error, file, resize, times};
 use wearwell_nvmfs::api::{
     Allocate, Change, FileSystem, Kind, MAX_XATTRS_BYTES, RELATIME_NS, ROOT, SetXattr, XATTR_HEAD_BYTES,
 };
@@ -9,7 +9,7 @@ crate::posix::cases![
     chmod_keeps_twelve_bits,
     chown_changes_one_and_not_the_other,
     utimes_sets_requested_times,
-    an_empty_change_sets_no_time,
+    empty_change_sets_no_time,
     mknod_keeps_the_device,
     creation_sets_times,
     writing_sets_times,
@@ -20,7 +20,7 @@ crate::posix::cases![
     removal_sets_times,
     reading_updates_access_time_if_due,
     set_group_id_is_inherited,
-    xattrs_live_with_any_file,
+    any_file_type_has_xattrs,
     xattrs_are_created_or_replaced_on_request,
     xattrs_have_a_limit,
     xattr_names_have_limits,
@@ -55,7 +55,7 @@ fn utimes_sets_requested_times(fs: &mut dyn FileSystem) {
     assert_eq!((new.modified_ns, new.changed_ns, new.size_bytes), (1 << 62, 3_000_000_000, 9));
 }
 
-fn an_empty_change_sets_no_time(fs: &mut dyn FileSystem) {
+fn empty_change_sets_no_time(fs: &mut dyn FileSystem) {
     let ino = file(fs, ROOT, "a");
     fs.set_attributes(ino, &Change::default(), &at(2)).unwrap();
     assert_eq!(times(fs, ino), [1, 1, 1]);
@@ -69,25 +69,26 @@ fn mknod_keeps_the_device(fs: &mut dyn FileSystem) {
         (Kind::Socket, 0),
         (Kind::File, 0),
     ] {
-        let made = fs.create(ROOT, b"a", kind, 0o600, if device == 0 { 5 } else { device }, &at(2)).unwrap();
-        assert_eq!((made.kind, made.device, made.links, made.size_bytes), (kind, device, 1, 0));
-        assert_eq!(fs.lookup(ROOT, b"a").unwrap(), made);
+        let created =
+            fs.create(ROOT, b"a", kind, 0o600, if device == 0 { 5 } else { device }, &at(2)).unwrap();
+        assert_eq!((created.kind, created.device, created.links, created.size_bytes), (kind, device, 1, 0));
+        assert_eq!(fs.lookup(ROOT, b"a").unwrap(), created);
         if kind != Kind::File {
-            refuses("Invalid", fs.write(made.ino, 0, b"x", &at(2)));
-            refuses("Invalid", fs.read(made.ino, 0, &mut [0], &at(2)));
-            refuses("Invalid", resize(fs, made.ino, 0, 2));
+            expect_error("Invalid", fs.write(created.ino, 0, b"x", &at(2)));
+            expect_error("Invalid", fs.read(created.ino, 0, &mut [0], &at(2)));
+            expect_error("Invalid", resize(fs, created.ino, 0, 2));
         }
         fs.unlink(ROOT, b"a", &at(3)).unwrap();
     }
-    refuses("Invalid", fs.create(ROOT, b"a", Kind::Directory, 0o600, 0, &at(2)));
-    refuses("Invalid", fs.create(ROOT, b"a", Kind::Symlink, 0o600, 0, &at(2)));
+    expect_error("Invalid", fs.create(ROOT, b"a", Kind::Directory, 0o600, 0, &at(2)));
+    expect_error("Invalid", fs.create(ROOT, b"a", Kind::Symlink, 0o600, 0, &at(2)));
 }
 
 fn creation_sets_times(fs: &mut dyn FileSystem) {
     let parent = directory(fs, ROOT, "d");
-    let made = fs.create(parent, b"a", Kind::File, 0o644, 0, &at(2)).unwrap();
-    assert_eq!(times(fs, made.ino), [2, 2, 2]);
-    assert_eq!((made.uid, made.gid, made.permissions), (1000, 100, 0o644));
+    let created = fs.create(parent, b"a", Kind::File, 0o644, 0, &at(2)).unwrap();
+    assert_eq!(times(fs, created.ino), [2, 2, 2]);
+    assert_eq!((created.uid, created.gid, created.permissions), (1000, 100, 0o644));
     assert_eq!(times(fs, parent), [1, 2, 2]);
     fs.make_directory(parent, b"b", 0o755, &at(3)).unwrap();
     assert_eq!(times(fs, parent), [1, 3, 3]);
@@ -109,7 +110,7 @@ fn truncation_sets_times_even_to_the_same_size(fs: &mut dyn FileSystem) {
     assert_eq!(times(fs, ino), [1, 2, 2]);
     resize(fs, ino, 100, 3).unwrap();
     assert_eq!(times(fs, ino), [1, 3, 3]);
-    refuses("TooLarge", resize(fs, ino, u64::MAX, 4));
+    expect_error("TooLarge", resize(fs, ino, u64::MAX, 4));
     assert_eq!(times(fs, ino), [1, 3, 3]);
 }
 
@@ -179,7 +180,7 @@ fn set_group_id_is_inherited(fs: &mut dyn FileSystem) {
     assert_eq!((link.gid, link.permissions), (55, 0o777));
 }
 
-fn xattrs_live_with_any_file(fs: &mut dyn FileSystem) {
+fn any_file_type_has_xattrs(fs: &mut dyn FileSystem) {
     let fifo = fs.create(ROOT, b"f", Kind::Fifo, 0o600, 0, &at(1)).unwrap().ino;
     let link = fs.symlink(ROOT, b"l", b"target", &at(1)).unwrap().ino;
     for ino in [file(fs, ROOT, "a"), directory(fs, ROOT, "d"), fifo, link] {
@@ -193,8 +194,8 @@ fn xattrs_live_with_any_file(fs: &mut dyn FileSystem) {
         assert_eq!(names, [b"security.y".to_vec(), b"user.x".to_vec()]);
         fs.remove_xattr(ino, b"user.x", &at(4)).unwrap();
         assert_eq!(times(fs, ino), [1, 1, 4]);
-        refuses("NoAttribute", fs.xattr(ino, b"user.x"));
-        refuses("NoAttribute", fs.remove_xattr(ino, b"user.x", &at(5)));
+        expect_error("NoAttribute", fs.xattr(ino, b"user.x"));
+        expect_error("NoAttribute", fs.remove_xattr(ino, b"user.x", &at(5)));
         assert_eq!(fs.xattrs(ino).unwrap(), [b"security.y".to_vec()]);
     }
     assert_eq!(fs.read_link(link).unwrap(), b"target");
@@ -202,9 +203,9 @@ fn xattrs_live_with_any_file(fs: &mut dyn FileSystem) {
 
 fn xattrs_are_created_or_replaced_on_request(fs: &mut dyn FileSystem) {
     let ino = file(fs, ROOT, "a");
-    refuses("NoAttribute", fs.set_xattr(ino, b"n", b"1", SetXattr::Replace, &at(2)));
+    expect_error("NoAttribute", fs.set_xattr(ino, b"n", b"1", SetXattr::Replace, &at(2)));
     fs.set_xattr(ino, b"n", b"1", SetXattr::Create, &at(2)).unwrap();
-    refuses("Exists", fs.set_xattr(ino, b"n", b"2", SetXattr::Create, &at(2)));
+    expect_error("Exists", fs.set_xattr(ino, b"n", b"2", SetXattr::Create, &at(2)));
     assert_eq!(fs.xattr(ino, b"n").unwrap(), b"1");
     fs.set_xattr(ino, b"n", b"longer", SetXattr::Replace, &at(2)).unwrap();
     assert_eq!(fs.xattr(ino, b"n").unwrap(), b"longer");
@@ -214,11 +215,11 @@ fn xattrs_have_a_limit(fs: &mut dyn FileSystem) {
     let ino = file(fs, ROOT, "a");
     let most = MAX_XATTRS_BYTES - 2 * (XATTR_HEAD_BYTES + 1) - 100;
     fs.set_xattr(ino, b"n", &[1; 100], SetXattr::Either, &at(2)).unwrap();
-    refuses("NoSpace", fs.set_xattr(ino, b"m", &vec![2; most + 1], SetXattr::Either, &at(2)));
-    refuses("NoAttribute", fs.xattr(ino, b"m"));
+    expect_error("NoSpace", fs.set_xattr(ino, b"m", &vec![2; most + 1], SetXattr::Either, &at(2)));
+    expect_error("NoAttribute", fs.xattr(ino, b"m"));
     fs.set_xattr(ino, b"m", &vec![2; most], SetXattr::Either, &at(2)).unwrap();
     fs.set_xattr(ino, b"m", &vec![3; most], SetXattr::Either, &at(2)).unwrap();
-    refuses("NoSpace", fs.set_xattr(ino, b"n", &[1; 101], SetXattr::Either, &at(2)));
+    expect_error("NoSpace", fs.set_xattr(ino, b"n", &[1; 101], SetXattr::Either, &at(2)));
     assert_eq!(fs.xattr(ino, b"n").unwrap(), [1; 100]);
     assert_eq!(fs.xattr(ino, b"m").unwrap(), vec![3; most]);
     fs.write(ino, 0, b"content", &at(2)).unwrap();
@@ -227,8 +228,8 @@ fn xattrs_have_a_limit(fs: &mut dyn FileSystem) {
 
 fn xattr_names_have_limits(fs: &mut dyn FileSystem) {
     let ino = file(fs, ROOT, "a");
-    refuses("Invalid", fs.set_xattr(ino, b"", b"1", SetXattr::Either, &at(2)));
-    refuses("NameTooLong", fs.set_xattr(ino, &[b'n'; 256], b"1", SetXattr::Either, &at(2)));
+    expect_error("Invalid", fs.set_xattr(ino, b"", b"1", SetXattr::Either, &at(2)));
+    expect_error("NameTooLong", fs.set_xattr(ino, &[b'n'; 256], b"1", SetXattr::Either, &at(2)));
     fs.set_xattr(ino, &[b'n'; 255], b"1", SetXattr::Either, &at(2)).unwrap();
     assert_eq!(fs.xattr(ino, &[b'n'; 255]).unwrap(), b"1");
 }
@@ -236,10 +237,10 @@ fn xattr_names_have_limits(fs: &mut dyn FileSystem) {
 fn missing_inodes_are_not_found(fs: &mut dyn FileSystem) {
     let ino = file(fs, ROOT, "a");
     fs.unlink(ROOT, b"a", &at(2)).unwrap();
-    refuses("NotFound", fs.attributes(ino));
-    refuses("NotFound", fs.open(ino));
-    refuses("NotFound", fs.release(ino));
-    refuses("NotFound", fs.read(ino, 0, &mut [0], &at(2)));
-    refuses("NotFound", fs.xattrs(ino));
-    refuses("NotFound", fs.link(ino, ROOT, b"b", &at(2)));
+    expect_error("NotFound", fs.attributes(ino));
+    expect_error("NotFound", fs.open(ino));
+    expect_error("NotFound", fs.release(ino));
+    expect_error("NotFound", fs.read(ino, 0, &mut [0], &at(2)));
+    expect_error("NotFound", fs.xattrs(ino));
+    expect_error("NotFound", fs.link(ino, ROOT, b"b", &at(2)));
 }

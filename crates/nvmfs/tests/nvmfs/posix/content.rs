@@ -1,6 +1,6 @@
-//! open, read, write, truncate, fallocate, lseek: the content of files.
+//! Tests of open, read, write, truncate, fallocate and lseek: the content of files.
 
-use crate::posix::{at, bytes, directory, file, refuses, resize};
+use crate::posix::{at, bytes, directory, expect_error, file, resize};
 use wearwell_nvmfs::api::{Allocate, BLOCK_BYTES, FileSystem, Ino, MAX_FILE_BYTES, ROOT, Seek};
 
 crate::posix::cases![
@@ -10,7 +10,7 @@ crate::posix::cases![
     truncated_data_reads_as_zeros,
     files_end_at_the_limit,
     directories_have_no_content,
-    unlinked_files_live_while_open,
+    unlinked_files_exist_while_open,
     release_needs_an_open,
     blocks_exist_where_written,
     punching_makes_holes,
@@ -23,7 +23,7 @@ crate::posix::cases![
 
 const BLOCK: u64 = BLOCK_BYTES as u64;
 
-/// Returns start and end of each range with blocks.
+/// Returns the start and the end of each range whose blocks exist.
 fn parts(fs: &mut dyn FileSystem, ino: Ino) -> Vec<(u64, u64)> {
     let mut parts = Vec::new();
     let mut end = 0;
@@ -31,7 +31,7 @@ fn parts(fs: &mut dyn FileSystem, ino: Ino) -> Vec<(u64, u64)> {
         end = fs.seek(ino, start, Seek::Hole).unwrap();
         parts.push((start, end));
     }
-    refuses("NoDataOrHole", fs.seek(ino, end, Seek::Data));
+    expect_error("NoDataOrHole", fs.seek(ino, end, Seek::Data));
     parts
 }
 
@@ -81,8 +81,8 @@ fn truncated_data_reads_as_zeros(fs: &mut dyn FileSystem) {
 
 fn files_end_at_the_limit(fs: &mut dyn FileSystem) {
     let ino = file(fs, ROOT, "a");
-    refuses("TooLarge", fs.write(ino, MAX_FILE_BYTES, b"x", &at(2)));
-    refuses("TooLarge", fs.write(ino, u64::MAX, b"x", &at(2)));
+    expect_error("TooLarge", fs.write(ino, MAX_FILE_BYTES, b"x", &at(2)));
+    expect_error("TooLarge", fs.write(ino, u64::MAX, b"x", &at(2)));
     assert_eq!(fs.write(ino, MAX_FILE_BYTES, b"", &at(2)).unwrap(), 0);
     assert_eq!(fs.attributes(ino).unwrap().size_bytes, 0);
     assert_eq!(fs.write(ino, MAX_FILE_BYTES - 3, b"12345", &at(2)).unwrap(), 3);
@@ -90,7 +90,7 @@ fn files_end_at_the_limit(fs: &mut dyn FileSystem) {
     let mut out = [0; 8];
     assert_eq!(fs.read(ino, MAX_FILE_BYTES - 5, &mut out, &at(2)).unwrap(), 5);
     assert_eq!(out[..5], *b"\0\x00123");
-    refuses("TooLarge", resize(fs, ino, MAX_FILE_BYTES + 1, 2));
+    expect_error("TooLarge", resize(fs, ino, MAX_FILE_BYTES + 1, 2));
     resize(fs, ino, 0, 2).unwrap();
     resize(fs, ino, MAX_FILE_BYTES, 2).unwrap();
     assert_eq!(parts(fs, ino), []);
@@ -98,35 +98,35 @@ fn files_end_at_the_limit(fs: &mut dyn FileSystem) {
 
 fn directories_have_no_content(fs: &mut dyn FileSystem) {
     let ino = directory(fs, ROOT, "d");
-    refuses("IsDirectory", fs.read(ino, 0, &mut [0], &at(2)));
-    refuses("IsDirectory", fs.write(ino, 0, b"x", &at(2)));
-    refuses("IsDirectory", resize(fs, ino, 0, 2));
-    refuses("IsDirectory", fs.allocate(ino, Allocate::Reserve { keep_size: false }, 0, 1, &at(2)));
-    refuses("Invalid", fs.read_link(ino));
+    expect_error("IsDirectory", fs.read(ino, 0, &mut [0], &at(2)));
+    expect_error("IsDirectory", fs.write(ino, 0, b"x", &at(2)));
+    expect_error("IsDirectory", resize(fs, ino, 0, 2));
+    expect_error("IsDirectory", fs.allocate(ino, Allocate::Reserve { keep_size: false }, 0, 1, &at(2)));
+    expect_error("Invalid", fs.read_link(ino));
 }
 
-fn unlinked_files_live_while_open(fs: &mut dyn FileSystem) {
+fn unlinked_files_exist_while_open(fs: &mut dyn FileSystem) {
     let ino = file(fs, ROOT, "a");
     fs.write(ino, 0, b"kept", &at(2)).unwrap();
     fs.open(ino).unwrap();
     fs.open(ino).unwrap();
     fs.unlink(ROOT, b"a", &at(2)).unwrap();
-    refuses("NotFound", fs.lookup(ROOT, b"a"));
-    refuses("NotFound", fs.link(ino, ROOT, b"b", &at(2)));
+    expect_error("NotFound", fs.lookup(ROOT, b"a"));
+    expect_error("NotFound", fs.link(ino, ROOT, b"b", &at(2)));
     fs.release(ino).unwrap();
     assert_eq!(fs.attributes(ino).unwrap().links, 0);
     fs.write(ino, 4, b" more", &at(2)).unwrap();
     assert_eq!(bytes(fs, ino), b"kept more");
     fs.release(ino).unwrap();
-    refuses("NotFound", fs.attributes(ino));
+    expect_error("NotFound", fs.attributes(ino));
 }
 
 fn release_needs_an_open(fs: &mut dyn FileSystem) {
     let ino = file(fs, ROOT, "a");
-    refuses("Invalid", fs.release(ino));
+    expect_error("Invalid", fs.release(ino));
     fs.open(ino).unwrap();
     fs.release(ino).unwrap();
-    refuses("Invalid", fs.release(ino));
+    expect_error("Invalid", fs.release(ino));
 }
 
 fn blocks_exist_where_written(fs: &mut dyn FileSystem) {
@@ -139,8 +139,8 @@ fn blocks_exist_where_written(fs: &mut dyn FileSystem) {
     assert_eq!(fs.seek(ino, 5, Seek::Hole).unwrap(), 5);
     assert_eq!(fs.seek(ino, 2 * BLOCK + 5, Seek::Data).unwrap(), 2 * BLOCK + 5);
     assert_eq!(fs.seek(ino, 2 * BLOCK + 5, Seek::Hole).unwrap(), 4 * BLOCK);
-    refuses("NoDataOrHole", fs.seek(ino, 10 * BLOCK, Seek::Hole));
-    refuses("NoDataOrHole", fs.seek(ino, u64::MAX, Seek::Data));
+    expect_error("NoDataOrHole", fs.seek(ino, 10 * BLOCK, Seek::Hole));
+    expect_error("NoDataOrHole", fs.seek(ino, u64::MAX, Seek::Data));
     resize(fs, ino, 3 * BLOCK, 2).unwrap();
     resize(fs, ino, 4 * BLOCK, 2).unwrap();
     assert_eq!(parts(fs, ino), [(2 * BLOCK, 3 * BLOCK)]);
@@ -199,7 +199,7 @@ fn reserving_beyond_end_keeps_the_size(fs: &mut dyn FileSystem) {
     assert_eq!(fs.attributes(ino).unwrap().changed_ns, at(3).now_ns);
     assert_eq!((bytes(fs, ino), parts(fs, ino)), (bytes_before, vec![(0, 5000)]));
     assert_eq!((used(fs), blocks(fs) - before), (2, 2));
-    refuses("NoDataOrHole", fs.seek(ino, 5000, Seek::Data));
+    expect_error("NoDataOrHole", fs.seek(ino, 5000, Seek::Data));
     fs.write(ino, 2 * BLOCK + 5, b"written", &at(2)).unwrap();
     assert_eq!((used(fs), blocks(fs) - before), (2, 2), "it is one that was reserved");
     let mut expected = vec![7; 5000];
@@ -221,7 +221,7 @@ fn reserving_beyond_end_keeps_the_size(fs: &mut dyn FileSystem) {
     assert_eq!(used(fs), 3);
     resize(fs, ino, 3 * BLOCK, 2).unwrap();
     assert_eq!((used(fs), parts(fs, ino)), (1, vec![(0, 3 * BLOCK)]));
-    refuses("NoSpace", fs.allocate(ino, keep, 0, (free + 9) * BLOCK, &at(2)));
+    expect_error("NoSpace", fs.allocate(ino, keep, 0, (free + 9) * BLOCK, &at(2)));
     assert_eq!(used(fs), 1);
 }
 
@@ -229,9 +229,9 @@ fn allocation_checks_its_range(fs: &mut dyn FileSystem) {
     let ino = file(fs, ROOT, "a");
     let reserve = [false, true].map(|keep_size| Allocate::Reserve { keep_size });
     for how in [reserve[0], reserve[1], Allocate::Punch, Allocate::Zero { keep_size: false }] {
-        refuses("Invalid", fs.allocate(ino, how, 0, 0, &at(2)));
-        refuses("TooLarge", fs.allocate(ino, how, MAX_FILE_BYTES, 1, &at(2)));
-        refuses("TooLarge", fs.allocate(ino, how, u64::MAX, 2, &at(2)));
+        expect_error("Invalid", fs.allocate(ino, how, 0, 0, &at(2)));
+        expect_error("TooLarge", fs.allocate(ino, how, MAX_FILE_BYTES, 1, &at(2)));
+        expect_error("TooLarge", fs.allocate(ino, how, u64::MAX, 2, &at(2)));
     }
     assert_eq!(fs.attributes(ino).unwrap().size_bytes, 0);
 }

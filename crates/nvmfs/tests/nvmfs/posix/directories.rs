@@ -1,7 +1,7 @@
-//! mkdir, rmdir, readdir: directories and listings.
+//! Tests of mkdir, rmdir and readdir: directories and listings.
 
 use crate::common::list;
-use crate::posix::{at, directory, file, is_gone, links, refuses};
+use crate::posix::{at, directory, expect_error, expect_missing, file, links};
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use wearwell_nvmfs::api::{Error, FileSystem, Ino, Kind, MAX_LINKS, ROOT, Rename};
@@ -10,18 +10,18 @@ crate::posix::cases![
     mkdir_counts_links,
     rmdir_removes_empty_directories_only,
     dots_are_listed_and_looked_up,
-    dots_follow_a_move,
-    removed_directories_take_nothing,
+    dot_dot_changes_with_move,
+    removed_directory_rejects_operations,
     listing_resumes_where_it_stopped,
     listing_survives_removal,
     listing_survives_creation_and_renames,
     ten_thousand_entries,
     deep_paths,
-    as_many_subdirectories_as_links,
+    subdirectories_are_limited_by_link_count,
 ];
 
-/// Lists up to `most` entries from a position, without the dots; returns the names and the next position.
-fn some(fs: &mut dyn FileSystem, ino: Ino, from: u64, most: usize) -> (Vec<Vec<u8>>, u64) {
+/// Lists up to `max` entries from a position, except `.` and `..`; returns the names and the next position.
+fn list_some(fs: &mut dyn FileSystem, ino: Ino, from: u64, max: usize) -> (Vec<Vec<u8>>, u64) {
     let (mut names, mut next) = (Vec::new(), from);
     fs.read_directory(ino, from, &mut |entry| {
         next = entry.next;
@@ -29,7 +29,7 @@ fn some(fs: &mut dyn FileSystem, ino: Ino, from: u64, most: usize) -> (Vec<Vec<u
         if !matches!(entry.name, b"." | b"..") {
             names.push(entry.name.to_vec());
         }
-        if names.len() == most { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        if names.len() == max { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     })
     .unwrap();
     (names, next)
@@ -37,30 +37,30 @@ fn some(fs: &mut dyn FileSystem, ino: Ino, from: u64, most: usize) -> (Vec<Vec<u
 
 fn mkdir_counts_links(fs: &mut dyn FileSystem) {
     let before = links(fs, ROOT);
-    let made = fs.make_directory(ROOT, b"d", 0o1750, &at(2)).unwrap();
-    assert_eq!((made.kind, made.permissions, made.links), (Kind::Directory, 0o1750, 2));
+    let created = fs.make_directory(ROOT, b"d", 0o1750, &at(2)).unwrap();
+    assert_eq!((created.kind, created.permissions, created.links), (Kind::Directory, 0o1750, 2));
     assert_eq!(links(fs, ROOT), before + 1);
-    directory(fs, made.ino, "e");
-    file(fs, made.ino, "f");
-    assert_eq!(links(fs, made.ino), 3);
-    fs.remove_directory(made.ino, b"e", &at(2)).unwrap();
-    assert_eq!(links(fs, made.ino), 2);
-    refuses("Exists", fs.make_directory(made.ino, b"f", 0o755, &at(2)));
-    refuses("NotDirectory", fs.remove_directory(made.ino, b"f", &at(2)));
+    directory(fs, created.ino, "e");
+    file(fs, created.ino, "f");
+    assert_eq!(links(fs, created.ino), 3);
+    fs.remove_directory(created.ino, b"e", &at(2)).unwrap();
+    assert_eq!(links(fs, created.ino), 2);
+    expect_error("Exists", fs.make_directory(created.ino, b"f", 0o755, &at(2)));
+    expect_error("NotDirectory", fs.remove_directory(created.ino, b"f", &at(2)));
 }
 
 fn rmdir_removes_empty_directories_only(fs: &mut dyn FileSystem) {
     let ino = directory(fs, ROOT, "d");
     file(fs, ino, "a");
-    refuses("NotEmpty", fs.remove_directory(ROOT, b"d", &at(2)));
-    refuses("IsDirectory", fs.unlink(ROOT, b"d", &at(2)));
+    expect_error("NotEmpty", fs.remove_directory(ROOT, b"d", &at(2)));
+    expect_error("IsDirectory", fs.unlink(ROOT, b"d", &at(2)));
     fs.unlink(ino, b"a", &at(2)).unwrap();
     fs.remove_directory(ROOT, b"d", &at(2)).unwrap();
-    is_gone(fs, ROOT, "d");
-    refuses("NotFound", fs.attributes(ino));
-    refuses("NotFound", fs.remove_directory(ROOT, b"d", &at(2)));
-    refuses("Invalid", fs.remove_directory(ROOT, b".", &at(2)));
-    refuses("NotEmpty", fs.remove_directory(ROOT, b"..", &at(2)));
+    expect_missing(fs, ROOT, "d");
+    expect_error("NotFound", fs.attributes(ino));
+    expect_error("NotFound", fs.remove_directory(ROOT, b"d", &at(2)));
+    expect_error("Invalid", fs.remove_directory(ROOT, b".", &at(2)));
+    expect_error("NotEmpty", fs.remove_directory(ROOT, b"..", &at(2)));
 }
 
 fn dots_are_listed_and_looked_up(fs: &mut dyn FileSystem) {
@@ -75,7 +75,7 @@ fn dots_are_listed_and_looked_up(fs: &mut dyn FileSystem) {
     }
 }
 
-fn dots_follow_a_move(fs: &mut dyn FileSystem) {
+fn dot_dot_changes_with_move(fs: &mut dyn FileSystem) {
     let (a, b) = (directory(fs, ROOT, "a"), directory(fs, ROOT, "b"));
     let moved = directory(fs, a, "m");
     fs.rename((a, b"m"), (b, b"n"), Rename::Replace, &at(2)).unwrap();
@@ -84,20 +84,20 @@ fn dots_follow_a_move(fs: &mut dyn FileSystem) {
     assert_eq!((links(fs, a), links(fs, b), links(fs, moved)), (2, 3, 2));
 }
 
-fn removed_directories_take_nothing(fs: &mut dyn FileSystem) {
+fn removed_directory_rejects_operations(fs: &mut dyn FileSystem) {
     let ino = directory(fs, ROOT, "d");
     let other = file(fs, ROOT, "a");
     fs.open(ino).unwrap();
     fs.remove_directory(ROOT, b"d", &at(2)).unwrap();
     assert_eq!(links(fs, ino), 0);
-    refuses("NotFound", fs.create(ino, b"x", Kind::File, 0o644, 0, &at(2)));
-    refuses("NotFound", fs.make_directory(ino, b"x", 0o755, &at(2)));
-    refuses("NotFound", fs.symlink(ino, b"x", b"y", &at(2)));
-    refuses("NotFound", fs.link(other, ino, b"x", &at(2)));
-    refuses("NotFound", fs.rename((ROOT, b"a"), (ino, b"x"), Rename::Replace, &at(2)));
-    refuses("NotFound", fs.lookup(ino, b"x"));
+    expect_error("NotFound", fs.create(ino, b"x", Kind::File, 0o644, 0, &at(2)));
+    expect_error("NotFound", fs.make_directory(ino, b"x", 0o755, &at(2)));
+    expect_error("NotFound", fs.symlink(ino, b"x", b"y", &at(2)));
+    expect_error("NotFound", fs.link(other, ino, b"x", &at(2)));
+    expect_error("NotFound", fs.rename((ROOT, b"a"), (ino, b"x"), Rename::Replace, &at(2)));
+    expect_error("NotFound", fs.lookup(ino, b"x"));
     fs.release(ino).unwrap();
-    refuses("NotFound", fs.attributes(ino));
+    expect_error("NotFound", fs.attributes(ino));
 }
 
 fn listing_resumes_where_it_stopped(fs: &mut dyn FileSystem) {
@@ -108,7 +108,7 @@ fn listing_resumes_where_it_stopped(fs: &mut dyn FileSystem) {
     for most in [1, 7, 50, 51] {
         let (mut seen, mut from) = (BTreeSet::new(), 0);
         loop {
-            let (names, next) = some(fs, ino, from, most);
+            let (names, next) = list_some(fs, ino, from, most);
             if names.is_empty() {
                 break;
             }
@@ -126,10 +126,10 @@ fn listing_survives_removal(fs: &mut dyn FileSystem) {
     for number in 0..300 {
         file(fs, ino, &format!("{number}"));
     }
-    // Like `rm -r`: listed entries are removed before the next part is listed.
+    // As with `rm -r`, listed entries are removed before the next part is listed.
     let (mut from, mut removed) = (0, 0);
     loop {
-        let (names, next) = some(fs, ino, from, 10);
+        let (names, next) = list_some(fs, ino, from, 10);
         if names.is_empty() {
             break;
         }
@@ -151,7 +151,7 @@ fn listing_survives_creation_and_renames(fs: &mut dyn FileSystem) {
     }
     let (mut from, mut seen, mut round) = (0, Vec::new(), 0);
     loop {
-        let (names, next) = some(fs, ino, from, 20);
+        let (names, next) = list_some(fs, ino, from, 20);
         if names.is_empty() {
             break;
         }
@@ -179,13 +179,13 @@ fn ten_thousand_entries(fs: &mut dyn FileSystem) {
         fs.link(first, ino, format!("entry number {number}").as_bytes(), &at(2)).unwrap();
     }
     assert_eq!(links(fs, first), MANY as u32);
-    assert_eq!(some(fs, ino, 0, usize::MAX).0.len(), MANY);
+    assert_eq!(list_some(fs, ino, 0, usize::MAX).0.len(), MANY);
     assert_eq!(fs.lookup(ino, b"entry number 9999").unwrap().ino, first);
-    is_gone(fs, ino, "entry number 10000");
+    expect_missing(fs, ino, "entry number 10000");
     for number in (0..MANY).filter(|number| number % 100 != 0) {
         fs.unlink(ino, format!("entry number {number}").as_bytes(), &at(2)).unwrap();
     }
-    let left: BTreeSet<_> = some(fs, ino, 0, usize::MAX).0.into_iter().collect();
+    let left: BTreeSet<_> = list_some(fs, ino, 0, usize::MAX).0.into_iter().collect();
     let expected = (0..MANY / 100).map(|number| format!("entry number {}", number * 100).into_bytes());
     assert_eq!(left, expected.collect());
 }
@@ -202,13 +202,13 @@ fn deep_paths(fs: &mut dyn FileSystem) {
         at_ino = fs.lookup(at_ino, b"..").unwrap().ino;
         assert_eq!(at_ino, *expected);
     }
-    refuses("Invalid", fs.rename((ROOT, b"d"), (bottom, b"x"), Rename::Replace, &at(2)));
+    expect_error("Invalid", fs.rename((ROOT, b"d"), (bottom, b"x"), Rename::Replace, &at(2)));
     for parent in path[..DEPTH].iter().rev() {
         fs.remove_directory(*parent, b"d", &at(2)).unwrap();
     }
 }
 
-fn as_many_subdirectories_as_links(fs: &mut dyn FileSystem) {
+fn subdirectories_are_limited_by_link_count(fs: &mut dyn FileSystem) {
     let ino = directory(fs, ROOT, "d");
     let mut made = 0;
     let refused = loop {
@@ -223,7 +223,7 @@ fn as_many_subdirectories_as_links(fs: &mut dyn FileSystem) {
             let other = directory(fs, ROOT, "e");
             let empty = directory(fs, other, "f");
             let how = Rename::Replace;
-            refuses("TooManyLinks", fs.rename((other, b"f"), (ino, b"f"), how, &at(2)));
+            expect_error("TooManyLinks", fs.rename((other, b"f"), (ino, b"f"), how, &at(2)));
             fs.rename((other, b"f"), (ino, b"0"), Rename::Replace, &at(2)).unwrap();
             assert_eq!(fs.lookup(ino, b"0").unwrap().ino, empty);
         }

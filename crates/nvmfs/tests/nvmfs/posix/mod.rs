@@ -56,7 +56,7 @@ fn nvmfs_passes_posix_cases() {
     run_all(|| crate::common::small().0);
 }
 
-/// Returns a caller at a time in seconds.
+/// Returns a caller; `seconds` is the time of the call.
 fn at(seconds: i64) -> Caller {
     Caller { uid: 1000, gid: 100, now_ns: seconds * 1_000_000_000 }
 }
@@ -73,7 +73,7 @@ fn resize(fs: &mut dyn FileSystem, ino: Ino, size_bytes: u64, seconds: i64) -> R
     fs.set_attributes(ino, &Change { size_bytes: Some(size_bytes), ..Change::default() }, &at(seconds))
 }
 
-/// Returns access, modification and change time, in seconds.
+/// Returns the access, modification and change times in seconds.
 fn times(fs: &mut dyn FileSystem, ino: Ino) -> [i64; 3] {
     let Attributes { accessed_ns, modified_ns, changed_ns, .. } = fs.attributes(ino).unwrap();
     [accessed_ns, modified_ns, changed_ns].map(|ns| ns / 1_000_000_000)
@@ -95,7 +95,7 @@ fn bytes(fs: &mut dyn FileSystem, ino: Ino) -> Vec<u8> {
 
 /// Fails unless an operation returned the given error.
 #[track_caller]
-fn refuses<T: std::fmt::Debug>(name: &str, result: Result<T>) {
+fn expect_error<T: std::fmt::Debug>(name: &str, result: Result<T>) {
     match result {
         Err(error) => assert_eq!(crate::common::error_name(&error), name),
         Ok(value) => panic!("not refused with {name}, but {value:?}"),
@@ -104,6 +104,6 @@ fn refuses<T: std::fmt::Debug>(name: &str, result: Result<T>) {
 
 /// Fails if a name exists.
 #[track_caller]
-fn is_gone(fs: &mut dyn FileSystem, parent: Ino, name: &str) {
+fn expect_missing(fs: &mut dyn FileSystem, parent: Ino, name: &str) {
     assert!(matches!(fs.lookup(parent, name.as_bytes()), Err(Error::NotFound)), "{name} is there");
 }

@@ -1,6 +1,6 @@
-//! A full file system loses nothing.
+//! Tests that a full file system loses nothing.
 
-use crate::posix::{at, bytes, file, refuses, resize};
+use crate::posix::{at, bytes, expect_error, file, resize};
 use wearwell_nvmfs::api::{Allocate, Error, FileSystem, Ino, Kind, ROOT};
 
 crate::posix::cases![
@@ -8,32 +8,33 @@ crate::posix::cases![
     removal_frees_space,
     reserving_too_much_changes_nothing,
     creating_until_full_loses_nothing,
-    statistics_follow,
+    statistics_change_with_use,
 ];
 
 const CHUNK: usize = 64 << 10;
 
-/// Writes files until the file system is full; returns them with their lengths.
+/// Writes files until the file system is full; returns the inode, content seed and length of each.
 fn fill(fs: &mut dyn FileSystem) -> Vec<(Ino, u8, usize)> {
     let mut files = Vec::new();
     loop {
         let seed = files.len() as u8 + 1;
-        let Ok(made) = fs.create(ROOT, format!("fill{seed}").as_bytes(), Kind::File, 0o644, 0, &at(1)) else {
+        let Ok(created) = fs.create(ROOT, format!("fill{seed}").as_bytes(), Kind::File, 0o644, 0, &at(1))
+        else {
             return files;
         };
         let mut length = 0;
         for _ in 0..64 {
-            match fs.write(made.ino, length as u64, &[seed; CHUNK], &at(2)) {
+            match fs.write(created.ino, length as u64, &[seed; CHUNK], &at(2)) {
                 Ok(count) => length += count,
                 Err(Error::NoSpace(_)) => {
-                    files.push((made.ino, seed, length));
+                    files.push((created.ino, seed, length));
                     return files;
                 }
                 Err(error) => panic!("{error}"),
             }
         }
         assert!(files.len() < 64, "it does not get full");
-        files.push((made.ino, seed, length));
+        files.push((created.ino, seed, length));
     }
 }
 
@@ -50,7 +51,7 @@ fn writing_until_full_loses_nothing(fs: &mut dyn FileSystem) {
     check(fs, &files);
     let written: usize = files.iter().map(|(.., length)| length).sum();
     assert!(written > 1 << 20, "only {written} bytes went in");
-    // Existing data can be read, and truncated if it has blocks.
+    // Existing data can be read and, if it has blocks, truncated.
     let (ino, seed, length) = files[0];
     resize(fs, ino, length as u64 / 2, 3).unwrap();
     check(fs, &[(ino, seed, length / 2)]);
@@ -76,7 +77,7 @@ fn reserving_too_much_changes_nothing(fs: &mut dyn FileSystem) {
     fs.write(ino, 10_000, b"kept", &at(2)).unwrap();
     let before = (fs.attributes(ino).unwrap(), bytes(fs, ino));
     let too_much = fs.statistics().unwrap().blocks * 4096 + (1 << 30);
-    refuses("NoSpace", fs.allocate(ino, Allocate::Reserve { keep_size: false }, 0, too_much, &at(3)));
+    expect_error("NoSpace", fs.allocate(ino, Allocate::Reserve { keep_size: false }, 0, too_much, &at(3)));
     assert_eq!((fs.attributes(ino).unwrap(), bytes(fs, ino)), before);
     assert_eq!(fs.write(ino, 0, &[1; CHUNK], &at(4)).unwrap(), CHUNK);
 }
@@ -92,7 +93,7 @@ fn creating_until_full_loses_nothing(fs: &mut dyn FileSystem) {
     };
     assert!(matches!(refused, Error::NoSpace(_)), "{refused}");
     assert!(made.len() >= 100, "only {} files went in", made.len());
-    refuses("NotFound", fs.lookup(ROOT, &name(made.len())));
+    expect_error("NotFound", fs.lookup(ROOT, &name(made.len())));
     for (number, ino) in made.iter().enumerate() {
         assert_eq!(fs.lookup(ROOT, &name(number)).unwrap().ino, *ino);
     }
@@ -104,13 +105,13 @@ fn creating_until_full_loses_nothing(fs: &mut dyn FileSystem) {
     }
 }
 
-fn statistics_follow(fs: &mut dyn FileSystem) {
+fn statistics_change_with_use(fs: &mut dyn FileSystem) {
     let before = fs.statistics().unwrap();
     assert!(before.free_blocks <= before.blocks && before.free_inodes < before.inodes);
     let ino = file(fs, ROOT, "a");
     fs.write(ino, 0, &[1; 16 * 4096], &at(2)).unwrap();
     let used = fs.statistics().unwrap();
-    // Its name uses space for other names too.
+    // The name of a file uses space that other names could have, too.
     assert!(used.free_inodes < before.free_inodes);
     assert_eq!(used.inodes - used.free_inodes, before.inodes - before.free_inodes + 1);
     assert!(used.free_blocks <= before.free_blocks - 16);

@@ -4,48 +4,48 @@ use super::SourceError;
 use crate::scenario::AddressRule;
 use std::ops::Range;
 use wearwell_base::units::Lpn;
-use wearwell_engine::layer::Content;
+use wearwell_engine::layer::ContentId;
 use wearwell_trace::{Op, PageMap};
 use wearwell_workload::PageBatch;
 
-/// Value of a page of the trace that has no number.
+/// Drive page of a page of the trace that has no number.
 const UNNUMBERED: Lpn = Lpn(u32::MAX);
 
 /// Reason why a request does not fit the drive.
-pub enum Refusal {
+pub enum MappingError {
     PastEnd { capacity: u64 },
     TooManyPages { pages: u32 },
     SecondVolume { volume: u32, first: u32 },
     NewVolume { volume: u32 },
 }
 
-impl Refusal {
+impl MappingError {
     /// Returns the error for request number `request` of the trace `path`, which ends at byte `end`.
     pub fn into_error(self, path: &str, request: u64, end: u64) -> SourceError {
         let path = path.to_owned();
         match self {
-            Refusal::PastEnd { capacity } => SourceError::PastEnd { path, request, end, capacity },
-            Refusal::TooManyPages { pages } => SourceError::TooManyPages { path, request, pages },
-            Refusal::SecondVolume { volume, first } => {
+            MappingError::PastEnd { capacity } => SourceError::PastEnd { path, request, end, capacity },
+            MappingError::TooManyPages { pages } => SourceError::TooManyPages { path, request, pages },
+            MappingError::SecondVolume { volume, first } => {
                 SourceError::SecondVolume { path, request, volume, first }
             }
-            Refusal::NewVolume { volume } => SourceError::NewVolume { path, request, volume },
+            MappingError::NewVolume { volume } => SourceError::NewVolume { path, request, volume },
         }
     }
 }
 
 /// Contents of the pages of a request, by page of the trace.
-pub type Contents<'a> = Option<&'a mut dyn FnMut(u64) -> Content>;
+pub type Contents<'a> = Option<&'a mut dyn FnMut(u64) -> ContentId>;
 
 /// Map from pages of the trace to pages of the drive.
-pub struct Addresses {
+pub struct AddressMap {
     rule: AddressRule,
     /// True if each write and read becomes a separate request of the batch; otherwise consecutive ones are joined.
     by_request: bool,
     logical_pages: u32,
     page_bytes: u64,
     /// Mapping of the whole trace onto the whole drive.
-    scale: Scale,
+    scale: LinearScale,
     /// Drive page of each page of the trace, for compacting.
     numbers: PageMap<Lpn>,
     /// Pages that have a number.
@@ -56,7 +56,7 @@ pub struct Addresses {
     unnumbered_trims: u64,
 }
 
-impl Addresses {
+impl AddressMap {
     /// Returns the map for a trace of `span_bytes` bytes on a drive of `logical_pages` pages.
     pub fn new(
         rule: AddressRule,
@@ -64,12 +64,12 @@ impl Addresses {
         span_bytes: u64,
         (logical_pages, page_bytes): (u32, u64),
     ) -> Self {
-        Addresses {
+        AddressMap {
             rule,
             by_request,
             logical_pages,
             page_bytes,
-            scale: Scale::new(logical_pages, (span_bytes / page_bytes).max(1)),
+            scale: LinearScale::new(logical_pages, (span_bytes / page_bytes).max(1)),
             numbers: PageMap::new(UNNUMBERED),
             numbered_pages: 0,
             end_page: 0,
@@ -87,7 +87,8 @@ impl Addresses {
         self.end_page
     }
 
-    /// Returns the pages of discards that were skipped: with `compact`, a page has no place on the drive before it is read or written.
+    /// Returns the pages of discards that were skipped: with `compact`, a page has no place on the drive before it is
+    /// read or written.
     pub fn unnumbered_trims(&self) -> u64 {
         self.unnumbered_trims
     }
@@ -110,7 +111,8 @@ impl Addresses {
         self.numbers.prefetch(last);
     }
 
-    /// Appends the request for `pages` of the trace, in runs of consecutive drive pages, and the `contents` of these pages.
+    /// Appends the request for `pages` of the trace, in runs of consecutive drive pages, and the `contents` of these
+    /// pages.
     ///
     /// # Errors
     /// A request past the end of the drive (`direct`), or one page more than the drive has (`compact`).
@@ -122,20 +124,21 @@ impl Addresses {
         hint: u16,
         pages: Range<u64>,
         contents: Contents<'_>,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), MappingError> {
         self.end_page = self.end_page.max(pages.end);
         match self.rule {
             AddressRule::Compact if op == Op::Trim => self.append_numbered_trim(batch, hint, pages),
             AddressRule::Compact => return self.append_numbered(batch, op, hint, pages, contents),
             AddressRule::Direct => return self.append_direct(batch, op, hint, pages, contents),
-            AddressRule::Wrap => self.append_wrapped(batch, op, hint, self.without_repeats(pages), contents),
-            AddressRule::Scale => self.append_scaled(batch, op, hint, self.without_repeats(pages), contents),
+            AddressRule::Wrap => self.append_wrapped(batch, op, hint, self.first_cycle(pages), contents),
+            AddressRule::Scale => self.append_scaled(batch, op, hint, self.first_cycle(pages), contents),
         }
         Ok(())
     }
 
-    /// Returns the part of `pages` that maps to every page of the drive; a longer request would only touch the same pages again.
-    fn without_repeats(&self, pages: Range<u64>) -> Range<u64> {
+    /// Returns the part of `pages` that maps to every page of the drive; a longer request would only touch the same
+    /// pages again.
+    fn first_cycle(&self, pages: Range<u64>) -> Range<u64> {
         let longest = self.scale.span_pages.max(self.logical_pages.into());
         pages.start..pages.end.min(pages.start.saturating_add(longest))
     }
@@ -147,10 +150,10 @@ impl Addresses {
         hint: u16,
         pages: Range<u64>,
         contents: Contents<'_>,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), MappingError> {
         let logical_pages = u64::from(self.logical_pages);
         if pages.end > logical_pages {
-            return Err(Refusal::PastEnd { capacity: logical_pages * self.page_bytes });
+            return Err(MappingError::PastEnd { capacity: logical_pages * self.page_bytes });
         }
         if !pages.is_empty() {
             self.push(batch, (op, hint), Lpn(pages.start as u32), (pages.end - pages.start) as u32);
@@ -189,7 +192,7 @@ impl Addresses {
         pages: Range<u64>,
         mut contents: Contents<'_>,
     ) {
-        let mut runs = Runs::default();
+        let mut runs = RunBuilder::default();
         let drive_pages = self.scale.drive_pages_from(pages.start);
         for (page, drive_page) in pages.zip(drive_pages) {
             let is_repeated = runs.is_last(drive_page);
@@ -222,13 +225,13 @@ impl Addresses {
         hint: u16,
         pages: Range<u64>,
         contents: Contents<'_>,
-    ) -> Result<(), Refusal> {
-        let Addresses { by_request, logical_pages, numbered_pages, .. } = self;
-        let mut runs = Runs::default();
+    ) -> Result<(), MappingError> {
+        let AddressMap { by_request, logical_pages, numbered_pages, .. } = self;
+        let mut runs = RunBuilder::default();
         self.numbers.visit(pages.clone(), |_, numbers| {
             // Without an early exit, so that the compiler compares several numbers at a time.
             if numbers.iter().fold(false, |any, number| any | (*number == UNNUMBERED)) {
-                give_numbers(numbers, numbered_pages, *logical_pages)?;
+                assign_numbers(numbers, numbered_pages, *logical_pages)?;
             }
             match by_request {
                 true => numbers.iter().for_each(|number| {
@@ -248,13 +251,13 @@ impl Addresses {
 
     /// Appends a discard of those of the trace's `pages` that have a number.
     ///
-    /// Pages that were neither read nor written get no number from a discard. Otherwise the discard of a whole disk before a file
-    /// system is created on it would use up the drive's pages.
+    /// Pages that were neither read nor written get no number from a discard. Otherwise the discard of a whole disk
+    /// before a file system is created on it would use up the drive's pages.
     fn append_numbered_trim(&mut self, batch: &mut PageBatch, hint: u16, pages: Range<u64>) {
-        let mut runs = Runs::default();
+        let mut runs = RunBuilder::default();
         let mut numbered = 0;
         let mut push = |first, length| batch.push_request(Op::Trim, hint, first, length);
-        self.numbers.visit_known(pages.clone(), |_, &mut number| {
+        self.numbers.visit_existing(pages.clone(), |_, &mut number| {
             if number != UNNUMBERED {
                 numbered += 1;
                 runs.add(number.0, &mut push);
@@ -271,13 +274,17 @@ fn extend_contents(batch: &mut PageBatch, contents: Contents<'_>, pages: Range<u
     batch.contents.extend(contents.into_iter().flat_map(|content| pages.clone().map(content)));
 }
 
-/// Numbers those of `numbers` that are not numbered yet, in their order.
+/// Assigns the next numbers to the entries of `numbers` that have none, in order.
 #[cold]
-fn give_numbers(numbers: &mut [Lpn], numbered_pages: &mut u32, logical_pages: u32) -> Result<(), Refusal> {
+fn assign_numbers(
+    numbers: &mut [Lpn],
+    numbered_pages: &mut u32,
+    logical_pages: u32,
+) -> Result<(), MappingError> {
     for number in numbers {
         if *number == UNNUMBERED {
             if *numbered_pages == logical_pages {
-                return Err(Refusal::TooManyPages { pages: logical_pages });
+                return Err(MappingError::TooManyPages { pages: logical_pages });
             }
             *number = Lpn(*numbered_pages);
             *numbered_pages += 1;
@@ -288,12 +295,12 @@ fn give_numbers(numbers: &mut [Lpn], numbered_pages: &mut u32, logical_pages: u3
 
 /// Runs of consecutive drive pages, made of single pages.
 #[derive(Default)]
-struct Runs {
+struct RunBuilder {
     first: u32,
     length: u32,
 }
 
-impl Runs {
+impl RunBuilder {
     /// True if `page` is the page added last.
     fn is_last(&self, page: u32) -> bool {
         self.length > 0 && self.first + self.length - 1 == page
@@ -306,7 +313,7 @@ impl Runs {
             self.length += 1;
             return;
         }
-        let before = std::mem::replace(self, Runs { first: page, length: 1 });
+        let before = std::mem::replace(self, RunBuilder { first: page, length: 1 });
         before.finish(push);
     }
 
@@ -320,37 +327,37 @@ impl Runs {
 }
 
 /// Drive pages in proportion to pages of the trace: `page * logical_pages / span_pages`.
-struct Scale {
+struct LinearScale {
     logical_pages: u32,
     span_pages: u64,
     /// Quotient and remainder of `logical_pages / span_pages`.
     step: (u64, u64),
 }
 
-impl Scale {
+impl LinearScale {
     fn new(logical_pages: u32, span_pages: u64) -> Self {
         let pages = u64::from(logical_pages);
-        Scale { logical_pages, span_pages, step: (pages / span_pages, pages % span_pages) }
+        LinearScale { logical_pages, span_pages, step: (pages / span_pages, pages % span_pages) }
     }
 
     /// Returns the drive pages of `page` and of all following pages of the trace. The first one takes a division, the
     /// other pages take additions.
     fn drive_pages_from(&self, page: u64) -> impl Iterator<Item = u32> {
         // Pages beyond the span map to the last page of the drive, and so does any quotient from here on.
-        const FAR: u64 = 1 << 32;
+        const MAX_QUOTIENT: u64 = 1 << 32;
         let pages = u64::from(self.logical_pages);
         let first = match page.checked_mul(pages) {
-            Some(product) => ((product / self.span_pages).min(FAR), product % self.span_pages),
+            Some(product) => ((product / self.span_pages).min(MAX_QUOTIENT), product % self.span_pages),
             None => {
                 let (product, span) = (u128::from(page) * u128::from(pages), u128::from(self.span_pages));
-                ((product / span).min(FAR.into()) as u64, (product % span) as u64)
+                ((product / span).min(MAX_QUOTIENT.into()) as u64, (product % span) as u64)
             }
         };
         let (span, step, last) = (self.span_pages, self.step, pages - 1);
         let next = move |&(quotient, remainder): &(u64, u64)| {
             let remainder = remainder + step.1;
             let carries = remainder >= span;
-            let quotient = (quotient + step.0 + u64::from(carries)).min(FAR);
+            let quotient = (quotient + step.0 + u64::from(carries)).min(MAX_QUOTIENT);
             Some((quotient, if carries { remainder - span } else { remainder }))
         };
         std::iter::successors(Some(first), next).map(move |(quotient, _)| quotient.min(last) as u32)

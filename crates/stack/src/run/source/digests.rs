@@ -1,26 +1,26 @@
 //! Contents of pages from the digests of a trace's requests.
 
 use crate::scenario::MissingDigests;
-use wearwell_engine::layer::Content;
+use wearwell_engine::layer::ContentId;
 use wearwell_trace::{Digest, page_digest};
 
 /// Odd, so that the multiplication is reversible.
 const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// Assigns names to the contents of pages.
-pub struct Digests {
+pub struct DigestContents {
     page_bytes: u64,
     missing: MissingDigests,
     /// True if each pass through the trace writes the same contents.
     repeats: bool,
     pass: u64,
     /// Number of pages so far with unique contents.
-    unknown: u64,
+    unique_pages: u64,
 }
 
 /// Reason why the content of a request is unknown.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Missing {
+pub enum UnknownContent {
     /// The request has no digest.
     None,
     /// The number of digests does not match the length of the request.
@@ -30,7 +30,7 @@ pub enum Missing {
 }
 
 /// A request with its digests.
-pub struct Digested<'a> {
+pub struct RequestDigests<'a> {
     /// First byte on the device.
     pub start: u64,
     /// One past the last byte.
@@ -40,9 +40,9 @@ pub struct Digested<'a> {
     pub digest_bytes: u32,
 }
 
-impl Digests {
+impl DigestContents {
     pub fn new(page_bytes: u64, missing: MissingDigests, repeats: bool) -> Self {
-        Digests { page_bytes, missing, repeats, pass: 0, unknown: 0 }
+        DigestContents { page_bytes, missing, repeats, pass: 0, unique_pages: 0 }
     }
 
     /// Begins another pass through the trace.
@@ -50,54 +50,54 @@ impl Digests {
         self.pass += 1;
     }
 
-    /// Refuses a written request whose digests do not tell its contents, unless such pages count as unique.
-    pub fn check(&self, request: &Digested<'_>) -> Result<(), Missing> {
+    /// Refuses a written request whose digests do not determine its contents, unless such pages count as unique.
+    pub fn check(&self, request: &RequestDigests<'_>) -> Result<(), UnknownContent> {
         if self.missing == MissingDigests::Unique {
             return Ok(());
         }
-        self.usable(request)
+        self.check_digests(request)
     }
 
-    fn usable(&self, request: &Digested<'_>) -> Result<(), Missing> {
+    fn check_digests(&self, request: &RequestDigests<'_>) -> Result<(), UnknownContent> {
         let digest_bytes = u64::from(request.digest_bytes);
         if request.digests.is_empty() || digest_bytes == 0 {
-            return Err(Missing::None);
+            return Err(UnknownContent::None);
         }
         let (found, expected) = (request.digests.len(), (request.end - request.start).div_ceil(digest_bytes));
         if found as u64 != expected {
-            return Err(Missing::Count { found, expected });
+            return Err(UnknownContent::Count { found, expected });
         }
         if !self.page_bytes.is_multiple_of(digest_bytes) {
-            return Err(Missing::Size { digest_bytes: request.digest_bytes });
+            return Err(UnknownContent::Size { digest_bytes: request.digest_bytes });
         }
         Ok(())
     }
 
     /// Returns the content of page `page` of the trace after the request: the digest if the digests cover the page
     /// exactly, otherwise a unique content.
-    pub fn content(&mut self, request: &Digested<'_>, page: u64) -> Content {
-        let known = self.usable(request).is_ok().then(|| self.digest(request, page)).flatten();
+    pub fn content(&mut self, request: &RequestDigests<'_>, page: u64) -> ContentId {
+        let known = self.check_digests(request).is_ok().then(|| self.digest(request, page)).flatten();
         let (number, salt) = match known {
             Some(digest) => {
                 let digest = u128::from_be_bytes(digest);
-                // Not the plain sum, which would be equal for all digests with equal halves.
+                // The plain sum would be equal for all digests with equal halves.
                 let high = ((digest >> 64) as u64).wrapping_mul(MULTIPLIER).rotate_left(32);
                 (high ^ digest as u64, if self.repeats { 0 } else { self.pass })
             }
             None => {
-                self.unknown += 1;
+                self.unique_pages += 1;
                 // Counts down from the largest number and scrambles: a collision is as unlikely as between digests.
-                let number = (!self.unknown).wrapping_mul(MULTIPLIER);
+                let number = (!self.unique_pages).wrapping_mul(MULTIPLIER);
                 (number ^ (number >> 29), 0)
             }
         };
-        let name = number ^ salt.wrapping_mul(MULTIPLIER);
+        let id = number ^ salt.wrapping_mul(MULTIPLIER);
         // 0 is reserved for unknown content.
-        Content(if name == Content::UNKNOWN.0 { 1 } else { name })
+        ContentId(if id == ContentId::UNKNOWN.0 { 1 } else { id })
     }
 
     /// Returns the digest of a page, if the request covers the whole page and a digest begins at the start of the page.
-    fn digest(&self, request: &Digested<'_>, page: u64) -> Option<Digest> {
+    fn digest(&self, request: &RequestDigests<'_>, page: u64) -> Option<Digest> {
         let digest_bytes = u64::from(request.digest_bytes);
         let begin = page * self.page_bytes;
         let before = begin.checked_sub(request.start)?;

@@ -7,7 +7,7 @@ use wearwell_trace::{DIGEST_FORMATS, TraceError};
 pub enum SourceError {
     /// The source of operations has failed.
     #[error("{0}")]
-    Stopped(String),
+    Failed(String),
     /// The trace cannot be read.
     #[error(transparent)]
     Trace(#[from] TraceError),
@@ -95,9 +95,9 @@ pub enum SourceError {
     /// Decreasing times, in a run that needs times.
     #[error(
         "{path}: request {request} arrives at {time_ns} ns, before the one in front of it at {before_ns} ns; choose \
-         `trace.backwards`: {choices}"
+         `trace.decreasing_times`: {choices}"
     )]
-    Backwards {
+    DecreasingTime {
         /// Path of the trace.
         path: String,
         /// Number of the request, from 1.
@@ -106,7 +106,7 @@ pub enum SourceError {
         time_ns: u64,
         /// Time of the request before it, ns.
         before_ns: u64,
-        /// Allowed values of `trace.backwards`.
+        /// Allowed values of `trace.decreasing_times`.
         choices: &'static str,
     },
     /// More distinct pages than a drive can have.

@@ -1,32 +1,32 @@
-//! Operations of one pass through a trace, on pages of the drive: kept, so that later passes need no mapping.
+//! Operations of one pass through a trace, on pages of the drive. They are stored so that later passes need no mapping.
 
 use wearwell_base::units::Lpn;
 use wearwell_workload::{PageBatch, PageRun};
 
-/// Number of pages at which a stretch is closed.
-const STRETCH_PAGES: usize = 1 << 16;
+/// Number of pages at which a chunk is complete.
+const CHUNK_PAGES: usize = 1 << 16;
 
 /// Consecutive operations of a pass.
 #[derive(Default)]
-struct Stretch {
+struct OperationChunk {
     pages: Vec<Lpn>,
     runs: Vec<PageRun>,
     /// One past the last page of each request that has pages, in ascending order.
-    ends: Vec<u32>,
+    request_ends: Vec<u32>,
     /// Bad lines of the trace that were skipped up to here, since the beginning of the pass.
     skipped: u64,
 }
 
-impl Stretch {
+impl OperationChunk {
     fn bytes(&self) -> usize {
-        size_of_val(&*self.pages) + size_of_val(&*self.runs) + size_of_val(&*self.ends)
+        size_of_val(&*self.pages) + size_of_val(&*self.runs) + size_of_val(&*self.request_ends)
     }
 }
 
-/// Operations of a whole pass: four bytes a page, four a request and twelve for each change of operation or hint.
+/// Operations of a whole pass: four bytes per page, four per request and twelve for each change of operation or hint.
 #[derive(Default)]
 pub struct MappedTrace {
-    stretches: Vec<Stretch>,
+    chunks: Vec<OperationChunk>,
     /// Bad lines of the trace that were skipped in the whole pass.
     skipped: u64,
 }
@@ -34,29 +34,29 @@ pub struct MappedTrace {
 /// Position in a mapped trace.
 #[derive(Clone, Copy, Default)]
 pub struct Position {
-    stretch: usize,
-    /// Next page of the stretch, and the run and request that it belongs to.
+    chunk: usize,
+    /// Next page of the chunk, and the run and request that it belongs to.
     page: u32,
     run: usize,
     request: usize,
 }
 
 impl MappedTrace {
-    /// Appends the requests from `position` on to `batch` until `pages` more pages are in it, and advances the position; returns
-    /// false if the pass ended first. If one page is wanted, appends exactly one request.
+    /// Appends the requests from `position` on to `batch` until `pages` more pages are in it, and advances the
+    /// position; returns false if the pass ended first. If one page is requested, appends exactly one request.
     pub fn fill(&self, position: &mut Position, batch: &mut PageBatch, pages: usize) -> bool {
-        let wanted = batch.pages.len() + pages;
-        while batch.pages.len() < wanted {
-            let Some(stretch) = self.stretches.get(position.stretch) else { return false };
-            match stretch.runs.get(position.run) {
-                None => *position = Position { stretch: position.stretch + 1, ..Position::default() },
+        let end_pages = batch.pages.len() + pages;
+        while batch.pages.len() < end_pages {
+            let Some(chunk) = self.chunks.get(position.chunk) else { return false };
+            match chunk.runs.get(position.run) {
+                None => *position = Position { chunk: position.chunk + 1, ..Position::default() },
                 // A flush is a request without pages.
                 Some(run) if pages == 1 && run.end == position.page => {
                     batch.push_run(PageRun { end: batch.pages.len() as u32, ..*run });
                     position.run += 1;
                     return true;
                 }
-                Some(_) => stretch.append(position, batch, wanted - batch.pages.len()),
+                Some(_) => chunk.append(position, batch, end_pages - batch.pages.len()),
             }
         }
         true
@@ -64,22 +64,22 @@ impl MappedTrace {
 
     /// Returns the bad lines of the trace that were skipped in a pass up to `position`.
     pub fn skipped(&self, position: &Position) -> u64 {
-        self.stretches.get(position.stretch).map_or(self.skipped, |stretch| stretch.skipped)
+        self.chunks.get(position.chunk).map_or(self.skipped, |chunk| chunk.skipped)
     }
 }
 
-impl Stretch {
-    /// Appends requests to `batch` until `missing` pages are appended or the stretch ends.
+impl OperationChunk {
+    /// Appends requests to `batch` until `missing` pages are appended or the chunk ends.
     fn append(&self, position: &mut Position, batch: &mut PageBatch, missing: usize) {
-        let wanted = position.page.saturating_add(u32::try_from(missing).unwrap_or(u32::MAX));
-        let ends = &self.ends[position.request..];
+        let end_page = position.page.saturating_add(u32::try_from(missing).unwrap_or(u32::MAX));
+        let ends = &self.request_ends[position.request..];
         // All ends are after the position.
-        let before = if missing == 1 { 0 } else { ends.partition_point(|&end| end < wanted) };
+        let before = if missing == 1 { 0 } else { ends.partition_point(|&end| end < end_page) };
         let (end, is_rest) = match ends.get(before) {
             Some(&end) => (end, false),
             None => (self.pages.len() as u32, true),
         };
-        position.request = (position.request + before + 1).min(self.ends.len());
+        position.request = (position.request + before + 1).min(self.request_ends.len());
         let begin = position.page;
         let batch_begin = batch.pages.len() as u32;
         batch.pages.extend_from_slice(&self.pages[begin as usize..end as usize]);
@@ -97,15 +97,15 @@ impl Stretch {
 
 /// Position in a batch from which operations are recorded.
 #[derive(Clone, Copy)]
-pub struct Mark {
+pub struct BatchPosition {
     pages: usize,
     runs: usize,
 }
 
-impl Mark {
+impl BatchPosition {
     /// Returns the end of `batch`.
     pub fn end_of(batch: &PageBatch) -> Self {
-        Mark { pages: batch.pages.len(), runs: batch.runs.len() }
+        BatchPosition { pages: batch.pages.len(), runs: batch.runs.len() }
     }
 }
 
@@ -113,59 +113,60 @@ impl Mark {
 #[derive(Default)]
 pub struct Recorder {
     trace: MappedTrace,
-    /// The last stretch.
-    open: Stretch,
+    /// The last chunk.
+    current: OperationChunk,
 }
 
 impl Recorder {
-    /// Ends a request whose last page is the last one of `batch`; the operations after `mark` are not recorded yet.
+    /// Ends a request whose last page is the last one of `batch`; the operations after `start` are not recorded yet.
     #[inline]
-    pub fn end_request(&mut self, batch: &PageBatch, mark: Mark) {
-        let end = (self.open.pages.len() + batch.pages.len() - mark.pages) as u32;
-        if self.open.ends.last().copied().unwrap_or(0) < end {
-            self.open.ends.push(end);
+    pub fn end_request(&mut self, batch: &PageBatch, start: BatchPosition) {
+        let end = (self.current.pages.len() + batch.pages.len() - start.pages) as u32;
+        if self.current.request_ends.last().copied().unwrap_or(0) < end {
+            self.current.request_ends.push(end);
         }
     }
 
-    /// Records the operations after `mark` in `batch`; returns the memory of the stretches that this call completed, in bytes.
-    pub fn record(&mut self, batch: &PageBatch, mark: Mark) -> usize {
-        let shift = |end: u32| (self.open.pages.len() + end as usize - mark.pages) as u32;
-        // The last run before the mark may continue after it.
-        let continued = batch.runs[..mark.runs].last().filter(|run| run.end as usize > mark.pages);
-        let mut open = PageBatch { runs: std::mem::take(&mut self.open.runs), ..PageBatch::default() };
-        for run in continued.into_iter().chain(&batch.runs[mark.runs..]) {
-            open.push_run(PageRun { end: shift(run.end), ..*run });
+    /// Records the operations after `start` in `batch`; returns the memory of the chunks that this call completed, in
+    /// bytes.
+    pub fn record(&mut self, batch: &PageBatch, start: BatchPosition) -> usize {
+        let shift = |end: u32| (self.current.pages.len() + end as usize - start.pages) as u32;
+        // The last run before `start` may continue after it.
+        let joined_run = batch.runs[..start.runs].last().filter(|run| run.end as usize > start.pages);
+        let mut current = PageBatch { runs: std::mem::take(&mut self.current.runs), ..PageBatch::default() };
+        for run in joined_run.into_iter().chain(&batch.runs[start.runs..]) {
+            current.push_run(PageRun { end: shift(run.end), ..*run });
         }
-        self.open.runs = open.runs;
-        self.open.pages.extend_from_slice(&batch.pages[mark.pages..]);
-        if self.open.pages.len() < STRETCH_PAGES { 0 } else { self.close() }
+        self.current.runs = current.runs;
+        self.current.pages.extend_from_slice(&batch.pages[start.pages..]);
+        if self.current.pages.len() < CHUNK_PAGES { 0 } else { self.complete_chunk() }
     }
 
-    /// Notes the bad lines skipped up to here; returns the memory of the stretches that this call completed, in bytes.
+    /// Records the bad lines skipped up to here; returns the memory of the chunks that this call completed, in bytes.
     pub fn skip(&mut self, skipped: u64) -> usize {
-        if skipped == self.open.skipped {
+        if skipped == self.current.skipped {
             return 0;
         }
-        let bytes = self.close();
-        self.open.skipped = skipped;
+        let bytes = self.complete_chunk();
+        self.current.skipped = skipped;
         bytes
     }
 
-    /// Completes the stretch; returns its memory in bytes.
-    fn close(&mut self) -> usize {
-        let next = Stretch { skipped: self.open.skipped, ..Stretch::default() };
-        let mut closed = std::mem::replace(&mut self.open, next);
-        closed.pages.shrink_to_fit();
-        closed.runs.shrink_to_fit();
-        closed.ends.shrink_to_fit();
-        let bytes = closed.bytes();
-        self.trace.stretches.push(closed);
+    /// Completes the chunk; returns its memory in bytes.
+    fn complete_chunk(&mut self) -> usize {
+        let next = OperationChunk { skipped: self.current.skipped, ..OperationChunk::default() };
+        let mut completed = std::mem::replace(&mut self.current, next);
+        completed.pages.shrink_to_fit();
+        completed.runs.shrink_to_fit();
+        completed.request_ends.shrink_to_fit();
+        let bytes = completed.bytes();
+        self.trace.chunks.push(completed);
         bytes
     }
 
-    /// Returns the whole trace, in which `skipped` bad lines were skipped, and the memory of its last stretch in bytes.
+    /// Returns the whole trace, in which `skipped` bad lines were skipped, and the memory of its last chunk in bytes.
     pub fn finish(mut self, skipped: u64) -> (MappedTrace, usize) {
-        let bytes = self.close();
+        let bytes = self.complete_chunk();
         self.trace.skipped = skipped;
         (self.trace, bytes)
     }

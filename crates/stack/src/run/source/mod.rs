@@ -1,7 +1,7 @@
 //! Sources of operations for a stack: an endless synthetic workload, or a trace replayed in a loop.
 //!
-//! A source may know more than operations: the content of each page, and the arrival time of each request. It provides only what
-//! the run [`Wants`], so that a counting run does not pay for the rest.
+//! A source may know more than operations: the content of each page, and the arrival time of each request. It provides
+//! only what the run [`SourceNeeds`], so that a counting run does not pay for the rest.
 
 mod addresses;
 mod clock;
@@ -19,14 +19,14 @@ mod volumes;
 
 pub use error::SourceError;
 pub(crate) use replay::TraceReplay;
-pub(crate) use synthetic::{Dressed, Scheduled};
+pub(crate) use synthetic::{ContentSource, TimedSource};
 
 use crate::scenario::timing::ArrivalTimes;
 use wearwell_workload::{PageBatch, Stage, Workload};
 
 /// Information that a run needs in addition to operations.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Wants {
+pub(crate) struct SourceNeeds {
     /// Content of each written page.
     pub contents: bool,
     /// Arrival time of each request.
@@ -48,7 +48,7 @@ pub(crate) struct FirstPass {
 
 impl FirstPass {
     /// Records a request that arrived at `time_ns`.
-    pub fn arrived(&mut self, time_ns: u64) {
+    pub fn record_arrival(&mut self, time_ns: u64) {
         let (earliest, latest) = self.times_ns.unwrap_or((time_ns, time_ns));
         self.times_ns = Some((earliest.min(time_ns), latest.max(time_ns)));
     }
@@ -64,8 +64,8 @@ impl FirstPass {
 pub(crate) trait Source: Send {
     /// Appends operations to `batch`: `pages` pages or slightly more, or fewer at the end of a pass.
     ///
-    /// If one page is requested, it appends exactly one request, perhaps as several runs, or none at the end of a pass or of a
-    /// stage.
+    /// If one page is requested, it appends exactly one request, perhaps as several runs, or none at the end of a pass
+    /// or of a stage.
     fn fill(&mut self, batch: &mut PageBatch, pages: usize) -> Result<(), SourceError>;
 
     /// Returns the completed passes; `None` for a source without end.
@@ -89,13 +89,13 @@ pub(crate) trait Source: Send {
     }
 
     /// True if all requests are single-page writes without a hint: a fill of `n` pages then appends `n` requests.
-    fn draws_single_writes(&self) -> bool {
+    fn has_only_single_writes(&self) -> bool {
         false
     }
 
     /// Gives contents to the pages of `batch`, which another source filled, as if they were this source's: used for
     /// preconditioning. Does nothing for a source that does not generate contents.
-    fn dress(&mut self, _batch: &mut PageBatch) {}
+    fn add_contents(&mut self, _batch: &mut PageBatch) {}
 
     /// Returns the current stage of the source; `None` if it has no stages.
     fn stage(&self) -> Option<Stage> {
@@ -117,15 +117,15 @@ pub(crate) trait Source: Send {
 impl Source for Box<dyn Workload> {
     fn fill(&mut self, batch: &mut PageBatch, pages: usize) -> Result<(), SourceError> {
         (**self).fill(batch, pages);
-        (**self).failure().map_or(Ok(()), |reason| Err(SourceError::Stopped(reason)))
+        (**self).failure_reason().map_or(Ok(()), |reason| Err(SourceError::Failed(reason)))
     }
 
     fn passes(&self) -> Option<u64> {
         None
     }
 
-    fn draws_single_writes(&self) -> bool {
-        (**self).draws_single_writes()
+    fn has_only_single_writes(&self) -> bool {
+        (**self).has_only_single_writes()
     }
 
     fn stage(&self) -> Option<Stage> {

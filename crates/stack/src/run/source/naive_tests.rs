@@ -30,14 +30,14 @@ struct Case {
     logical_pages: u32,
     page_bytes: u32,
     /// Pages requested by successive fills.
-    fills: Vec<usize>,
+    fill_pages: Vec<usize>,
 }
 
 /// Pages of the drive that a request touches, in runs.
 type Runs = Vec<(u32, u32)>;
 
 /// Naive mapping: a page at a time, with a hash table.
-struct Naive<'a> {
+struct NaiveMapping<'a> {
     case: &'a Case,
     bases: BTreeMap<u32, u64>,
     span_pages: u64,
@@ -46,7 +46,7 @@ struct Naive<'a> {
     first_volume: Option<u32>,
 }
 
-impl<'a> Naive<'a> {
+impl<'a> NaiveMapping<'a> {
     fn new(case: &'a Case) -> Self {
         let page_bytes = u64::from(case.page_bytes);
         let mut ends: BTreeMap<u32, u64> = BTreeMap::new();
@@ -63,7 +63,7 @@ impl<'a> Naive<'a> {
         }
         let needs_extent = case.rule == AddressRule::Scale || case.volume_rule == VolumeRule::SideBySide;
         let span_bytes = if case.volume_rule == VolumeRule::SideBySide { next } else { highest };
-        Naive {
+        NaiveMapping {
             case,
             bases,
             // The extent of the trace is read only for rules that need it.
@@ -74,7 +74,7 @@ impl<'a> Naive<'a> {
         }
     }
 
-    /// Returns the runs of a request that is passed on, or a word of the error.
+    /// Returns the runs of a request that reaches the drive, or words of the error message.
     fn map(&mut self, request: &Request) -> Result<Option<Runs>, &'static str> {
         let case = self.case;
         if request.op == Op::Flush {
@@ -150,7 +150,7 @@ fn naive_fill(case: &Case, pass: &[Option<Runs>], next: &mut usize, pages: usize
 fn requests() -> impl Strategy<Value = Vec<Request>> {
     let op =
         prop_oneof![4 => Just(Op::Write), 2 => Just(Op::Read), 2 => Just(Op::Trim), 1 => Just(Op::Flush)];
-    // Mostly whole sectors, some of them far away; rarely a second volume.
+    // Generates mostly whole sectors, some of them at distant addresses, and rarely a second volume.
     let volume = prop_oneof![6 => Just(0), 1 => 1u32..3];
     let offset = prop_oneof![6 => 0u64..400, 1 => 4000u64..4100];
     let request = (op, volume, offset, prop_oneof![1u64..40, 1u64..400], 0u16..2, 0u64..2);
@@ -181,7 +181,7 @@ fn cases() -> impl Strategy<Value = Case> {
             by_request,
             logical_pages,
             page_bytes,
-            fills,
+            fill_pages: fills,
         },
     )
 }
@@ -213,13 +213,13 @@ fn compare(case: &Case) -> Result<(), TestCaseError> {
         trim: case.trim,
         ..toml::from_str(&format!("path = '{}'", file.path().display())).unwrap()
     };
-    let wants = Wants { requests: case.by_request, ..Wants::default() };
-    let open = || TraceReplay::new(&config, case.logical_pages, case.page_bytes, &wants);
+    let needs = SourceNeeds { requests: case.by_request, ..SourceNeeds::default() };
+    let open = || TraceReplay::new(&config, case.logical_pages, case.page_bytes, &needs);
     // The second replay starts after the first has mapped a pass.
     let mut replays = [open().unwrap(), open().unwrap()];
     for replay in &mut replays {
-        let mut naive = Naive::new(case);
-        let mut fills = case.fills.iter().copied().cycle();
+        let mut naive = NaiveMapping::new(case);
+        let mut fills = case.fill_pages.iter().copied().cycle();
         for passes in 0..PASSES {
             let pass: Result<Vec<_>, _> = case.requests.iter().map(|request| naive.map(request)).collect();
             let (mut next, mut batch) = (0, PageBatch::default());
@@ -233,12 +233,12 @@ fn compare(case: &Case) -> Result<(), TestCaseError> {
                         return Ok(());
                     }
                     (Ok(_), Err(SourceError::NoPages { .. })) => {
-                        let asks = |request: &Request| match request.op {
+                        let has_pages = |request: &Request| match request.op {
                             Op::Flush => false,
                             Op::Trim => case.trim,
                             Op::Read | Op::Write => true,
                         };
-                        prop_assert!(!case.requests.iter().any(asks));
+                        prop_assert!(!case.requests.iter().any(has_pages));
                         return Ok(());
                     }
                     (_, Err(error)) => return Err(TestCaseError::fail(error.to_string())),
@@ -257,7 +257,7 @@ fn compare(case: &Case) -> Result<(), TestCaseError> {
                 prop_assert_eq!(unnumbered, naive.unnumbered_trims);
             }
         }
-        prop_assert!(replay.keeps_passes(), "later passes are not mapped again");
+        prop_assert!(replay.copies_stored_passes(), "later passes are not mapped again");
     }
     Ok(())
 }

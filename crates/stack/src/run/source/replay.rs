@@ -1,50 +1,50 @@
 //! Replay of a trace as a source.
 
-use super::addresses::{Addresses, Refusal};
-use super::clock::{Late, SORT_WINDOW, Sorter, TraceClock};
-use super::digests::{Digested, Digests, Missing};
-use super::mapped::{MappedTrace, Mark, Position};
-use super::shared::{Claim, Key, Recording};
-use super::volumes::Volumes;
-use super::{FirstPass, Source, SourceError, Wants};
+use super::addresses::{AddressMap, MappingError};
+use super::clock::{DecreasingTime, SORT_WINDOW, Sorter, TraceClock};
+use super::digests::{DigestContents, RequestDigests, UnknownContent};
+use super::mapped::{BatchPosition, MappedTrace, Position};
+use super::shared::{LookupResult, MappingKey, Recording};
+use super::volumes::VolumeOffsets;
+use super::{FirstPass, Source, SourceError, SourceNeeds};
 use crate::scenario::{AddressRule, Backwards, MissingDigests, TraceConfig, VolumeRule};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 use wearwell_base::units::Lpn;
-use wearwell_engine::layer::Content;
+use wearwell_engine::layer::ContentId;
 use wearwell_trace::{CHUNK_REQUESTS, Op, PageSize, ReadOptions, RequestBatch, TraceCursor, TraceError};
 use wearwell_workload::PageBatch;
 
 /// Distance, in requests, at which table entries are prefetched.
-const AHEAD: usize = 6;
+const PREFETCH_DISTANCE: usize = 6;
 
 /// Distance, in requests, at which the index of those table entries is prefetched.
-const FAR_AHEAD: usize = 12;
+const INDEX_PREFETCH_DISTANCE: usize = 12;
 
 /// A trace that restarts at its end.
 pub struct TraceReplay {
     config: TraceConfig,
     path: String,
-    volumes: Volumes,
-    addresses: Addresses,
+    volumes: VolumeOffsets,
+    addresses: AddressMap,
     page_size: PageSize,
     cursor: TraceCursor,
-    passes_kept: Passes,
+    stored_passes: StoredPasses,
     requests: RequestBatch,
     /// Numbers of the requests in the trace, from 1, if they were reordered.
     numbers: Vec<u64>,
     /// Index in `requests` of the next request to be replayed.
     next: usize,
     /// Requests read in this pass.
-    read: u64,
+    requests_read: u64,
     passes: u64,
     first_pass: FirstPass,
     /// True if any request has pages.
-    asked: bool,
+    has_pages: bool,
     skipped: u64,
     /// Source of contents, if the run needs them.
-    digests: Option<Digests>,
+    digests: Option<DigestContents>,
     /// Source of arrival times, if the run needs them.
     clock: Option<TraceClock>,
     sorter: Option<Sorter>,
@@ -58,49 +58,50 @@ impl TraceReplay {
         config: &TraceConfig,
         logical_pages: u32,
         page_bytes: u32,
-        wants: &Wants,
+        needs: &SourceNeeds,
     ) -> Result<Self, SourceError> {
         let needs_extent =
             config.address == AddressRule::Scale || config.volume_rule == VolumeRule::SideBySide;
-        let volume_bytes = if needs_extent { extent(config)? } else { BTreeMap::new() };
+        let volume_bytes = if needs_extent { volume_ends(config)? } else { BTreeMap::new() };
         let page_bytes = u64::from(page_bytes);
-        let (volumes, span_bytes) = Volumes::new(config.volume_rule, &volume_bytes, page_bytes);
-        let digests = || Digests::new(page_bytes, config.missing_digests, config.repeat_contents);
-        let clock = wants.time.as_ref().map(|clock| TraceClock::new(config.backwards, clock.speed_up));
+        let (volumes, span_bytes) = VolumeOffsets::new(config.volume_rule, &volume_bytes, page_bytes);
+        let digests = || DigestContents::new(page_bytes, config.missing_digests, config.repeat_contents);
+        let clock = needs.time.as_ref().map(|clock| TraceClock::new(config.decreasing_times, clock.speed_up));
         let cursor = open(config)?;
         // Times and contents differ from pass to pass.
-        let repeats = wants.time.is_none() && !wants.contents;
-        let key = cursor.identity().filter(|_| repeats).cloned();
-        let key = key.map(|trace| Key::new(trace, config, wants.requests, (logical_pages, page_bytes)));
+        let may_share_passes = needs.time.is_none() && !needs.contents;
+        let key = cursor.identity().filter(|_| may_share_passes).cloned();
+        let key =
+            key.map(|trace| MappingKey::new(trace, config, needs.requests, (logical_pages, page_bytes)));
         Ok(TraceReplay {
             path: config.path.display().to_string(),
             volumes,
-            addresses: Addresses::new(
+            addresses: AddressMap::new(
                 config.address,
-                wants.requests,
+                needs.requests,
                 span_bytes,
                 (logical_pages, page_bytes),
             ),
             page_size: PageSize::new(page_bytes),
             cursor,
-            passes_kept: Passes::begin(key),
+            stored_passes: StoredPasses::begin(key),
             config: config.clone(),
             requests: RequestBatch::default(),
             numbers: Vec::new(),
             next: 0,
-            read: 0,
+            requests_read: 0,
             passes: 0,
             first_pass: FirstPass::default(),
-            asked: false,
+            has_pages: false,
             skipped: 0,
-            digests: wants.contents.then(digests),
-            sorter: (clock.is_some() && config.backwards == Backwards::Sort).then(Sorter::default),
+            digests: needs.contents.then(digests),
+            sorter: (clock.is_some() && config.decreasing_times == Backwards::Sort).then(Sorter::default),
             clock,
         })
     }
 
     /// Returns the fraction of the trace that was read in this pass; 0 if its length is not known.
-    pub fn share_read(&self) -> f64 {
+    pub fn fraction_read(&self) -> f64 {
         self.cursor.fraction_read()
     }
 
@@ -116,22 +117,22 @@ impl TraceReplay {
 
     /// True if further passes are copied from stored operations.
     #[cfg(test)]
-    pub fn keeps_passes(&self) -> bool {
-        self.passes_kept.known.is_some()
+    pub fn copies_stored_passes(&self) -> bool {
+        self.stored_passes.mapped.is_some()
     }
 
     /// Reads the next requests; at the end of the trace rewinds and reads none.
-    fn read_on(&mut self) -> Result<bool, SourceError> {
+    fn read_next(&mut self) -> Result<bool, SourceError> {
         self.requests.clear();
         self.next = 0;
         while self.requests.is_empty() {
             let count = self.read_chunks()?;
             if let Some(sorter) = &mut self.sorter {
-                sorter.sort(&mut self.requests, self.read + 1, &mut self.numbers);
+                sorter.sort(&mut self.requests, self.requests_read + 1, &mut self.numbers);
             }
-            self.read += count as u64;
+            self.requests_read += count as u64;
             if count == 0 && self.requests.is_empty() {
-                return self.begin_again();
+                return self.rewind();
             }
         }
         let carries_digests =
@@ -154,37 +155,37 @@ impl TraceReplay {
         Ok(self.requests.len())
     }
 
-    fn begin_again(&mut self) -> Result<bool, SourceError> {
-        if !self.asked {
+    fn rewind(&mut self) -> Result<bool, SourceError> {
+        if !self.has_pages {
             return Err(SourceError::NoPages { path: self.path.clone() });
         }
         self.passes += 1;
         self.skipped += self.cursor.skipped();
-        self.read = 0;
+        self.requests_read = 0;
         // A discard of pages that had no number yet becomes a different operation in the next pass.
         let is_repeated = self.passes > 1 || self.addresses.unnumbered_trims() == 0;
-        self.passes_kept.end_pass(is_repeated, self.cursor.skipped());
+        self.stored_passes.end_pass(is_repeated, self.cursor.skipped());
         self.cursor.rewind()?;
-        self.digests.iter_mut().for_each(Digests::begin_pass);
+        self.digests.iter_mut().for_each(DigestContents::begin_pass);
         self.clock.iter_mut().for_each(TraceClock::end_pass);
         Ok(false)
     }
 
     /// Returns the number in the trace, from 1, of one of the current requests.
-    fn number(&self, at: usize) -> u64 {
-        let in_order = || self.read - (self.requests.len() - at) as u64 + 1;
+    fn request_number(&self, at: usize) -> u64 {
+        let in_order = || self.requests_read - (self.requests.len() - at) as u64 + 1;
         self.numbers.get(at).copied().unwrap_or_else(in_order)
     }
 
-    fn replay(&mut self, at: usize, batch: &mut PageBatch) -> Result<(), SourceError> {
+    fn append_request(&mut self, at: usize, batch: &mut PageBatch) -> Result<(), SourceError> {
         let (op, hint, time_ns) = (self.requests.op[at], self.requests.hint[at], self.requests.time_ns[at]);
         if self.passes == 0 {
-            self.first_pass.arrived(time_ns);
+            self.first_pass.record_arrival(time_ns);
         }
         if let Some(clock) = &mut self.clock
             && let Err(late) = clock.advance(time_ns)
         {
-            return Err(self.late(self.number(at), late));
+            return Err(self.decreasing_time_error(self.request_number(at), late));
         }
         if op == Op::Flush {
             batch.push_request(Op::Flush, hint, Lpn(0), 0);
@@ -193,11 +194,11 @@ impl TraceReplay {
         if op == Op::Trim && !self.config.trim {
             return Ok(());
         }
-        self.asked = true;
+        self.has_pages = true;
         let (offset, length) = (self.requests.offset_bytes[at], self.requests.length_bytes[at]);
         let base = match self.volumes.base(self.requests.volume[at]) {
             Ok(base) => base,
-            Err(refusal) => return Err(refusal.into_error(&self.path, self.number(at), 0)),
+            Err(refusal) => return Err(refusal.into_error(&self.path, self.request_number(at), 0)),
         };
         let end = base.saturating_add(offset + length);
         let bytes = end - length..end;
@@ -210,14 +211,14 @@ impl TraceReplay {
         if self.passes == 0 && op == Op::Write {
             self.first_pass.written_bytes += (pages.end - pages.start) * self.page_size.bytes;
         }
-        let refusal = match self.digests.is_some() {
+        let outcome = match self.digests.is_some() {
             true => self.append_with_contents(at, batch, pages, bytes)?,
             false => self.addresses.append(batch, op, hint, pages, None),
         };
         if self.passes == 0 && op == Op::Trim {
             self.first_pass.unnumbered_trims = self.addresses.unnumbered_trims();
         }
-        refusal.map_err(|refusal| refusal.into_error(&self.path, self.number(at), end))
+        outcome.map_err(|refusal| refusal.into_error(&self.path, self.request_number(at), end))
     }
 
     /// Appends a request with its contents: those of the digests for a write, unknown contents for other requests.
@@ -227,26 +228,26 @@ impl TraceReplay {
         batch: &mut PageBatch,
         pages: Range<u64>,
         bytes: Range<u64>,
-    ) -> Result<Result<(), Refusal>, SourceError> {
-        let number = self.number(at);
+    ) -> Result<Result<(), MappingError>, SourceError> {
+        let number = self.request_number(at);
         let TraceReplay { requests, digests, addresses, path, .. } = self;
         let (op, hint) = (requests.op[at], requests.hint[at]);
-        let digested = Digested {
+        let request_digests = RequestDigests {
             start: bytes.start,
             end: bytes.end,
             digests: requests.digests_of(at),
             digest_bytes: requests.digest_bytes,
         };
-        let refusal = match digests {
+        let outcome = match digests {
             Some(digests) if op == Op::Write => {
-                digests.check(&digested).map_err(|missing| missing.into_error(path, number))?;
-                let mut content = |page| digests.content(&digested, page);
+                digests.check(&request_digests).map_err(|missing| missing.into_error(path, number))?;
+                let mut content = |page| digests.content(&request_digests, page);
                 addresses.append(batch, op, hint, pages, Some(&mut content))
             }
             _ => addresses.append(batch, op, hint, pages, None),
         };
-        batch.dress(|_| Content::UNKNOWN);
-        Ok(refusal)
+        batch.add_contents(|_| ContentId::UNKNOWN);
+        Ok(outcome)
     }
 
     /// Prefetches the table entries of the pages of upcoming requests.
@@ -255,32 +256,36 @@ impl TraceReplay {
         // Consecutive requests are mostly for the same volume.
         let page = |offset: u64| self.page_size.page_of(self.volumes.latest_base().saturating_add(offset));
         let RequestBatch { offset_bytes, length_bytes, .. } = &self.requests;
-        if let Some(&offset) = offset_bytes.get(self.next + FAR_AHEAD) {
+        if let Some(&offset) = offset_bytes.get(self.next + INDEX_PREFETCH_DISTANCE) {
             self.addresses.prefetch_index(page(offset));
         }
-        if let Some(&offset) = offset_bytes.get(self.next + AHEAD) {
-            let end = offset.saturating_add(length_bytes[self.next + AHEAD]);
+        if let Some(&offset) = offset_bytes.get(self.next + PREFETCH_DISTANCE) {
+            let end = offset.saturating_add(length_bytes[self.next + PREFETCH_DISTANCE]);
             self.addresses.prefetch(page(offset), page(end.saturating_sub(1)));
         }
     }
 
-    fn late(&self, request: u64, Late { time_ns, before_ns }: Late) -> SourceError {
-        let choices = match self.config.backwards {
+    fn decreasing_time_error(
+        &self,
+        request: u64,
+        DecreasingTime { time_ns, before_ns }: DecreasingTime,
+    ) -> SourceError {
+        let choices = match self.config.decreasing_times {
             Backwards::Sort => "clamp (sort looks ahead no further than 4096 requests)",
             _ => "clamp (such a request arrives with the one in front) or sort (within 4096 requests)",
         };
-        SourceError::Backwards { path: self.path.clone(), request, time_ns, before_ns, choices }
+        SourceError::DecreasingTime { path: self.path.clone(), request, time_ns, before_ns, choices }
     }
 }
 
-impl Missing {
+impl UnknownContent {
     fn into_error(self, path: &str, request: u64) -> SourceError {
         let problem = match self {
-            Missing::None => "has no digest".to_owned(),
-            Missing::Count { found, expected } => {
+            UnknownContent::None => "has no digest".to_owned(),
+            UnknownContent::Count { found, expected } => {
                 format!("has {found} digests where its length asks for {expected}")
             }
-            Missing::Size { digest_bytes } => {
+            UnknownContent::Size { digest_bytes } => {
                 format!("has a digest for each {digest_bytes} bytes, which do not divide the page size")
             }
         };
@@ -290,7 +295,7 @@ impl Missing {
 
 impl Source for TraceReplay {
     fn fill(&mut self, batch: &mut PageBatch, pages: usize) -> Result<(), SourceError> {
-        if let Some((trace, position)) = &mut self.passes_kept.known {
+        if let Some((trace, position)) = &mut self.stored_passes.mapped {
             if !trace.fill(position, batch, pages) {
                 self.passes += 1;
                 self.skipped += trace.skipped(position);
@@ -298,28 +303,28 @@ impl Source for TraceReplay {
             }
             return Ok(());
         }
-        let (wanted, runs) = (batch.pages.len() + pages, batch.runs.len());
-        let mut mark = Mark::end_of(batch);
-        while batch.pages.len() < wanted {
+        let (end_pages, runs) = (batch.pages.len() + pages, batch.runs.len());
+        let mut recorded_to = BatchPosition::end_of(batch);
+        while batch.pages.len() < end_pages {
             if self.next == self.requests.len() {
-                self.passes_kept.record(batch, &mut mark);
-                if !self.read_on()? {
+                self.stored_passes.record(batch, &mut recorded_to);
+                if !self.read_next()? {
                     break;
                 }
-                self.passes_kept.skip(self.cursor.skipped());
+                self.stored_passes.record_skipped(self.cursor.skipped());
             }
             if self.addresses.is_table() {
                 self.prefetch();
             }
-            self.replay(self.next, batch)?;
+            self.append_request(self.next, batch)?;
             self.next += 1;
-            self.passes_kept.end_request(batch, mark);
+            self.stored_passes.end_request(batch, recorded_to);
             // A flush is a request without pages.
             if pages == 1 && batch.runs.len() > runs {
                 break;
             }
         }
-        self.passes_kept.record(batch, &mut mark);
+        self.stored_passes.record(batch, &mut recorded_to);
         Ok(())
     }
 
@@ -328,11 +333,11 @@ impl Source for TraceReplay {
     }
 
     fn skipped(&self) -> u64 {
-        let of_pass = match &self.passes_kept.known {
+        let skipped_in_pass = match &self.stored_passes.mapped {
             Some((trace, position)) => trace.skipped(position),
             None => self.cursor.skipped(),
         };
-        self.skipped + of_pass
+        self.skipped + skipped_in_pass
     }
 
     fn first_pass(&self) -> Option<FirstPass> {
@@ -349,61 +354,61 @@ impl Source for TraceReplay {
 }
 
 /// Mapped passes through a trace that are stored, so that later passes need neither decoding nor mapping.
-struct Passes {
+struct StoredPasses {
     /// `None` if no pass is stored.
-    key: Option<Key>,
+    key: Option<MappingKey>,
     recording: Option<Box<Recording>>,
     /// Operations of each further pass, and the position of the next one.
-    known: Option<(Arc<MappedTrace>, Position)>,
+    mapped: Option<(Arc<MappedTrace>, Position)>,
 }
 
-impl Passes {
-    fn begin(key: Option<Key>) -> Self {
-        let mut passes = Passes { key, recording: None, known: None };
+impl StoredPasses {
+    fn begin(key: Option<MappingKey>) -> Self {
+        let mut passes = StoredPasses { key, recording: None, mapped: None };
         // The first pass collects the statistics of the trace, and is mapped by each run.
-        if let Some(Claim::Record(recording)) = passes.key.as_ref().map(Claim::new) {
+        if let Some(LookupResult::MayRecord(recording)) = passes.key.as_ref().map(LookupResult::new) {
             passes.recording = Some(recording);
         }
         passes
     }
 
-    /// Ends a pass that was mapped, in which `skipped` bad lines were skipped; `is_repeated` is true if the next pass has the
-    /// same operations.
+    /// Ends a pass that was mapped, in which `skipped` bad lines were skipped; `is_repeated` is true if the next pass
+    /// has the same operations.
     fn end_pass(&mut self, is_repeated: bool, skipped: u64) {
         match self.recording.take() {
             Some(mut recording) if !is_repeated => {
-                recording.begin_again();
+                recording.restart();
                 self.recording = Some(recording);
             }
             Some(recording) => {
-                self.known = recording.finish(skipped).map(|trace| (trace, Position::default()));
+                self.mapped = recording.finish(skipped).map(|trace| (trace, Position::default()));
             }
-            None => match self.key.as_ref().map(Claim::new) {
-                Some(Claim::Known(trace)) => self.known = Some((trace, Position::default())),
-                Some(Claim::Record(recording)) => self.recording = Some(recording),
-                Some(Claim::Unavailable) | None => {}
+            None => match self.key.as_ref().map(LookupResult::new) {
+                Some(LookupResult::Found(trace)) => self.mapped = Some((trace, Position::default())),
+                Some(LookupResult::MayRecord(recording)) => self.recording = Some(recording),
+                Some(LookupResult::Unavailable) | None => {}
             },
         }
     }
 
     #[inline]
-    fn end_request(&mut self, batch: &PageBatch, mark: Mark) {
+    fn end_request(&mut self, batch: &PageBatch, start: BatchPosition) {
         if let Some(recording) = &mut self.recording {
-            recording.end_request(batch, mark);
+            recording.end_request(batch, start);
         }
     }
 
-    /// Records the operations after `mark` in `batch`, and moves the mark to the end.
-    fn record(&mut self, batch: &PageBatch, mark: &mut Mark) {
-        if self.recording.as_mut().is_some_and(|recording| !recording.record(batch, *mark)) {
+    /// Records the operations after `start` in `batch`, and moves `start` to the end.
+    fn record(&mut self, batch: &PageBatch, start: &mut BatchPosition) {
+        if self.recording.as_mut().is_some_and(|recording| !recording.record(batch, *start)) {
             self.recording = None;
         }
-        *mark = Mark::end_of(batch);
+        *start = BatchPosition::end_of(batch);
     }
 
-    /// Notes that `skipped` bad lines were skipped before the next request.
-    fn skip(&mut self, skipped: u64) {
-        if self.recording.as_mut().is_some_and(|recording| !recording.skip(skipped)) {
+    /// Records that `skipped` bad lines were skipped before the next request.
+    fn record_skipped(&mut self, skipped: u64) {
+        if self.recording.as_mut().is_some_and(|recording| !recording.record_skipped(skipped)) {
             self.recording = None;
         }
     }
@@ -420,7 +425,7 @@ fn open(config: &TraceConfig) -> Result<TraceCursor, TraceError> {
 }
 
 /// Returns one past the highest byte of each volume.
-fn extent(config: &TraceConfig) -> Result<BTreeMap<u32, u64>, TraceError> {
+fn volume_ends(config: &TraceConfig) -> Result<BTreeMap<u32, u64>, TraceError> {
     let mut cursor = open(config)?;
     let mut requests = RequestBatch::default();
     let mut ends = BTreeMap::new();

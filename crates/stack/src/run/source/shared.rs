@@ -1,6 +1,6 @@
 //! Mapped traces that all runs of the process share.
 
-use super::mapped::{MappedTrace, Mark, Recorder};
+use super::mapped::{BatchPosition, MappedTrace, Recorder};
 use crate::scenario::{AddressRule, TraceConfig, VolumeRule};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use wearwell_trace::TraceIdentity;
@@ -11,7 +11,7 @@ pub const MAPPED_BYTES: usize = 512 << 20;
 
 /// All parameters that the operations of a pass depend on.
 #[derive(Clone, PartialEq)]
-pub struct Key {
+pub struct MappingKey {
     trace: TraceIdentity,
     address: AddressRule,
     volumes_side_by_side: bool,
@@ -22,7 +22,7 @@ pub struct Key {
     logical_pages: Option<u32>,
 }
 
-impl Key {
+impl MappingKey {
     /// Returns the key of the operations that `config` makes of a trace.
     pub fn new(
         trace: TraceIdentity,
@@ -31,7 +31,7 @@ impl Key {
         (logical_pages, page_bytes): (u32, u64),
     ) -> Self {
         let depends_on_size = matches!(config.address, AddressRule::Wrap | AddressRule::Scale);
-        Key {
+        MappingKey {
             trace,
             address: config.address,
             volumes_side_by_side: config.volume_rule == VolumeRule::SideBySide,
@@ -46,78 +46,78 @@ impl Key {
 /// State of a mapped trace in the process.
 enum State {
     /// A run is recording it.
-    InTheMaking,
+    InProgress,
     Complete(Arc<MappedTrace>),
     /// Its operations take more than [`MAPPED_BYTES`].
     TooLarge,
 }
 
-struct Entry {
-    key: Key,
+struct MappedEntry {
+    key: MappingKey,
     state: State,
     bytes: usize,
 }
 
 /// Mapped traces; the most recently used one is last.
-static TRACES: Mutex<Vec<Entry>> = Mutex::new(Vec::new());
+static TRACES: Mutex<Vec<MappedEntry>> = Mutex::new(Vec::new());
 
 /// Answer to a request for a mapped trace.
-pub enum Claim {
-    Known(Arc<MappedTrace>),
+pub enum LookupResult {
+    Found(Arc<MappedTrace>),
     /// No run has recorded it; the caller may do so.
-    Record(Box<Recording>),
+    MayRecord(Box<Recording>),
     /// Another run is recording it, or it is too large.
     Unavailable,
 }
 
-impl Claim {
+impl LookupResult {
     /// Looks up the mapped trace of `key`.
-    pub fn new(key: &Key) -> Self {
+    pub fn new(key: &MappingKey) -> Self {
         let mut traces = lock();
         let Some(at) = traces.iter().position(|entry| entry.key == *key) else {
-            traces.push(Entry { key: key.clone(), state: State::InTheMaking, bytes: 0 });
-            let recording = Recording { key: key.clone(), recorder: Recorder::default(), kept: false };
-            return Claim::Record(Box::new(recording));
+            traces.push(MappedEntry { key: key.clone(), state: State::InProgress, bytes: 0 });
+            let recording = Recording { key: key.clone(), recorder: Recorder::default(), is_stored: false };
+            return LookupResult::MayRecord(Box::new(recording));
         };
         let entry = traces.remove(at);
-        let claim = match &entry.state {
-            State::Complete(trace) => Claim::Known(trace.clone()),
-            State::InTheMaking | State::TooLarge => Claim::Unavailable,
+        let result = match &entry.state {
+            State::Complete(trace) => LookupResult::Found(trace.clone()),
+            State::InProgress | State::TooLarge => LookupResult::Unavailable,
         };
         traces.push(entry);
-        claim
+        result
     }
 }
 
 /// A mapped trace that a run is recording.
 pub struct Recording {
-    key: Key,
+    key: MappingKey,
     recorder: Recorder,
     /// True once the table of the process holds the result.
-    kept: bool,
+    is_stored: bool,
 }
 
 impl Recording {
     /// Ends a request, see [`Recorder::end_request`].
     #[inline]
-    pub fn end_request(&mut self, batch: &PageBatch, mark: Mark) {
-        self.recorder.end_request(batch, mark);
+    pub fn end_request(&mut self, batch: &PageBatch, start: BatchPosition) {
+        self.recorder.end_request(batch, start);
     }
 
-    /// Records the operations after `mark` in `batch`; returns false if memory is exhausted.
-    pub fn record(&mut self, batch: &PageBatch, mark: Mark) -> bool {
-        let bytes = self.recorder.record(batch, mark);
-        self.allow(bytes)
+    /// Records the operations after `start` in `batch`; returns false if memory is exhausted.
+    pub fn record(&mut self, batch: &PageBatch, start: BatchPosition) -> bool {
+        let bytes = self.recorder.record(batch, start);
+        self.reserve(bytes)
     }
 
-    /// Notes that `skipped` bad lines were skipped up to here; returns false if memory is exhausted.
-    pub fn skip(&mut self, skipped: u64) -> bool {
+    /// Records that `skipped` bad lines were skipped up to here; returns false if memory is exhausted.
+    pub fn record_skipped(&mut self, skipped: u64) -> bool {
         let bytes = self.recorder.skip(skipped);
-        self.allow(bytes)
+        self.reserve(bytes)
     }
 
     /// Discards the recorded operations.
-    pub fn begin_again(&mut self) {
+    pub fn restart(&mut self) {
         self.recorder = Recorder::default();
         let mut traces = lock();
         traces.iter_mut().filter(|entry| entry.key == self.key).for_each(|entry| entry.bytes = 0);
@@ -126,51 +126,51 @@ impl Recording {
     /// Ends the pass, in which `skipped` bad lines were skipped; returns the mapped trace if memory allows to store it.
     pub fn finish(mut self, skipped: u64) -> Option<Arc<MappedTrace>> {
         let (trace, bytes) = std::mem::take(&mut self.recorder).finish(skipped);
-        if !self.allow(bytes) {
+        if !self.reserve(bytes) {
             return None;
         }
         let trace = Arc::new(trace);
         let mut traces = lock();
         let entry = traces.iter_mut().find(|entry| entry.key == self.key)?;
         entry.state = State::Complete(trace.clone());
-        self.kept = true;
+        self.is_stored = true;
         Some(trace)
     }
 
-    /// Makes room for `bytes` more by evicting the least recently used traces; returns false if there is not enough
-    /// memory.
-    fn allow(&mut self, bytes: usize) -> bool {
+    /// Frees memory for `bytes` more bytes by evicting the least recently used traces; returns false if there is not
+    /// enough memory.
+    fn reserve(&mut self, bytes: usize) -> bool {
         if bytes == 0 {
             return true;
         }
         let mut traces = lock();
-        let Some(own) = traces.iter_mut().find(|entry| entry.key == self.key) else { return false };
-        own.bytes += bytes;
+        let Some(entry) = traces.iter_mut().find(|entry| entry.key == self.key) else { return false };
+        entry.bytes += bytes;
         let mut excess = traces.iter().map(|entry| entry.bytes).sum::<usize>().saturating_sub(MAPPED_BYTES);
         traces.retain(|entry| {
-            let is_forgotten = excess > 0 && matches!(entry.state, State::Complete(_));
-            excess = excess.saturating_sub(if is_forgotten { entry.bytes } else { 0 });
-            !is_forgotten
+            let is_evicted = excess > 0 && matches!(entry.state, State::Complete(_));
+            excess = excess.saturating_sub(if is_evicted { entry.bytes } else { 0 });
+            !is_evicted
         });
         if excess == 0 {
             return true;
         }
-        for own in traces.iter_mut().filter(|entry| entry.key == self.key) {
-            (own.state, own.bytes) = (State::TooLarge, 0);
+        for entry in traces.iter_mut().filter(|entry| entry.key == self.key) {
+            (entry.state, entry.bytes) = (State::TooLarge, 0);
         }
-        self.kept = true;
+        self.is_stored = true;
         false
     }
 }
 
 impl Drop for Recording {
     fn drop(&mut self) {
-        if !self.kept {
+        if !self.is_stored {
             lock().retain(|entry| entry.key != self.key);
         }
     }
 }
 
-fn lock() -> MutexGuard<'static, Vec<Entry>> {
+fn lock() -> MutexGuard<'static, Vec<MappedEntry>> {
     TRACES.lock().unwrap_or_else(PoisonError::into_inner)
 }

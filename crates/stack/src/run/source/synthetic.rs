@@ -1,25 +1,25 @@
 //! Adapters that add contents and arrival times to a source.
 
 use super::{FirstPass, Source, SourceError};
-use wearwell_workload::{Arrivals, Contents, Goal, PageBatch, Stage};
+use wearwell_workload::{Arrivals, ContentGenerator, FillGoal, PageBatch, Stage};
 
 /// A source whose pages hold generated contents.
-pub struct Dressed {
+pub struct ContentSource {
     source: Box<dyn Source>,
-    contents: Contents,
+    contents: ContentGenerator,
 }
 
-impl Dressed {
+impl ContentSource {
     /// Adds `contents` to `source`, which has none.
-    pub fn new(source: Box<dyn Source>, contents: Contents) -> Self {
-        Dressed { source, contents }
+    pub fn new(source: Box<dyn Source>, contents: ContentGenerator) -> Self {
+        ContentSource { source, contents }
     }
 }
 
-impl Source for Dressed {
+impl Source for ContentSource {
     fn fill(&mut self, batch: &mut PageBatch, pages: usize) -> Result<(), SourceError> {
         self.source.fill(batch, pages)?;
-        self.contents.dress(batch);
+        self.contents.add_contents(batch);
         Ok(())
     }
 
@@ -39,8 +39,8 @@ impl Source for Dressed {
         self.source.arrival_ns()
     }
 
-    fn dress(&mut self, batch: &mut PageBatch) {
-        self.contents.dress(batch);
+    fn add_contents(&mut self, batch: &mut PageBatch) {
+        self.contents.add_contents(batch);
     }
 
     fn stage(&self) -> Option<Stage> {
@@ -61,22 +61,22 @@ impl Source for Dressed {
 }
 
 /// A source whose requests arrive at drawn times.
-pub struct Scheduled {
+pub struct TimedSource {
     source: Box<dyn Source>,
     arrivals: Arrivals,
     latest_ns: Option<u64>,
 }
 
-impl Scheduled {
+impl TimedSource {
     /// Adds `arrivals` to `source`, which has no times and no end.
     pub fn new(source: Box<dyn Source>, arrivals: Arrivals) -> Self {
-        Scheduled { source, arrivals, latest_ns: None }
+        TimedSource { source, arrivals, latest_ns: None }
     }
 }
 
-impl Source for Scheduled {
+impl Source for TimedSource {
     fn fill(&mut self, batch: &mut PageBatch, pages: usize) -> Result<(), SourceError> {
-        let goal = Goal::new(batch, pages);
+        let goal = FillGoal::new(batch, pages);
         let stage = self.source.stage();
         // Request by request, because each has its own time.
         while !goal.is_met(batch) {
@@ -101,8 +101,8 @@ impl Source for Scheduled {
         self.latest_ns
     }
 
-    fn dress(&mut self, batch: &mut PageBatch) {
-        self.source.dress(batch);
+    fn add_contents(&mut self, batch: &mut PageBatch) {
+        self.source.add_contents(batch);
     }
 
     fn stage(&self) -> Option<Stage> {

@@ -7,7 +7,7 @@ use crate::scenario::resolve::ResolvedScenario;
 use crate::scenario::{Scenario, TraceConfig};
 use std::path::PathBuf;
 use wearwell_base::seed::Seed;
-use wearwell_engine::layer::Content;
+use wearwell_engine::layer::ContentId;
 use wearwell_trace::Op;
 use wearwell_workload::{ArrivalConfig, Arrivals, ContentConfig, WorkloadConfig};
 
@@ -28,18 +28,18 @@ impl Trace {
         Trace { _folder: folder, path }
     }
 
-    fn replay(&self, settings: &str, wants: &Wants) -> Result<TraceReplay, SourceError> {
+    fn replay(&self, settings: &str, needs: &SourceNeeds) -> Result<TraceReplay, SourceError> {
         let config: TraceConfig =
             toml::from_str(&format!("path = '{}'\n{settings}", self.path.display())).unwrap();
-        TraceReplay::new(&config, 100, 4096, wants)
+        TraceReplay::new(&config, 100, 4096, needs)
     }
 
     /// Returns the contents of the first `passes` passes.
     fn contents(&self, settings: &str, passes: u64) -> Result<Vec<u64>, String> {
-        let wants = Wants { contents: true, ..Wants::default() };
+        let needs = SourceNeeds { contents: true, ..SourceNeeds::default() };
         let mut batch = PageBatch::default();
         let mut run = || {
-            let mut replay = self.replay(settings, &wants)?;
+            let mut replay = self.replay(settings, &needs)?;
             while replay.passes() < Some(passes) {
                 replay.fill(&mut batch, 1000)?;
                 assert_eq!(batch.contents.len(), batch.pages.len());
@@ -52,8 +52,9 @@ impl Trace {
 
     /// Returns page and arrival time of each of the first requests.
     fn arrivals(&self, settings: &str, speed_up: f64, requests: usize) -> Result<Vec<(u32, u64)>, String> {
-        let wants = Wants { time: Some(ArrivalTimes { speed_up, arrivals: None }), ..Wants::default() };
-        let mut replay = self.replay(settings, &wants).map_err(|error| error.to_string())?;
+        let needs =
+            SourceNeeds { time: Some(ArrivalTimes { speed_up, arrivals: None }), ..SourceNeeds::default() };
+        let mut replay = self.replay(settings, &needs).map_err(|error| error.to_string())?;
         assert_eq!(replay.arrival_ns(), None);
         let mut batch = PageBatch::default();
         let mut found = Vec::new();
@@ -79,7 +80,7 @@ fn line(op: char, offset: u64, length: u64, digits: &str) -> String {
 }
 
 #[test]
-fn digests_of_4096_bytes_name_whole_pages() {
+fn digests_of_page_size_identify_page_contents() {
     let lines = [
         line('W', 0, 8192, "12"),
         line('R', 0, 4096, "1"),
@@ -96,7 +97,7 @@ fn digests_of_4096_bytes_name_whole_pages() {
 }
 
 #[test]
-fn digests_of_512_bytes_are_combined_and_parts_of_pages_are_unique() {
+fn sector_digests_are_combined_and_partial_pages_are_unique() {
     let lines = [
         line('W', 0, 4096, "12345678"),
         line('W', 8192, 4096, "12345678"),
@@ -110,8 +111,8 @@ fn digests_of_512_bytes_are_combined_and_parts_of_pages_are_unique() {
     let found = trace.contents("", 1).unwrap();
     assert_eq!(found.len(), 8);
     assert_eq!((found[0], found[0]), (found[1], found[4]));
-    let others = [2, 3, 5, 6, 7].map(|at: usize| found[at]);
-    let distinct: std::collections::BTreeSet<u64> = others.into_iter().chain([found[0], 0]).collect();
+    let unique = [2, 3, 5, 6, 7].map(|at: usize| found[at]);
+    let distinct: std::collections::BTreeSet<u64> = unique.into_iter().chain([found[0], 0]).collect();
     assert_eq!(distinct.len(), 7, "{found:?}");
 }
 
@@ -125,7 +126,7 @@ fn passes_repeat_contents_only_if_configured() {
 }
 
 #[test]
-fn unknown_contents_are_refused_or_unique() {
+fn missing_digests_are_refused_or_unique() {
     let good = line('W', 0, 4096, "1");
     let cases = [
         (",digests_4096", line('W', 0, 4096, ""), "request 2 has no digest, and"),
@@ -158,7 +159,7 @@ fn unknown_contents_are_refused_or_unique() {
 }
 
 #[test]
-fn addresses_carry_contents_along() {
+fn contents_follow_address_mapping() {
     // Pages 0 to 3 of a trace of 200 pages, whose length is due to one distant page, on a drive of 100 pages.
     let lines = [line('W', 0, 16_384, "1234"), line('W', 199 * 4096, 4096, "5")];
     let trace = Trace::new(",digests_4096", &lines.each_ref().map(String::as_str));
@@ -169,9 +170,9 @@ fn addresses_carry_contents_along() {
 }
 
 #[test]
-fn sources_provide_only_what_the_run_wants() {
+fn source_provides_only_needed_information() {
     let trace = Trace::new("", &["5,W,0,0,4096,0", "3,W,0,4096,4096,0"]);
-    let mut replay = trace.replay("", &Wants::default()).unwrap();
+    let mut replay = trace.replay("", &SourceNeeds::default()).unwrap();
     let mut batch = PageBatch::default();
     replay.fill(&mut batch, 2).unwrap();
     assert_eq!((batch.pages.len(), batch.contents.len(), replay.arrival_ns()), (2, 0, None));
@@ -182,7 +183,7 @@ fn request_without_pages_is_one_request() {
     let lines =
         ["0,F,0,0,0,0", "1,T,0,0,512,0", "2,W,0,0,8192,0", "3,F,0,0,0,0", "4,F,0,0,0,0", "5,R,0,0,512,0"];
     let trace = Trace::new("", &lines);
-    let mut replay = trace.replay("", &Wants { time: TIMED, ..Wants::default() }).unwrap();
+    let mut replay = trace.replay("", &SourceNeeds { time: TIMED, ..SourceNeeds::default() }).unwrap();
     let mut found = Vec::new();
     while replay.passes() == Some(0) {
         let mut batch = PageBatch::default();
@@ -193,7 +194,7 @@ fn request_without_pages_is_one_request() {
 }
 
 #[test]
-fn times_begin_at_0_and_go_on_from_pass_to_pass() {
+fn arrival_times_begin_at_0_and_continue_across_passes() {
     let trace = Trace::new("", &["1000,W,0,0,1,0", "1400,W,0,4096,1,0", "3000,W,0,8192,1,0"]);
     let found = trace.arrivals("", 1.0, 7).unwrap();
     assert_eq!(found, [(0, 0), (1, 400), (2, 2000), (0, 3000), (1, 3400), (2, 5000), (0, 6000)]);
@@ -211,41 +212,41 @@ fn decreasing_times_are_refused_clamped_or_sorted() {
         error.contains("trace.csv: request 3 arrives at 20 ns, before the one in front of it at 40 ns"),
         "{error}"
     );
-    assert!(error.contains("`trace.backwards`: clamp") && error.contains("or sort"), "{error}");
-    let clamped = trace.arrivals("backwards = 'clamp'", 1.0, 5).unwrap();
+    assert!(error.contains("`trace.decreasing_times`: clamp") && error.contains("or sort"), "{error}");
+    let clamped = trace.arrivals("decreasing_times = 'clamp'", 1.0, 5).unwrap();
     assert_eq!(clamped, [(0, 0), (1, 30), (2, 30), (0, 40), (0, 53)]);
-    let sorted = trace.arrivals("backwards = 'sort'", 1.0, 5).unwrap();
+    let sorted = trace.arrivals("decreasing_times = 'sort'", 1.0, 5).unwrap();
     assert_eq!(sorted, [(0, 0), (2, 10), (1, 30), (0, 40), (0, 53)]);
 }
 
 #[test]
-fn sorting_is_limited_to_its_window() {
-    let late_by = |requests: usize| {
+fn sort_handles_requests_late_by_at_most_its_window() {
+    let arrivals_with_delay = |requests: usize| {
         let mut lines: Vec<String> =
             (0..9000).map(|at| format!("{},W,0,{},1,0", 10 * at + 10, at % 100 * 4096)).collect();
         lines.insert(100 + requests, "1005,R,0,0,1,0".to_owned());
         Trace::new("", &lines.iter().map(String::as_str).collect::<Vec<_>>()).arrivals(
-            "backwards = 'sort'",
+            "decreasing_times = 'sort'",
             1.0,
             9002,
         )
     };
-    let sorted = late_by(clock::SORT_WINDOW).unwrap();
+    let sorted = arrivals_with_delay(clock::SORT_WINDOW).unwrap();
     assert_eq!(sorted[100], (0, 995));
     assert!(sorted.is_sorted_by_key(|&(_, ns)| ns));
-    let error = late_by(2 * clock::SORT_WINDOW).unwrap_err();
+    let error = arrivals_with_delay(2 * clock::SORT_WINDOW).unwrap_err();
     assert!(error.contains("request 8293 arrives at 1005 ns") && error.contains("4096 requests"), "{error}");
 }
 
 #[test]
-fn times_and_contents_of_workloads_do_not_depend_on_batches() {
+fn workload_times_and_contents_do_not_depend_on_batch_sizes() {
     let source = || -> Box<dyn Source> {
         let text = "kind = 'fiu'\ntrace = 'homes'";
         let workload = toml::from_str::<WorkloadConfig>(text).unwrap().build(1000, Seed(1)).unwrap();
         let contents = ContentConfig::preset("homes").unwrap().build(1000, Seed(1)).unwrap();
         let arrivals = ArrivalConfig { requests_per_second: 1000.0, spacing: Default::default() };
         let arrivals = Arrivals::new(&arrivals, Seed(1)).unwrap();
-        Box::new(Scheduled::new(Box::new(Dressed::new(Box::new(workload), contents)), arrivals))
+        Box::new(TimedSource::new(Box::new(ContentSource::new(Box::new(workload), contents)), arrivals))
     };
     let run = |fills: &[usize]| {
         let mut source = source();
@@ -260,8 +261,8 @@ fn times_and_contents_of_workloads_do_not_depend_on_batches() {
     let mut source = source();
     let mut fill = PageBatch::default();
     fill.push_request(Op::Write, 0, wearwell_base::units::Lpn(0), 1000);
-    source.dress(&mut fill);
-    assert!(fill.contents.len() == 1000 && !fill.contents.contains(&Content::UNKNOWN));
+    source.add_contents(&mut fill);
+    assert!(fill.contents.len() == 1000 && !fill.contents.contains(&ContentId::UNKNOWN));
 }
 
 /// Returns the scenario with every default filled in, or the error.
@@ -284,7 +285,7 @@ fn resolved_scenario_contains_settings_of_its_presets() {
 }
 
 #[test]
-fn impossible_contents_are_refused_at_their_key() {
+fn impossible_content_settings_are_refused_by_key() {
     let workload = "workload = { kind = 'uniform' }";
     let cases = [
         (
@@ -310,7 +311,7 @@ fn impossible_contents_are_refused_at_their_key() {
 }
 
 #[test]
-fn tenants_are_built_with_what_a_run_wants() {
+fn tenant_sources_provide_needed_information() {
     let scenario = resolve(
         "tenant = [{ share = 0.5, workload = { kind = 'uniform' }, content = { dedup_ratio = 0.5 } },
                    { share = 0.5, workload = { kind = 'uniform' } }]",
@@ -318,9 +319,9 @@ fn tenants_are_built_with_what_a_run_wants() {
     .unwrap();
     let arrivals = ArrivalConfig { requests_per_second: 1e9, spacing: Default::default() };
     let time = Some(ArrivalTimes { speed_up: 1.0, arrivals: Some(arrivals) });
-    let run = |wants: &Wants| {
+    let run = |needs: &SourceNeeds| {
         let stack = build::<()>(&mut scenario.clone()).unwrap();
-        let mut tenants = tenants::build(&scenario, &stack, None, wants).unwrap();
+        let mut tenants = tenants::build(&scenario, &stack, None, needs).unwrap();
         let batches = tenants.iter_mut().map(|tenant| {
             let mut batch = PageBatch::default();
             tenant.source.fill(&mut batch, 10).unwrap();
@@ -328,7 +329,8 @@ fn tenants_are_built_with_what_a_run_wants() {
         });
         batches.collect::<Vec<_>>()
     };
-    let (plain, all) = (run(&Wants::default()), run(&Wants { contents: true, time, ..Wants::default() }));
+    let (plain, all) =
+        (run(&SourceNeeds::default()), run(&SourceNeeds { contents: true, time, ..SourceNeeds::default() }));
     assert!(plain.iter().zip(&all).all(|(plain, all)| plain.0 == all.0), "what is written stays the same");
     assert_eq!(
         all.iter().map(|(_, contents, ns)| (*contents, *ns)).collect::<Vec<_>>(),

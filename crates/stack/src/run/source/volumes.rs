@@ -1,11 +1,11 @@
 //! Positions of a trace's volumes on the drive.
 
-use super::addresses::Refusal;
+use super::addresses::MappingError;
 use crate::scenario::VolumeRule;
 use std::collections::{BTreeMap, HashMap};
 
 /// First byte of each volume of a trace on the drive.
-pub struct Volumes {
+pub struct VolumeOffsets {
     rule: VolumeRule,
     /// First bytes of volumes that lie side by side.
     bases: HashMap<u32, u64>,
@@ -13,9 +13,9 @@ pub struct Volumes {
     latest: Option<(u32, u64)>,
 }
 
-impl Volumes {
-    /// Returns the positions of volumes with these sizes, and the bytes of the drive that they span: all volumes side by side, or
-    /// the largest one.
+impl VolumeOffsets {
+    /// Returns the positions of volumes with these sizes, and the bytes of the drive that they span: all volumes side
+    /// by side, or the largest one.
     pub fn new(rule: VolumeRule, volume_bytes: &BTreeMap<u32, u64>, page_bytes: u64) -> (Self, u64) {
         let mut bases = HashMap::new();
         let (mut next, mut highest) = (0u64, 0);
@@ -26,7 +26,7 @@ impl Volumes {
             highest = highest.max(whole);
         }
         let span_bytes = if rule == VolumeRule::SideBySide { next } else { highest };
-        (Volumes { rule, bases, latest: None }, span_bytes)
+        (VolumeOffsets { rule, bases, latest: None }, span_bytes)
     }
 
     /// Returns the first byte of `volume`.
@@ -34,17 +34,17 @@ impl Volumes {
     /// # Errors
     /// A second volume where the rule allows a single one, or a volume that was not there when the extents were read.
     #[inline]
-    pub fn base(&mut self, volume: u32) -> Result<u64, Refusal> {
+    pub fn base(&mut self, volume: u32) -> Result<u64, MappingError> {
         match self.latest {
             Some((latest, base)) if latest == volume => Ok(base),
             latest => {
                 let base = match (self.rule, latest) {
                     (VolumeRule::Single, Some((first, _))) => {
-                        return Err(Refusal::SecondVolume { volume, first });
+                        return Err(MappingError::SecondVolume { volume, first });
                     }
                     (VolumeRule::Single | VolumeRule::Overlay, _) => 0,
                     (VolumeRule::SideBySide, _) => {
-                        *self.bases.get(&volume).ok_or(Refusal::NewVolume { volume })?
+                        *self.bases.get(&volume).ok_or(MappingError::NewVolume { volume })?
                     }
                 };
                 self.latest = Some((volume, base));
@@ -67,9 +67,9 @@ mod tests {
     #[test]
     fn volume_without_extent_is_refused() {
         let (mut volumes, span_bytes) =
-            Volumes::new(VolumeRule::SideBySide, &BTreeMap::from([(0, 5000), (3, 1)]), 4096);
+            VolumeOffsets::new(VolumeRule::SideBySide, &BTreeMap::from([(0, 5000), (3, 1)]), 4096);
         assert_eq!(span_bytes, 3 * 4096);
         assert!(matches!(volumes.base(3), Ok(8192)));
-        assert!(matches!(volumes.base(7), Err(Refusal::NewVolume { volume: 7 })));
+        assert!(matches!(volumes.base(7), Err(MappingError::NewVolume { volume: 7 })));
     }
 }

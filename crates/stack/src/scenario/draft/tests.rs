@@ -46,7 +46,7 @@ fn errors_name_file_line_column_key_and_choices() {
 }
 
 #[test]
-fn later_errors_find_their_line_and_show_it() {
+fn error_found_later_is_explained_with_its_line() {
     let error = draft().explain(&ConfigError::new("ftl.victim.choices", "is bad"));
     assert_eq!(error.to_string(), "a.toml:10:1: ftl.victim.choices: is bad");
     assert_eq!(error.excerpt.unwrap(), "   |\n10 | choices = 4\n   | ^^^^^^^");
@@ -67,7 +67,7 @@ fn key_set_by_hand_replaces_equivalent_keys() {
 }
 
 #[test]
-fn writer_of_a_tenant_is_set_like_the_only_writer() {
+fn setting_writer_of_tenant_replaces_its_other_writer() {
     let text = "[device]\ncapacity = 1\n[[tenant]]\nworkload = { kind = \"zipf\", exponent = 0.9 }\n[[tenant]]\n[tenant.trace]\npath = \"t\"\n";
     let mut draft = Draft::from_toml(text, "s.toml").unwrap();
     draft.set("tenant[0].trace.path", json!("u")).unwrap();
@@ -94,7 +94,7 @@ fn setting_another_kind_removes_settings_of_the_former() {
 }
 
 #[test]
-fn keys_that_lead_nowhere_are_errors() {
+fn key_without_target_is_error() {
     for key in ["", ".", "log[1].trim", "seed.x", "[[", "log[x", "device..x"] {
         assert!(
             draft().set(key, json!(1)).is_err()
@@ -109,12 +109,12 @@ fn keys_that_lead_nowhere_are_errors() {
     let mut draft = draft();
     draft.set("device.capcity", json!(1)).unwrap();
     let error = draft.scenario().unwrap_err();
-    assert!(error.place.is_none() && error.to_string().contains("device.capcity"), "{error}");
+    assert!(error.location.is_none() && error.to_string().contains("device.capcity"), "{error}");
     assert!(draft.unset("device.channels").is_err());
 }
 
 #[test]
-fn results_give_their_scenario() {
+fn result_file_reads_as_its_scenario() {
     let scenario = draft().scenario().unwrap();
     let json = json!({"version": "0", "scenario": scenario}).to_string();
     assert_eq!(Draft::from_json(&json, "r.json").unwrap().scenario().unwrap(), scenario);
@@ -123,7 +123,7 @@ fn results_give_their_scenario() {
 }
 
 #[test]
-fn values_are_toml_or_bare_words() {
+fn value_text_is_toml_or_bare_word() {
     assert_eq!(parse_value("4"), Ok(json!(4)));
     assert_eq!(parse_value("18446744073709551615"), Ok(json!(u64::MAX)));
     assert_eq!(parse_value("greedy"), Ok(json!("greedy")));
@@ -138,10 +138,10 @@ proptest! {
     #[test]
     fn mutated_files_never_panic(edits in prop::collection::vec((any::<prop::sample::Index>(), 0usize..6, ".{0,4}"), 1..4)) {
         let mut text = TOML.to_owned();
-        for (at, cut, put) in edits {
-            let start = floor_boundary(&text, at.index(text.len() + 1));
-            let end = floor_boundary(&text, start + cut).max(start);
-            text.replace_range(start..end, &put);
+        for (at, removed, inserted) in edits {
+            let start = floor_char_boundary(&text, at.index(text.len() + 1));
+            let end = floor_char_boundary(&text, start + removed).max(start);
+            text.replace_range(start..end, &inserted);
         }
         let _ = Draft::from_toml(&text, "a.toml").and_then(|draft| draft.scenario());
         let _ = Draft::from_json(&text, "a.json");
@@ -159,7 +159,7 @@ proptest! {
 }
 
 #[test]
-fn name_is_removed_with_the_writer_it_describes() {
+fn replacing_writer_removes_name_that_describes_it() {
     let text = "name = \"hot pages\"\n[workload]\nkind = \"hot_cold\"\nhot_writes = 0.9\nhot_space = 0.1\n";
     let name_after = |changes: &[(&str, Value)]| {
         let mut draft = Draft::from_toml(text, "s.toml").unwrap();

@@ -1,6 +1,6 @@
 //! The scenario that requests two features, and its outcome.
 
-use super::asks::Ask;
+use super::requests::FeatureRequest;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -11,11 +11,11 @@ use wearwell_engine::placement::Frontiers;
 use wearwell_engine::seed::Seed;
 use wearwell_engine::units::Lpn;
 use wearwell_engine::victim::VictimConfig;
-use wearwell_stack::layers::REFUSALS;
-use wearwell_stack::{OwnPlacement, Parts, RunError, RunResult, Scenario, build, run_with};
+use wearwell_stack::layers::FEATURE_CONFLICTS;
+use wearwell_stack::{CustomParts, CustomPlacement, RunError, RunResult, Scenario, build, run_with};
 
 /// Layers to which the features of any log are applied.
-pub const PLACES: [&str; 2] = ["ftl", "log"];
+pub const TARGET_LAYERS: [&str; 2] = ["ftl", "log"];
 
 /// Outcome of a pair.
 #[derive(Debug)]
@@ -24,14 +24,14 @@ pub enum Outcome {
     Works(Option<Box<RunResult>>),
     /// A row of the table of refusals applies.
     Refused(usize),
-    /// A layer lacks an ability that another needs.
-    Lacks,
+    /// A layer lacks an ability that another layer needs.
+    MissingAbility,
     /// One feature is a kind of layer without a setting for the other.
     NoSetting,
     /// Both are values of one setting.
     Same,
     /// Neither feature applies to this layer.
-    Elsewhere,
+    NotApplicable,
     /// Any other outcome.
     Failed(String),
 }
@@ -39,35 +39,35 @@ pub enum Outcome {
 /// Leaves of nested tables by their paths.
 type Leaves = BTreeMap<String, Value>;
 
-fn leaves(text: &str, place: &str) -> Leaves {
-    fn walk(path: &str, value: Value, found: &mut Leaves) {
+fn leaves(text: &str, target: &str) -> Leaves {
+    fn add_leaves(path: &str, value: Value, found: &mut Leaves) {
         match value {
             Value::Object(table) => table.into_iter().for_each(|(key, value)| {
-                walk(&if path.is_empty() { key } else { format!("{path}.{key}") }, value, found);
+                add_leaves(&if path.is_empty() { key } else { format!("{path}.{key}") }, value, found);
             }),
             leaf => drop(found.insert(path.to_owned(), leaf)),
         }
     }
-    let over = if place == "ftl" { "log" } else { "upper" };
-    let text = text.replace("AT", place).replace("OVER", over);
+    let upper = if target == "ftl" { "log" } else { "upper" };
+    let text = text.replace("AT", target).replace("OVER", upper);
     let mut found = Leaves::new();
-    walk("", toml::from_str(&text).unwrap_or_else(|error| panic!("{error} in {text}")), &mut found);
+    add_leaves("", toml::from_str(&text).unwrap_or_else(|error| panic!("{error} in {text}")), &mut found);
     found
 }
 
 /// Combines two variants; `None` if they set one key to different values.
-fn together(a: (&Ask, &str), b: (&Ask, &str), place: &str) -> Option<Leaves> {
-    let mut all = leaves(a.1, place);
-    for (key, value) in leaves(b.1, place) {
+fn combine(a: (&FeatureRequest, &str), b: (&FeatureRequest, &str), target: &str) -> Option<Leaves> {
+    let mut all = leaves(a.1, target);
+    for (key, value) in leaves(b.1, target) {
         if *all.entry(key).or_insert_with(|| value.clone()) != value {
             return None;
         }
     }
-    let unheard = all.contains_key("unheard");
+    let has_no_cleaning_reports = all.contains_key("unheard");
     for companion in [a.0.companion, b.0.companion] {
-        for (key, value) in leaves(companion, place) {
+        for (key, value) in leaves(companion, target) {
             let is_above = key.starts_with("log.") || key.starts_with("upper.");
-            if !(unheard && is_above) {
+            if !(has_no_cleaning_reports && is_above) {
                 all.entry(key).or_insert(value);
             }
         }
@@ -108,7 +108,11 @@ fn layers(all: &mut Map<String, Value>) -> Vec<Map<String, Value>> {
 }
 
 /// Divides layers between their users and an additional tenant.
-fn divide(all: &mut Map<String, Value>, layers: &mut Vec<Map<String, Value>>, shares: &Map<String, Value>) {
+fn divide_layers(
+    all: &mut Map<String, Value>,
+    layers: &mut Vec<Map<String, Value>>,
+    shares: &Map<String, Value>,
+) {
     let content = all.remove("content");
     let top = layers.first().map_or(json!("ftl"), |layer| layer["name"].clone());
     let tenant = |name: &str, on: Value| {
@@ -119,25 +123,25 @@ fn divide(all: &mut Map<String, Value>, layers: &mut Vec<Map<String, Value>>, sh
     };
     let mut tenants = vec![tenant("main", top.clone())];
     for (shared, how) in shares {
-        let stands = layers.iter_mut().find(|layer| layer["on"] == **shared);
-        let stands = stands.unwrap_or(&mut tenants[0]);
-        stands.insert("share".into(), 0.5.into());
-        let beside = format!("beside_{shared}");
+        let lower = layers.iter_mut().find(|layer| layer["on"] == **shared);
+        let lower = lower.unwrap_or(&mut tenants[0]);
+        lower.insert("share".into(), 0.5.into());
+        let other_name = format!("beside_{shared}");
         if how == "tenant" {
-            let mut other = tenant(&beside, shared.as_str().into());
+            let mut other = tenant(&other_name, shared.as_str().into());
             other.insert("share".into(), 0.5.into());
             tenants.push(other);
         } else {
-            let log = json!({ "name": beside, "on": shared, "share": 0.5, "segment_blocks": 1, "spare_factor": 0.3 });
+            let log = json!({ "name": other_name, "on": shared, "share": 0.5, "segment_blocks": 1, "spare_factor": 0.3 });
             layers.push(log.as_object().expect("a table").clone());
-            tenants.push(tenant(&format!("on_{beside}"), beside.into()));
+            tenants.push(tenant(&format!("on_{other_name}"), other_name.into()));
         }
     }
     all.insert("tenant".into(), tenants.into_iter().map(Value::Object).collect());
 }
 
 /// Returns the scenario with `leaves`.
-pub fn scenario(leaves: Leaves, place: &str) -> Value {
+pub fn scenario(leaves: Leaves, target: &str) -> Value {
     let mut all = Map::new();
     for (path, value) in leaves {
         let keys: Vec<&str> = path.split('.').collect();
@@ -146,10 +150,14 @@ pub fn scenario(leaves: Leaves, place: &str) -> Value {
         at.insert((*last).to_owned(), value);
     }
     let mut shares = all.remove("share").and_then(|shares| shares.as_object().cloned()).unwrap_or_default();
-    let (unheard, tenant_below) = (all.remove("unheard").is_some(), all.remove("tenant_below").is_some());
+    let (has_no_cleaning_reports, tenant_below) =
+        (all.remove("unheard").is_some(), all.remove("tenant_below").is_some());
     let zoned = all.get("ftl").is_some_and(|ftl| ftl["structure"]["kind"] == "zones");
-    let bare = !all.contains_key("log") && !all.contains_key("upper");
-    if place == "log" || shares.contains_key("log") || (zoned && bare && !unheard && !tenant_below) {
+    let has_no_log = !all.contains_key("log") && !all.contains_key("upper");
+    if target == "log"
+        || shares.contains_key("log")
+        || (zoned && has_no_log && !has_no_cleaning_reports && !tenant_below)
+    {
         table(&mut all, "log");
     }
     let device = table(&mut all, "device");
@@ -169,7 +177,7 @@ pub fn scenario(leaves: Leaves, place: &str) -> Value {
     if shares.is_empty() {
         all.insert("workload".into(), load());
     } else {
-        divide(&mut all, &mut layers, &shares);
+        divide_layers(&mut all, &mut layers, &shares);
     }
     all.insert("log".into(), layers.into_iter().map(Value::Object).collect());
     Value::Object(all)
@@ -180,29 +188,32 @@ pub fn outcome(mut value: Value) -> Outcome {
     let table = value.as_object_mut().expect("a table");
     let holds_data = table.remove("holds_data").is_some();
     let mut ftl = table.get_mut("ftl").and_then(Value::as_object_mut);
-    let mut own = |key: &str, tag: &str| {
+    let mut remove_custom = |key: &str, tag: &str| {
         ftl.as_mut().is_some_and(|ftl| {
-            let own = ftl.get(key).is_some_and(|part| part[tag] == "own");
-            own && ftl.remove(key).is_some()
+            let is_custom = ftl.get(key).is_some_and(|part| part[tag] == "own");
+            is_custom && ftl.remove(key).is_some()
         })
     };
-    let (own_victim, own_placement) = (own("victim", "policy"), own("placement", "kind"));
+    let (custom_victim, custom_placement) =
+        (remove_custom("victim", "policy"), remove_custom("placement", "kind"));
     if holds_data
-        && (own_victim || own_placement || table.get("ftl").is_some_and(|ftl| !ftl["dedup"].is_null()))
+        && (custom_victim || custom_placement || table.get("ftl").is_some_and(|ftl| !ftl["dedup"].is_null()))
     {
         return Outcome::Same;
     }
     let scenario = match Scenario::read(&value) {
         Ok(scenario) => scenario,
-        Err(error) => return told(&error.to_string(), &error.problem),
+        Err(error) => return classify_refusal(&error.to_string(), &error.problem),
     };
     let done = catch_unwind(AssertUnwindSafe(|| match holds_data {
-        true => hold(scenario).map(|()| None),
-        false => run_scenario(&scenario, own_victim, own_placement).map(|result| Some(Box::new(result))),
+        true => run_with_data(scenario).map(|()| None),
+        false => {
+            run_scenario(&scenario, custom_victim, custom_placement).map(|result| Some(Box::new(result)))
+        }
     }));
     match done {
         Ok(Ok(result)) => Outcome::Works(result),
-        Ok(Err(RunError::Config(error))) => told(&error.to_string(), &error.problem),
+        Ok(Err(RunError::Config(error))) => classify_refusal(&error.to_string(), &error.problem),
         Ok(Err(error)) => Outcome::Failed(error.to_string()),
         Err(panic) => {
             let text = panic.downcast_ref::<String>().cloned();
@@ -211,19 +222,20 @@ pub fn outcome(mut value: Value) -> Outcome {
     }
 }
 
-fn told(message: &str, problem: &str) -> Outcome {
-    if let Some(row) = REFUSALS.iter().position(|row| row.reason == problem) {
+fn classify_refusal(message: &str, problem: &str) -> Outcome {
+    if let Some(row) = FEATURE_CONFLICTS.iter().position(|row| row.reason == problem) {
         return Outcome::Refused(row);
     }
     if problem.starts_with("needs ") && problem.contains(" does not have: a layer that ") {
-        return Outcome::Lacks;
+        return Outcome::MissingAbility;
     }
-    let has_none = problem.starts_with("means nothing with structure") || problem.contains("unknown field");
-    if has_none { Outcome::NoSetting } else { Outcome::Failed(message.to_owned()) }
+    let has_no_setting =
+        problem.starts_with("means nothing with structure") || problem.contains("unknown field");
+    if has_no_setting { Outcome::NoSetting } else { Outcome::Failed(message.to_owned()) }
 }
 
 /// Writes data of the calling program, and reads it back.
-fn hold(mut scenario: Scenario) -> Result<(), RunError> {
+fn run_with_data(mut scenario: Scenario) -> Result<(), RunError> {
     let mut stack = build::<Bytes<8>>(&mut scenario)?;
     let layer = &mut stack.targets[0].layer;
     let count = layer.logical_pages();
@@ -241,26 +253,32 @@ fn hold(mut scenario: Scenario) -> Result<(), RunError> {
     Ok(())
 }
 
-fn run_scenario(scenario: &Scenario, own_victim: bool, own_placement: bool) -> Result<RunResult, RunError> {
+fn run_scenario(
+    scenario: &Scenario,
+    custom_victim: bool,
+    custom_placement: bool,
+) -> Result<RunResult, RunError> {
     let size = StoreSize { blocks: 160, pages_per_block: 16, logical_pages: 1792, seed: Seed(3) };
     let random: VictimConfig = serde_json::from_value("random".into()).expect("a policy");
-    let victim = own_victim.then(|| random.build_boxed(&size).expect("a policy without settings"));
-    let placement = own_placement
-        .then(|| OwnPlacement { streams: 2, make: Box::new(|_| Box::new(Frontiers::double()) as Box<_>) });
-    run_with(scenario, Parts { victim, placement, workload: None }, &mut |_: &_| ControlFlow::Continue(()))
+    let victim = custom_victim.then(|| random.build_boxed(&size).expect("a policy without settings"));
+    let placement = custom_placement
+        .then(|| CustomPlacement { streams: 2, make: Box::new(|_| Box::new(Frontiers::double()) as Box<_>) });
+    run_with(scenario, CustomParts { victim, placement, workload: None }, &mut |_: &_| {
+        ControlFlow::Continue(())
+    })
 }
 
 /// Returns the outcome of two features on a layer: the first combination of variants that works, or else the first
 /// refusal.
-pub fn pair(a: &Ask, b: &Ask, place: &str) -> Outcome {
-    if place == "log" && !(of_a_layer(a) || of_a_layer(b)) {
-        return Outcome::Elsewhere;
+pub fn pair(a: &FeatureRequest, b: &FeatureRequest, target: &str) -> Outcome {
+    if target == "log" && !(applies_to_any_layer(a) || applies_to_any_layer(b)) {
+        return Outcome::NotApplicable;
     }
-    let ways = a.ways.iter().flat_map(|way| b.ways.iter().map(move |other| (*way, *other)));
+    let variants = a.variants.iter().flat_map(|way| b.variants.iter().map(move |other| (*way, *other)));
     let mut found = Outcome::Same;
-    for (way, other) in ways {
-        let Some(leaves) = together((a, way), (b, other), place) else { continue };
-        let outcome = outcome(scenario(leaves, place));
+    for (variant, other) in variants {
+        let Some(leaves) = combine((a, variant), (b, other), target) else { continue };
+        let outcome = outcome(scenario(leaves, target));
         match outcome {
             Outcome::Works(_) => return outcome,
             _ if matches!(found, Outcome::Same) => found = outcome,
@@ -271,7 +289,8 @@ pub fn pair(a: &Ask, b: &Ask, place: &str) -> Outcome {
 }
 
 /// True if the feature applies to a layer that may be the FTL or another layer.
-pub fn of_a_layer(ask: &Ask) -> bool {
-    let names_it = |way: &&str| way.contains("AT.") || way.contains(".AT");
-    ask.ways.iter().any(names_it) || ["log.", "upper."].iter().any(|layer| ask.ways[0].starts_with(layer))
+pub fn applies_to_any_layer(ask: &FeatureRequest) -> bool {
+    let names_layer = |way: &&str| way.contains("AT.") || way.contains(".AT");
+    ask.variants.iter().any(names_layer)
+        || ["log.", "upper."].iter().any(|layer| ask.variants[0].starts_with(layer))
 }

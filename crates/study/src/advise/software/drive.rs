@@ -7,7 +7,7 @@ pub(super) const SOFTWARE: Software = Software {
     name: "drive",
     caveat: "Drive: what a smaller partition leaves is spare space if it is trimmed once; a larger one than the drive shows needs \
              a drive with less spare space.",
-    is: |values| values["blocks_per_plane"].is_u64(),
+    matches: |values| values["blocks_per_plane"].is_u64(),
     options,
 };
 

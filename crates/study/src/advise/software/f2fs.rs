@@ -14,7 +14,7 @@ pub(super) const SOFTWARE: Software = Software {
     name: "F2FS",
     caveat: "F2FS: it takes a checkpoint by time as well as by need, and at each fsync with active_logs=2, and sends its discards \
              after one; the model counts bytes and flushes.",
-    is: |layer| preset(layer).starts_with("f2fs"),
+    matches: |layer| preset(layer).starts_with("f2fs"),
     options,
 };
 

@@ -6,7 +6,7 @@ use serde_json::Value;
 pub(super) const SOFTWARE: Software = Software {
     name: "fatcache",
     caveat: "fatcache: what a larger slab does to the hit ratio is not modelled, and it does not discard.",
-    is: |layer| preset(layer) == "fatcache",
+    matches: |layer| preset(layer) == "fatcache",
     options,
 };
 

@@ -24,15 +24,15 @@ pub struct Software {
     /// Differences between its options and the model, in one sentence.
     pub caveat: &'static str,
     /// True if the values of a layer or the drive, with all defaults resolved, represent this software.
-    is: fn(&Value) -> bool,
+    matches: fn(&Value) -> bool,
     /// Returns the options equivalent to the settings of a layer.
     options: fn(&Value) -> Vec<OptionLine>,
 }
 
 /// Option with its value.
 struct OptionLine {
-    /// Place of the option: a section of a file, or a command.
-    place: &'static str,
+    /// Location of the option: a section of a file, or a command.
+    location: &'static str,
     /// Name of the option.
     key: &'static str,
     /// Text of the option.
@@ -46,8 +46,9 @@ pub struct OptionChange {
     pub layer: String,
     /// Software that the layer represents.
     pub software: &'static str,
-    /// Place of the option: a section of a file, or a command.
-    pub place: &'static str,
+    /// Location of the option: a section of a file, or a command.
+    #[serde(rename = "place")]
+    pub location: &'static str,
     /// Name of the option.
     pub key: &'static str,
     /// Text without the change; unset if no option is needed.
@@ -57,28 +58,28 @@ pub struct OptionChange {
 }
 
 impl OptionLine {
-    fn new(place: &'static str, key: &'static str, text: String) -> Self {
-        OptionLine { place, key, text }
+    fn new(location: &'static str, key: &'static str, text: String) -> Self {
+        OptionLine { location, key, text }
     }
 }
 
 /// Returns the options that differ between two scenarios with the same layers; options only in `before` are omitted.
-pub(super) fn changed(before: &Scenario, after: &Scenario) -> Vec<OptionChange> {
+pub(super) fn changed_options(before: &Scenario, after: &Scenario) -> Vec<OptionChange> {
     let [before, after] = [before, after].map(|scenario| serde_json::to_value(scenario).expect("plain data"));
     let logs = |scenario: &Value| scenario["log"].as_array().cloned().unwrap_or_default();
     let drive = (before["device"].clone(), after["device"].clone());
     let pairs: Vec<_> = logs(&before).into_iter().zip(logs(&after)).chain([drive]).collect();
     let of_layer = |(before, after): &(Value, Value)| {
-        let software = ALL.iter().find(|software| (software.is)(before))?;
+        let software = ALL.iter().find(|software| (software.matches)(before))?;
         let (old, new) = ((software.options)(before), (software.options)(after));
         let layer = before["name"].as_str().unwrap_or("drive").to_owned();
         let change = |line: OptionLine| {
-            let same = old.iter().find(|old| (old.place, old.key) == (line.place, line.key));
-            let present = same.map(|old| old.text.clone());
+            let counterpart = old.iter().find(|old| (old.location, old.key) == (line.location, line.key));
+            let present = counterpart.map(|old| old.text.clone());
             (present.as_ref() != Some(&line.text)).then(|| OptionChange {
                 layer: layer.clone(),
                 software: software.name,
-                place: line.place,
+                location: line.location,
                 key: line.key,
                 before: present,
                 after: line.text,
@@ -89,20 +90,20 @@ pub(super) fn changed(before: &Scenario, after: &Scenario) -> Vec<OptionChange> 
     pairs.iter().filter_map(of_layer).flatten().collect()
 }
 
-/// Formats changed options as lines of a diff, grouped by place.
+/// Formats changed options as lines of a diff, grouped by location.
 pub fn as_diff(changes: &[OptionChange]) -> String {
     let mut text = String::new();
-    let mut place = None;
+    let mut location = None;
     for change in changes {
-        let here = (&change.layer, change.place);
-        if place != Some(here) {
+        let option_location = (&change.layer, change.location);
+        if location != Some(option_location) {
             let of = if change.software == change.layer {
                 String::new()
             } else {
                 format!(" (`{}`)", change.layer)
             };
-            text += &format!("@@ {}{of}: {}\n", change.software, change.place);
-            place = Some(here);
+            text += &format!("@@ {}{of}: {}\n", change.software, change.location);
+            location = Some(option_location);
         }
         text.extend(change.before.iter().map(|before| format!("-{before}\n")));
         text += &format!("+{}\n", change.after);

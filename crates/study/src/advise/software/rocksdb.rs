@@ -13,7 +13,7 @@ pub(super) const SOFTWARE: Software = Software {
     name: "RocksDB",
     caveat: "RocksDB: a record is a page without compression; its universal style picks runs by size_ratio, the model those of one \
              level; max_write_buffer_number is not modelled.",
-    is: |layer| layer["structure"]["kind"] == "lsm",
+    matches: |layer| layer["structure"]["kind"] == "lsm",
     options,
 };
 

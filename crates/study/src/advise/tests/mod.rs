@@ -34,9 +34,9 @@ drive_writes = 8.0
 tolerance = 0.2
 "#;
 
-struct Silent;
+struct NullObserver;
 
-impl SweepObserver for Silent {
+impl SweepObserver for NullObserver {
     fn progress(&self, _: usize, _: &Progress) -> ControlFlow<()> {
         ControlFlow::Continue(())
     }
@@ -50,7 +50,7 @@ fn draft(text: &str) -> Draft {
 }
 
 fn proposed(family: &str, draft: &Draft) -> Vec<Change> {
-    (Family::named(family).unwrap().changes)(&Situation::of(draft).unwrap())
+    (Family::named(family).unwrap().changes)(&ResolvedStack::of(draft).unwrap())
 }
 
 fn arguments(changes: &[Change]) -> Vec<String> {
@@ -61,7 +61,7 @@ fn arguments(changes: &[Change]) -> Vec<String> {
 fn advice(draft: &Draft, only: &[&str], replicas: u32, depth: u32, threads: usize) -> Advice {
     let sweep = SweepOptions { threads: Some(threads), ..SweepOptions::default() };
     let only = only.iter().map(|name| (*name).to_owned()).collect();
-    advise(draft, &AdviseOptions { only, replicas, depth, sweep }, &Silent).unwrap()
+    advise(draft, &AdviseOptions { only, replicas, depth, sweep }, &NullObserver).unwrap()
 }
 
 #[test]
@@ -92,7 +92,7 @@ fn capacity_changes_keep_the_capacity_above_and_the_flash_below() {
         let text =
             STACK.replace("blocks_per_plane = 160", size).replace("\nload = 0.85\nendurance", "\nendurance");
         let draft = draft(&text);
-        let base = Situation::of(&draft).unwrap();
+        let base = ResolvedStack::of(&draft).unwrap();
         let fitting: Vec<_> = proposed("capacity", &draft)
             .into_iter()
             .filter_map(|change| Candidate::of(&base, change).ok())
@@ -111,7 +111,7 @@ fn capacity_changes_keep_the_capacity_above_and_the_flash_below() {
 fn capacity_family_moves_spare_space_of_shared_layers() {
     let text = include_str!("../../../../../scenarios/two_logs_one_ftl.toml");
     let draft = draft(text);
-    let base = Situation::of(&draft).unwrap();
+    let base = ResolvedStack::of(&draft).unwrap();
     let changes = proposed("capacity", &draft);
     assert!(changes[0].description.contains("log `store` and log `journal` moved down to the FTL"));
     let fitting = changes.into_iter().filter_map(|change| Candidate::of(&base, change).ok());
@@ -123,7 +123,7 @@ fn capacity_family_moves_spare_space_of_shared_layers() {
 #[test]
 fn change_of_capacity_is_refused() {
     let draft = draft(STACK);
-    let base = Situation::of(&draft).unwrap();
+    let base = ResolvedStack::of(&draft).unwrap();
     let refused = |key: &str, value: Value| {
         let change =
             Change { family: "x".into(), description: "x".into(), settings: vec![Setting::new(key, value)] };
@@ -137,15 +137,15 @@ fn change_of_capacity_is_refused() {
 }
 
 #[test]
-fn families_do_not_propose_present_settings() {
+fn families_omit_current_settings() {
     let texts = [
         STACK.to_owned(),
         STACK.replace("[[log]]", "[ftl]\nvictim = \"cost_benefit\"\n[[log]]\ntrim = false"),
     ];
     for text in texts {
         let draft = draft(&text);
-        let base = Situation::of(&draft).unwrap();
-        let present = crate::sweep::resolved(&draft).unwrap();
+        let base = ResolvedStack::of(&draft).unwrap();
+        let present = crate::sweep::resolve_draft(&draft).unwrap();
         for family in FAMILIES {
             for change in proposed(family.name, &draft) {
                 if let Ok(candidate) = Candidate::of(&base, change) {
@@ -161,7 +161,7 @@ fn placements_name_the_streams_of_the_log_above() {
     let text = STACK.replace("name = \"store\"", "name = \"store\"\nplacement = \"age_classes\"");
     let found = arguments(&proposed("streams", &draft(&text)));
     assert!(found.contains(&"ftl.placement={kind=\"host_hint\", streams=6}".to_owned()), "{found:?}");
-    // No log is above the topmost log, so no log names streams there.
+    // No log is above the topmost log, so no log gives stream hints there.
     assert!(!found.iter().any(|change| change.starts_with("log[0].placement={")), "{found:?}");
     let in_place = STACK.replace("[[log]]", "[ftl]\nreclaim = \"in_place\"\n[[log]]");
     let found = arguments(&proposed("streams", &draft(&in_place)));
@@ -169,7 +169,7 @@ fn placements_name_the_streams_of_the_log_above() {
 }
 
 #[test]
-fn arguments_parse_back_to_equal_values() {
+fn arguments_round_trip() {
     let values = [
         json!("4 MiB"),
         json!("greedy"),
@@ -199,12 +199,12 @@ fn untrimmed() -> Draft {
 }
 
 #[test]
-fn stack_without_trim_gets_trim_as_first_advice() {
+fn stack_without_trim_ranks_trim_first() {
     let advice = advice(&untrimmed(), &["trim", "segments"], 5, 1, 2);
     let [first, second] = &advice.changes[..2] else { unreachable!() };
     assert_eq!(first.change.description, "log `store` trims each page as soon as it dies", "{advice:#?}");
     assert_eq!(second.change.description, "log `store` trims each cleaned segment at once");
-    assert_eq!((first.verdict, second.verdict), (Verdict::Saves, Verdict::Saves));
+    assert_eq!((first.verdict, second.verdict), (TrialVerdict::Saves, TrialVerdict::Saves));
     assert!(first.saving.unwrap().mean > 0.05 && first.tbw_ratio.unwrap() > 1.05, "{first:?}");
     // Without TRIM the FTL is not notified of invalidated pages; with it, the FTL's write amplification is lower.
     let ftl = |figures: &Figures| figures.layers[1].write_amplification.unwrap();
@@ -212,21 +212,21 @@ fn stack_without_trim_gets_trim_as_first_advice() {
 }
 
 #[test]
-fn segments_of_half_a_block_get_advice_to_match_blocks() {
+fn half_block_segments_rank_block_size_match() {
     let mut draft = untrimmed();
     draft.set("log[0].segment_size", json!("32 KiB")).unwrap();
     let advice = advice(&draft, &["segments"], 5, 1, 2);
     let matched =
-        advice.changes.iter().find(|tried| tried.change.description.contains("as a block of")).unwrap();
-    assert_eq!(matched.verdict, Verdict::Saves, "{advice:#?}");
+        advice.changes.iter().find(|trial| trial.change.description.contains("as a block of")).unwrap();
+    assert_eq!(matched.verdict, TrialVerdict::Saves, "{advice:#?}");
     assert!(matched.saving.unwrap().mean > 0.2, "{matched:?}");
     let worst = advice.changes.last().unwrap();
-    assert_eq!((worst.verdict, worst.rank), (Verdict::Costs, None));
+    assert_eq!((worst.verdict, worst.rank), (TrialVerdict::Costs, None));
     assert!(worst.change.description.contains("segments of 8 KiB"), "{worst:?}");
 }
 
 #[test]
-fn advice_does_not_depend_on_the_threads_and_its_settings_repeat_it() {
+fn advice_is_equal_for_any_thread_count_and_reproducible_from_settings() {
     let draft = untrimmed();
     let one = advice(&draft, &["trim", "capacity"], 4, 2, 1);
     assert_eq!(one, advice(&draft, &["trim", "capacity"], 4, 2, 2));
@@ -241,13 +241,13 @@ fn advice_does_not_depend_on_the_threads_and_its_settings_repeat_it() {
 fn combinations_join_compatible_changes() {
     let advice = advice(&untrimmed(), &["trim", "victim"], 5, 3, 2);
     assert!(!advice.combinations.is_empty());
-    for tried in &advice.combinations {
-        let mut keys: Vec<&str> = tried.change.settings.iter().map(|setting| setting.key.as_str()).collect();
+    for trial in &advice.combinations {
+        let mut keys: Vec<&str> = trial.change.settings.iter().map(|setting| setting.key.as_str()).collect();
         keys.sort_unstable();
         let all = keys.len();
         keys.dedup();
-        assert_eq!(keys.len(), all, "{:?}", tried.change);
-        assert!(tried.gain.is_some());
+        assert_eq!(keys.len(), all, "{:?}", trial.change);
+        assert!(trial.gain.is_some());
     }
     let best = advice.best().unwrap();
     assert!(best.saving.unwrap().mean >= advice.changes[0].saving.unwrap().mean);
@@ -268,8 +268,8 @@ fn unsteady_runs_are_never_ranked() {
     let strict = STACK.replace("tolerance = 0.2", "tolerance = 0.000001").replace("= 8.0", "= 2.0");
     let advice = advice(&draft(&strict), &["trim", "victim"], 1, 2, 2);
     assert!(!advice.base.steady && advice.combinations.is_empty());
-    let unranked = |tried: &Tried| tried.rank.is_none() && tried.verdict == Verdict::Unsteady;
-    assert!(!advice.changes.is_empty() && advice.changes.iter().all(unranked), "{advice:?}");
+    let is_unranked = |trial: &TrialResult| trial.rank.is_none() && trial.verdict == TrialVerdict::Unsteady;
+    assert!(!advice.changes.is_empty() && advice.changes.iter().all(is_unranked), "{advice:?}");
 }
 
 #[test]
@@ -277,25 +277,25 @@ fn run_until_wear_out_is_refused() {
     let life = STACK.replace("[[log]]", "wears_out = true\n[[log]]");
     let life = format!("{life}until_worn_out_blocks = 1\n");
     let options = AdviseOptions { replicas: 1, depth: 1, ..AdviseOptions::default() };
-    let problem = advise(&draft(&life), &options, &Silent).unwrap_err().to_string();
+    let problem = advise(&draft(&life), &options, &NullObserver).unwrap_err().to_string();
     assert!(problem.contains("until_worn_out_blocks"), "{problem}");
 }
 
 #[test]
-fn shortened_runs_are_never_longer_than_requested() {
-    let settings = shortened(&draft(STACK)).unwrap();
+fn short_run_settings_never_lengthen_runs() {
+    let settings = short_run_settings(&draft(STACK)).unwrap();
     let arguments: Vec<String> = settings.iter().map(Setting::argument).collect();
     assert_eq!(arguments, ["measure.drive_writes=2.0"]);
     let long = STACK.replace("warm_up = 8.0", "warm_up = 80.0");
-    assert_eq!(shortened(&draft(&long)).unwrap(), settings);
+    assert_eq!(short_run_settings(&draft(&long)).unwrap(), settings);
     let open = STACK.replace("warm_up = 8.0\n", "").replace("tolerance = 0.2\n", "");
-    let settings = shortened(&draft(&open)).unwrap();
+    let settings = short_run_settings(&draft(&open)).unwrap();
     let arguments: Vec<String> = settings.iter().map(Setting::argument).collect();
     assert_eq!(arguments, ["measure.max_warm_up=12.0", "measure.drive_writes=2.0", "measure.tolerance=0.03"]);
 }
 
 #[test]
-fn drive_fitted_to_a_trace_keeps_its_size_through_all_changes() {
+fn trace_fitted_drive_keeps_its_size_in_all_trials() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("trace.csv");
     let lines: String = (0..400u64).map(|at| format!("{at},W,0,{},4096,0\n", (at % 200) * 8192)).collect();
@@ -305,11 +305,11 @@ fn drive_fitted_to_a_trace_keeps_its_size_through_all_changes() {
         path.display()
     );
     let fitted = rounds::with_fitted_drive(&draft(&text)).unwrap();
-    let base = Situation::of(&fitted).unwrap();
+    let base = ResolvedStack::of(&fitted).unwrap();
     assert_eq!(base.device.logical_pages, 200);
     assert_eq!(fitted.get("trace.address"), Some(&json!("compact")));
     assert_eq!(fitted.get("device.fit"), Some(&json!({ "touched_pages": 200, "end_page": 399 })));
     // A drive with a given size remains unchanged.
-    let given = draft(STACK);
-    assert_eq!(rounds::with_fitted_drive(&given).unwrap().value(), given.value());
+    let drafted = draft(STACK);
+    assert_eq!(rounds::with_fitted_drive(&drafted).unwrap().value(), drafted.value());
 }

@@ -39,16 +39,16 @@ kind = "uniform"
 "#;
 
 fn candidates(family: &str, draft: &Draft) -> Vec<Candidate> {
-    let base = Situation::of(draft).unwrap();
+    let base = ResolvedStack::of(draft).unwrap();
     proposed(family, draft).into_iter().filter_map(|change| Candidate::of(&base, change).ok()).collect()
 }
 
 /// Returns the diff of each change that fits, after its description.
 fn diffs(family: &str, text: &str) -> String {
     let draft = draft(text);
-    let base = crate::sweep::resolved(&draft).unwrap();
+    let base = crate::sweep::resolve_draft(&draft).unwrap();
     let diff = |candidate: &Candidate| {
-        let changed = software::changed(&base, &candidate.scenario);
+        let changed = software::changed_options(&base, &candidate.scenario);
         format!("{}\n{}", candidate.proposed.description, as_diff(&changed))
     };
     candidates(family, &draft).iter().map(diff).collect()
@@ -82,11 +82,11 @@ fn merge_tree_family_proposes_sizes_ratios_and_shapes_both_ways() {
     ];
     assert_eq!(found, expected);
     // A setting given in the scenario is changed alone, so that several settings can be combined.
-    let given = TREE.replace(
+    let modified = TREE.replace(
         "write_ahead_log",
         "compaction = { shape = \"leveled\", level0_runs = 4, ratio = 8 }, write_ahead_log",
     );
-    let found = arguments(&proposed("merge_tree", &draft(&given)));
+    let found = arguments(&proposed("merge_tree", &draft(&modified)));
     assert!(found.contains(&"log[0].structure.compaction.ratio=4".to_owned()), "{found:?}");
     let silt = TREE.replace(
         "{ kind = \"lsm\", memtable_size = \"128 KiB\", table_size = \"64 KiB\", write_ahead_log = \"256 KiB\" }",
@@ -111,14 +111,14 @@ fn merge_tree_family_proposes_sizes_ratios_and_shapes_both_ways() {
 fn changed_tree_keeps_its_capacity_or_gets_a_smaller_baseline() {
     for spare in ["", "spare_factor = 0.5\n"] {
         let draft = draft(&TREE.replace("[workload]", &format!("{spare}[workload]")));
-        let base = Situation::of(&draft).unwrap();
+        let base = ResolvedStack::of(&draft).unwrap();
         let (mut equal, mut smaller) = (0, 0);
         for candidate in candidates("merge_tree", &draft) {
-            let reference = Candidate::as_small_as(&base, candidate::as_it_is(), &candidate).unwrap();
+            let reference = Candidate::at_capacity_of(&base, candidate::no_change(), &candidate).unwrap();
             // The number of pages is exactly equal for all settings of the tree.
             assert_eq!(reference.tenants, candidate.tenants, "{:?}", candidate.change);
-            let same = reference.scenario == crate::sweep::resolved(&draft).unwrap();
-            (equal, smaller) = (equal + u32::from(same), smaller + u32::from(!same));
+            let is_unchanged = reference.scenario == crate::sweep::resolve_draft(&draft).unwrap();
+            (equal, smaller) = (equal + u32::from(is_unchanged), smaller + u32::from(!is_unchanged));
             assert!(candidate.tenants <= base.host_pages(), "{:?}", candidate.change);
         }
         // With half of the space spare, only tiered shapes and the largest memtable need more space.
@@ -136,10 +136,10 @@ const MEMTABLE_PAGES: f64 = 32.0;
 /// log_ratio(all / level 0) levels. In each level a leveled tree rewrites a record between half the ratio times and
 /// once more than the ratio; a tiered tree rewrites it about once. Both also write the log, the flushed table, and an
 /// index for each table.
-fn agrees_with_its_closed_form(figures: &Figures, ratio: Option<f64>, level0_runs: f64) {
+fn assert_closed_form(figures: &Figures, ratio: Option<f64>, level0_runs: f64) {
     let index = 17.0 / 16.0;
     let of_level0 = figures.host_pages as f64 / (level0_runs * MEMTABLE_PAGES);
-    let (least, most) = match ratio {
+    let (min, max) = match ratio {
         Some(ratio) => {
             let levels = of_level0.ln() / ratio.ln();
             (levels * ratio / 2.0, index * (levels.ceil() + 1.0) * (ratio + 1.0) + 2.1)
@@ -147,24 +147,26 @@ fn agrees_with_its_closed_form(figures: &Figures, ratio: Option<f64>, level0_run
         None => (2.0, index * (of_level0.ln() / level0_runs.ln()).ceil() + 3.1),
     };
     let found = figures.layers[0].write_amplification.unwrap();
-    assert!((least..most).contains(&found), "{found} not in {least} to {most}");
+    assert!((min..max).contains(&found), "{found} not in {min} to {max}");
 }
 
 #[test]
-fn merge_tree_advice_repeats_and_agrees_with_the_closed_form() {
+fn merge_tree_advice_is_reproducible_and_matches_closed_form() {
     let draft = draft(TREE);
     let advice = advice(&draft, &["merge_tree"], 3, 2, 2);
-    agrees_with_its_closed_form(&advice.base, Some(10.0), 4.0);
+    assert_closed_form(&advice.base, Some(10.0), 4.0);
     let of =
-        |part: &str| advice.changes.iter().find(|tried| tried.change.description.contains(part)).unwrap();
-    agrees_with_its_closed_form(&of("ratio 5").figures, Some(5.0), 4.0);
-    agrees_with_its_closed_form(&of("ratio 20").figures, Some(20.0), 4.0);
-    agrees_with_its_closed_form(&of("8 runs on instead").figures, Some(10.0), 8.0);
-    agrees_with_its_closed_form(&of("tiered with 4").figures, None, 4.0);
-    agrees_with_its_closed_form(&of("tiered with 8").figures, None, 8.0);
-    for (part, verdict) in
-        [("ratio 5", Verdict::Saves), ("ratio 20", Verdict::Costs), ("tiered with 8", Verdict::Saves)]
-    {
+        |part: &str| advice.changes.iter().find(|trial| trial.change.description.contains(part)).unwrap();
+    assert_closed_form(&of("ratio 5").figures, Some(5.0), 4.0);
+    assert_closed_form(&of("ratio 20").figures, Some(20.0), 4.0);
+    assert_closed_form(&of("8 runs on instead").figures, Some(10.0), 8.0);
+    assert_closed_form(&of("tiered with 4").figures, None, 4.0);
+    assert_closed_form(&of("tiered with 8").figures, None, 8.0);
+    for (part, verdict) in [
+        ("ratio 5", TrialVerdict::Saves),
+        ("ratio 20", TrialVerdict::Costs),
+        ("tiered with 8", TrialVerdict::Saves),
+    ] {
         assert_eq!(of(part).verdict, verdict, "{:#?}", of(part));
     }
     // Level 0 costs only sorted runs, and the price lists them.
@@ -189,14 +191,20 @@ fn merge_tree_advice_repeats_and_agrees_with_the_closed_form() {
         let found = result.write_amplification.unwrap();
         // For the baseline, the mean over the seeds is known.
         assert!((found / expected - 1.0).abs() < 0.02, "{settings:?}: {found}, not {expected}");
-        let pages: u32 = Situation::of(&repeated).unwrap().host_pages().iter().sum();
+        let pages: u32 = ResolvedStack::of(&repeated).unwrap().host_pages().iter().sum();
         assert_eq!(u64::from(pages), best.figures.host_pages);
     }
 }
 
 #[test]
 fn verdicts_are_ordered_by_importance() {
-    let order = [Verdict::Saves, Verdict::Costs, Verdict::Unsteady, Verdict::Untold, Verdict::Meaningless];
+    let order = [
+        TrialVerdict::Saves,
+        TrialVerdict::Costs,
+        TrialVerdict::Unsteady,
+        TrialVerdict::Insignificant,
+        TrialVerdict::Meaningless,
+    ];
     assert!(order.is_sorted());
 }
 
@@ -222,10 +230,10 @@ fn file_system_and_cache_options_match_the_snapshot() {
 }
 
 #[test]
-fn unnamed_software_gets_no_options() {
+fn unknown_software_gets_no_options() {
     let none = candidates("segments", &draft(STACK));
-    let base = crate::sweep::resolved(&draft(STACK)).unwrap();
-    assert!(none.iter().all(|candidate| software::changed(&base, &candidate.scenario).is_empty()));
+    let base = crate::sweep::resolve_draft(&draft(STACK)).unwrap();
+    assert!(none.iter().all(|candidate| software::changed_options(&base, &candidate.scenario).is_empty()));
 }
 
 #[test]

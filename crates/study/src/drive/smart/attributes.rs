@@ -2,7 +2,7 @@
 //! quantity and its unit: `Host_Writes_32MiB`, `NAND_Writes_1GiB`, `Total_LBAs_Written`.
 
 use super::SmartReport;
-use super::counter::{Counter, EraseCounts, Media};
+use super::counter::{Counter, EraseCounts, MediaWrites};
 use super::document::{Document, ReportError};
 use crate::drive::interval::Interval;
 
@@ -22,7 +22,7 @@ const MEAN_ERASES: &[&str] = &["Ave_Block-Erase_Count", "Average_Erase_Count"];
 const SAMSUNG_MEAN_ERASES: &str = "Wear_Leveling_Count";
 
 /// Attributes whose normalised value falls from 100 to 0 or 1 over the drive's life.
-const LIFE_LEFT: &[&str] = &[
+const REMAINING_LIFE: &[&str] = &[
     "Percent_Lifetime_Remain",
     "Percent_Lifetime_Used",
     "Percent_Life_Remaining",
@@ -37,9 +37,9 @@ fn unit(name: &str, prefixes: &[&str]) -> Option<f64> {
     UNITS.iter().find(|(unit, _)| *unit == rest).map(|(_, bytes)| *bytes)
 }
 
-/// Takes values from the attributes that no better source supplied.
+/// Takes from the attributes the values that no better source supplied.
 pub fn take(report: &mut SmartReport, document: &Document<'_>, sector_bytes: f64) -> Result<(), ReportError> {
-    let Some(table) = document.inside("ata_smart_attributes")? else { return Ok(()) };
+    let Some(table) = document.object("ata_smart_attributes")? else { return Ok(()) };
     let is_samsung =
         report.model.as_ref().is_some_and(|model| model.to_ascii_lowercase().starts_with("samsung"));
     let (mut host_pages, mut background_pages) = (None, None);
@@ -50,7 +50,7 @@ pub fn take(report: &mut SmartReport, document: &Document<'_>, sector_bytes: f64
             Ok(Some(id)) => format!("{id} {name}"),
             _ => name.clone(),
         };
-        let raw = || match entry.inside("raw")? {
+        let raw = || match entry.object("raw")? {
             Some(raw) => raw.value(&["value"]),
             None => Ok(None),
         };
@@ -62,7 +62,7 @@ pub fn take(report: &mut SmartReport, document: &Document<'_>, sector_bytes: f64
         } else if let Some(bytes) = unit(&name, HOST_WRITES) {
             report.host = report.host.take().or(counter(bytes)?);
         } else if let Some(bytes) = unit(&name, MEDIA_WRITES) {
-            report.media = report.media.take().or(counter(bytes)?.map(Media::Bytes));
+            report.media = report.media.take().or(counter(bytes)?.map(MediaWrites::Bytes));
         } else if name == HOST_PAGES {
             host_pages = counter(1.0)?;
         } else if is(BACKGROUND_PAGES) {
@@ -74,14 +74,14 @@ pub fn take(report: &mut SmartReport, document: &Document<'_>, sector_bytes: f64
                 is_mean: true,
             });
         }
-        if is(LIFE_LEFT) || samsung_erases {
-            let left = entry.value(&["value"])?.filter(|left| *left <= 100.0);
-            used = used.or(left.map(|left| Counter::new(key(), 100.0 - left, 1.0)));
+        if is(REMAINING_LIFE) || samsung_erases {
+            let remaining = entry.value(&["value"])?.filter(|percent| *percent <= 100.0);
+            used = used.or(remaining.map(|remaining| Counter::new(key(), 100.0 - remaining, 1.0)));
         }
     }
     report.percentage_used = report.percentage_used.take().or(used);
     if let (None, Some(host), Some(background)) = (&report.media, host_pages, background_pages) {
-        report.media = Some(Media::Pages { host, background });
+        report.media = Some(MediaWrites::HostAndBackground { host, background });
     }
     if document.is_false("in_smartctl_database") && !host_before && report.host.is_some() {
         let note =

@@ -33,18 +33,18 @@ impl Counter {
 
 /// Count of flash programs.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Media {
+pub enum MediaWrites {
     /// Bytes programmed.
     Bytes(Counter),
     /// All programs and the host's part, in a common but unknown unit.
-    Both {
+    HostAndTotal {
         /// Programs for the host.
         host: Counter,
         /// All programs.
-        all: Counter,
+        total: Counter,
     },
     /// Pages programmed, separated by cause.
-    Pages {
+    HostAndBackground {
         /// Programs for the host.
         host: Counter,
         /// Programs by the drive itself.
@@ -52,27 +52,32 @@ pub enum Media {
     },
 }
 
-impl Media {
+impl MediaWrites {
     /// Returns bytes programmed over bytes written by the host, given `host` bytes from the host.
     pub fn amplification(&self, host: Interval) -> Interval {
         match self {
-            Media::Bytes(bytes) => bytes.amount().over(host),
-            Media::Both { host, all } => all.amount().over(host.amount()),
-            Media::Pages { host, background } => of_pages(host.amount(), background.amount()),
+            MediaWrites::Bytes(bytes) => bytes.amount().divided_by(host),
+            MediaWrites::HostAndTotal { host, total: all } => all.amount().divided_by(host.amount()),
+            MediaWrites::HostAndBackground { host, background } => {
+                amplification_of_pages(host.amount(), background.amount())
+            }
         }
     }
 
     /// Returns this ratio between two reports; `None` if a count decreased, or the kinds of counts differ.
-    pub fn amplification_since(&self, earlier: &Media, host: Interval) -> Option<Interval> {
+    pub fn amplification_since(&self, earlier: &MediaWrites, host: Interval) -> Option<Interval> {
         match (self, earlier) {
-            (Media::Bytes(bytes), Media::Bytes(before)) => Some(bytes.since(before)?.over(host)),
-            (Media::Both { host, all }, Media::Both { host: host_before, all: all_before }) => {
-                Some(all.since(all_before)?.over(host.since(host_before)?))
+            (MediaWrites::Bytes(bytes), MediaWrites::Bytes(before)) => {
+                Some(bytes.since(before)?.divided_by(host))
             }
             (
-                Media::Pages { host, background },
-                Media::Pages { host: host_before, background: background_before },
-            ) => Some(of_pages(host.since(host_before)?, background.since(background_before)?)),
+                MediaWrites::HostAndTotal { host, total: all },
+                MediaWrites::HostAndTotal { host: host_before, total: all_before },
+            ) => Some(all.since(all_before)?.divided_by(host.since(host_before)?)),
+            (
+                MediaWrites::HostAndBackground { host, background },
+                MediaWrites::HostAndBackground { host: host_before, background: background_before },
+            ) => Some(amplification_of_pages(host.since(host_before)?, background.since(background_before)?)),
             _ => None,
         }
     }
@@ -80,16 +85,18 @@ impl Media {
     /// Returns the key in the report.
     pub fn key(&self) -> String {
         match self {
-            Media::Bytes(bytes) => bytes.key.clone(),
-            Media::Both { host, all } => format!("{} over {}", all.key, host.key),
-            Media::Pages { host, background } => format!("{} and {}", host.key, background.key),
+            MediaWrites::Bytes(bytes) => bytes.key.clone(),
+            MediaWrites::HostAndTotal { host, total: all } => format!("{} over {}", all.key, host.key),
+            MediaWrites::HostAndBackground { host, background } => {
+                format!("{} and {}", host.key, background.key)
+            }
         }
     }
 }
 
 /// Returns all pages over those of the host.
-fn of_pages(host: Interval, background: Interval) -> Interval {
-    let share = background.over(host);
+fn amplification_of_pages(host: Interval, background: Interval) -> Interval {
+    let share = background.divided_by(host);
     Interval { value: 1.0 + share.value, low: 1.0 + share.low, high: 1.0 + share.high }
 }
 

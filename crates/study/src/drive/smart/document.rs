@@ -26,7 +26,7 @@ impl std::error::Error for ReportError {}
 const TWO_64: f64 = 18_446_744_073_709_551_616.0;
 
 /// Maximum length of text repeated in an error, in characters.
-const SHOWN: usize = 60;
+const MAX_QUOTED_CHARS: usize = 60;
 
 /// Object in a report, with its path.
 #[derive(Clone)]
@@ -66,7 +66,7 @@ impl<'a> Document<'a> {
     }
 
     /// True if any of `keys` exists.
-    pub fn has(&self, keys: &[&str]) -> bool {
+    pub fn has_any(&self, keys: &[&str]) -> bool {
         keys.iter().any(|key| self.fields.contains_key(*key))
     }
 
@@ -76,7 +76,7 @@ impl<'a> Document<'a> {
     }
 
     /// Returns the object at `key`, if there is one.
-    pub fn inside(&self, key: &str) -> Result<Option<Document<'a>>, ReportError> {
+    pub fn object(&self, key: &str) -> Result<Option<Document<'a>>, ReportError> {
         let Some(value) = self.get(key) else { return Ok(None) };
         let fields =
             value.as_object().ok_or_else(|| self.error(key, format!("is {}, not an object", kind(value))))?;
@@ -104,7 +104,8 @@ impl<'a> Document<'a> {
     /// Returns the text at `key` without surrounding blanks; `None` if it is empty.
     pub fn text(&self, key: &str) -> Option<String> {
         let text = self.get(key)?.as_str()?.trim();
-        (!text.is_empty()).then(|| text.chars().filter(|letter| !letter.is_control()).take(SHOWN).collect())
+        (!text.is_empty())
+            .then(|| text.chars().filter(|letter| !letter.is_control()).take(MAX_QUOTED_CHARS).collect())
     }
 
     /// True if `key` exists and is false.
@@ -120,7 +121,7 @@ impl<'a> Document<'a> {
             let exact = self.get(&format!("{key}_s"));
             let Some(value) = exact.or_else(|| self.get(key)) else { continue };
             let number = number(value).ok_or_else(|| {
-                let problem = format!("is {}; a count is a whole number, 0 or above", shown(value));
+                let problem = format!("is {}; a count is a whole number, 0 or above", excerpt(value));
                 self.error(key, problem)
             })?;
             return Ok(Some((key, number)));
@@ -164,10 +165,10 @@ fn kind(value: &Value) -> &'static str {
     }
 }
 
-fn shown(value: &Value) -> String {
+fn excerpt(value: &Value) -> String {
     let text = value.to_string();
-    if text.chars().count() > SHOWN {
-        format!("{} ...", text.chars().take(SHOWN).collect::<String>())
+    if text.chars().count() > MAX_QUOTED_CHARS {
+        format!("{} ...", text.chars().take(MAX_QUOTED_CHARS).collect::<String>())
     } else {
         text
     }
@@ -180,7 +181,7 @@ mod tests {
 
     #[test]
     fn numbers_are_read_in_every_form_that_tools_print() {
-        let sound = [
+        let valid = [
             (json!(33456211), 33_456_211.0),
             (json!(33456211.0), 33_456_211.0),
             (json!("33456211"), 33_456_211.0),
@@ -190,7 +191,7 @@ mod tests {
             (json!({"hi": 2, "lo": 0}), 2.0 * TWO_64),
             (json!("340282366920938463463374607431768211455"), 2f64.powi(128)),
         ];
-        for (value, expected) in sound {
+        for (value, expected) in valid {
             assert_eq!(number(&value), Some(expected), "{value}");
         }
         let bad = [
@@ -216,9 +217,9 @@ mod tests {
     fn errors_state_file_and_key() {
         let value = json!({"a": {"b": [{"c": "many"}, 7]}, "d": 1});
         let root = Document::root("x.json", &value).unwrap();
-        let inner = root.inside("a").unwrap().unwrap();
+        let inner = root.object("a").unwrap().unwrap();
         assert_eq!(inner.list("b").err().unwrap().to_string(), "x.json: a.b[1]: is a number, not an object");
-        assert_eq!(root.inside("d").err().unwrap().to_string(), "x.json: d: is a number, not an object");
+        assert_eq!(root.object("d").err().unwrap().to_string(), "x.json: d: is a number, not an object");
         let value = json!({"a": [{"c": "many"}]});
         let item = &Document::root("x.json", &value).unwrap().list("a").unwrap()[0];
         let error = item.number(&["c"]).unwrap_err();

@@ -6,14 +6,14 @@ mod document;
 mod nvme;
 mod smartctl;
 
-pub use counter::{Counter, EraseCounts, Media};
+pub use counter::{Counter, EraseCounts, MediaWrites};
 pub use document::ReportError;
 
 use document::Document;
 use serde_json::Value;
 
 /// Maximum length of a report in bytes; real drives have some tens of thousands.
-const LONGEST: usize = 16 << 20;
+const MAX_REPORT_BYTES: usize = 16 << 20;
 
 /// State of a drive at one time.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -35,7 +35,7 @@ pub struct SmartReport {
     /// Bytes written by the host.
     pub host: Option<Counter>,
     /// Count of flash programs.
-    pub media: Option<Media>,
+    pub media: Option<MediaWrites>,
     /// Erase counts of blocks.
     pub erases: Option<EraseCounts>,
     /// The maker's estimate of used life, per cent; may exceed 100.
@@ -57,8 +57,11 @@ impl SmartReport {
     /// writes.
     pub fn read(file: &str, text: &str) -> Result<Self, ReportError> {
         let failed = |problem: String| ReportError { file: file.into(), key: String::new(), problem };
-        if text.len() > LONGEST {
-            return Err(failed(format!("is {} bytes long; a report has at most {LONGEST}", text.len())));
+        if text.len() > MAX_REPORT_BYTES {
+            return Err(failed(format!(
+                "is {} bytes long; a report has at most {MAX_REPORT_BYTES}",
+                text.len()
+            )));
         }
         let mut report = SmartReport { file: file.into(), ..SmartReport::default() };
         let mut documents = 0;
@@ -80,7 +83,7 @@ impl SmartReport {
 
     /// Takes the values of one document.
     fn take(&mut self, document: &Document<'_>) -> Result<(), ReportError> {
-        if document.has(&["smartctl", "json_format_version"]) {
+        if document.has_any(&["smartctl", "json_format_version"]) {
             return smartctl::take(self, document);
         }
         if nvme::take(self, document)? {

@@ -1,11 +1,12 @@
 //! Output of `nvme-cli` with `-o json`: each command prints a document without a name, recognised by its keys.
 
 use super::SmartReport;
-use super::counter::{Counter, EraseCounts, Media};
+use super::counter::{Counter, EraseCounts, MediaWrites};
 use super::document::{Document, ReportError};
 use crate::drive::interval::Interval;
 
-/// Bytes of a data unit of the SMART log: a thousand sectors of 512, rounded up (NVM Express, SMART / Health Information).
+/// Bytes of a data unit of the SMART log: a thousand sectors of 512, rounded up (NVM Express, SMART / Health
+/// Information).
 pub const DATA_UNIT_BYTES: f64 = 512_000.0;
 
 /// Bytes per unit of the endurance group's log: billions, rounded up (NVM Express, Endurance Group Information).
@@ -21,20 +22,20 @@ const OCP_BAD_BLOCKS: [&str; 2] = ["Bad user nand blocks - Raw", "bad_user_nand_
 
 /// Takes the values of a document; returns false if the document is not one of these.
 pub fn take(report: &mut SmartReport, document: &Document<'_>) -> Result<bool, ReportError> {
-    if document.has(&OCP_WRITTEN) {
+    if document.has_any(&OCP_WRITTEN) {
         take_ocp(report, document)?;
-    } else if document.has(&["media_units_written"]) {
+    } else if document.has_any(&["media_units_written"]) {
         take_endurance_group(report, document)?;
-    } else if document.has(&["data_units_written"]) {
+    } else if document.has_any(&["data_units_written"]) {
         take_health(report, document)?;
-    } else if let Some(statistics) = document.inside("Device stats")? {
+    } else if let Some(statistics) = document.object("Device stats")? {
         take_statistics(report, &statistics)?;
-    } else if document.has(&["sn"]) && document.has(&["mn"]) {
+    } else if document.has_any(&["sn"]) && document.has_any(&["mn"]) {
         report.serial = document.text("sn");
         report.model = document.text("mn");
         let capacity = document.value(&["tnvmcap"])?.filter(|bytes| *bytes > 0.0);
         report.capacity_bytes = capacity.map(|bytes| bytes as u64).or(report.capacity_bytes);
-    } else if document.has(&["nsze"]) && document.has(&["nuse"]) {
+    } else if document.has_any(&["nsze"]) && document.has_any(&["nuse"]) {
         take_namespace(report, document)?;
     } else {
         return Ok(false);
@@ -71,10 +72,10 @@ fn take_ocp(report: &mut SmartReport, document: &Document<'_>) -> Result<(), Rep
     // Both sets of names have the same meaning.
     report.media = written
         .filter(|(_, bytes)| *bytes > 0.0)
-        .map(|(_, bytes)| Media::Bytes(Counter::new("physical media units written", bytes, 1.0)));
-    let (least, most) = (document.value(&OCP_LEAST_ERASED)?, document.value(&OCP_MOST_ERASED)?);
+        .map(|(_, bytes)| MediaWrites::Bytes(Counter::new("physical media units written", bytes, 1.0)));
+    let (min, max) = (document.value(&OCP_LEAST_ERASED)?, document.value(&OCP_MOST_ERASED)?);
     let mean = document.value(&OCP_MEAN_ERASED)?.filter(|mean| *mean > 0.0);
-    report.erases = match (mean, least.zip(most).filter(|(least, most)| least <= most && *most > 0.0)) {
+    report.erases = match (mean, min.zip(max).filter(|(min, max)| min <= max && *max > 0.0)) {
         (Some(mean), _) => Some(EraseCounts {
             key: "nand avg erase count".into(),
             mean: Interval::counted(mean, 1.0),
@@ -96,7 +97,7 @@ fn take_endurance_group(report: &mut SmartReport, document: &Document<'_>) -> Re
     // Drives without the counter show 0; the OCP log has a finer unit.
     if let (Some(units), None) = (written, &report.media) {
         let counter = Counter::new("endurance group's media_units_written", units, ENDURANCE_UNIT_BYTES);
-        report.media = Some(Media::Bytes(counter));
+        report.media = Some(MediaWrites::Bytes(counter));
     }
     Ok(())
 }
@@ -104,7 +105,7 @@ fn take_endurance_group(report: &mut SmartReport, document: &Document<'_>) -> Re
 /// Takes the additional SMART log of Intel and Solidigm, which other vendors also use. Both counts have one unit (32
 /// MiB by Intel's documents), so their ratio does not depend on it.
 fn take_statistics(report: &mut SmartReport, statistics: &Document<'_>) -> Result<(), ReportError> {
-    let counter = |key: &'static str| match statistics.inside(key)? {
+    let counter = |key: &'static str| match statistics.object(key)? {
         Some(entry) => {
             Ok::<_, ReportError>(entry.value(&["raw"])?.map(|count| Counter::new(key, count, 1.0)))
         }
@@ -112,7 +113,7 @@ fn take_statistics(report: &mut SmartReport, statistics: &Document<'_>) -> Resul
     };
     let (host, all) = (counter("host_bytes_written")?, counter("nand_bytes_written")?);
     if let (Some(host), Some(all), None) = (host, all, &report.media) {
-        report.media = Some(Media::Both { host, all });
+        report.media = Some(MediaWrites::HostAndTotal { host, total: all });
     }
     Ok(())
 }

@@ -14,25 +14,25 @@ pub fn take(report: &mut SmartReport, document: &Document<'_>) -> Result<(), Rep
     }
     report.model = document.text("model_name").or_else(|| document.text("scsi_model_name"));
     report.serial = document.text("serial_number");
-    if let Some(time) = document.inside("local_time")? {
+    if let Some(time) = document.object("local_time")? {
         report.taken_at = time.value(&["time_t"])?;
     }
-    if let Some(time) = document.inside("power_on_time")? {
+    if let Some(time) = document.object("power_on_time")? {
         report.power_on_hours =
             time.value(&["hours"])?.map(|hours| Counter::new("power_on_time.hours", hours, 1.0));
     }
     take_capacity(report, document)?;
-    if let Some(log) = document.inside("nvme_smart_health_information_log")? {
+    if let Some(log) = document.object("nvme_smart_health_information_log")? {
         nvme::take_health(report, &log)?;
     }
     let sector_bytes = document.value(&["logical_block_size"])?.filter(|bytes| *bytes >= SECTOR_BYTES);
     let sector_bytes = sector_bytes.unwrap_or(SECTOR_BYTES);
-    if let Some(used) = document.inside("endurance_used")? {
+    if let Some(used) = document.object("endurance_used")? {
         let used = used.value(&["current_percent"])?;
         let used = used.map(|percent| Counter::new("endurance_used.current_percent", percent, 1.0));
         report.percentage_used = report.percentage_used.take().or(used);
     }
-    if let Some(spare) = document.inside("spare_available")? {
+    if let Some(spare) = document.object("spare_available")? {
         report.available_spare = report.available_spare.or(spare.value(&["current_percent"])?);
     }
     take_statistics(report, document, sector_bytes)?;
@@ -46,21 +46,21 @@ pub fn take(report: &mut SmartReport, document: &Document<'_>) -> Result<(), Rep
 
 /// Returns the first message of smartctl, if any.
 fn message(document: &Document<'_>) -> Result<Option<String>, ReportError> {
-    let Some(program) = document.inside("smartctl")? else { return Ok(None) };
+    let Some(program) = document.object("smartctl")? else { return Ok(None) };
     Ok(program.list("messages")?.iter().find_map(|message| message.text("string")))
 }
 
 fn take_capacity(report: &mut SmartReport, document: &Document<'_>) -> Result<(), ReportError> {
     let mut capacity = document.value(&["nvme_total_capacity"])?.filter(|bytes| *bytes > 0.0);
-    if let Some(shown) = document.inside("user_capacity")? {
+    if let Some(shown) = document.object("user_capacity")? {
         capacity = capacity.or(shown.value(&["bytes"])?.filter(|bytes| *bytes > 0.0));
     }
     // Several namespaces share the flash, and each reports only its own part.
     if let [namespace] = &document.list("nvme_namespaces")?[..] {
-        if let Some(size) = namespace.inside("capacity")? {
+        if let Some(size) = namespace.object("capacity")? {
             capacity = capacity.or(size.value(&["bytes"])?.filter(|bytes| *bytes > 0.0));
         }
-        if let Some(used) = namespace.inside("utilization")? {
+        if let Some(used) = namespace.object("utilization")? {
             report.utilised_bytes =
                 used.value(&["bytes"])?.filter(|bytes| *bytes > 0.0).map(|bytes| bytes as u64);
         }
@@ -75,10 +75,10 @@ fn take_statistics(
     document: &Document<'_>,
     sector_bytes: f64,
 ) -> Result<(), ReportError> {
-    let Some(statistics) = document.inside("ata_device_statistics")? else { return Ok(()) };
+    let Some(statistics) = document.object("ata_device_statistics")? else { return Ok(()) };
     for page in statistics.list("pages")? {
         for entry in page.list("table")? {
-            let is_valid = entry.inside("flags")?.is_none_or(|flags| !flags.is_false("valid"));
+            let is_valid = entry.object("flags")?.is_none_or(|flags| !flags.is_false("valid"));
             let Some(name) = entry.text("name").filter(|_| is_valid) else { continue };
             let counter = |unit: f64| {
                 Ok::<_, ReportError>(
@@ -105,8 +105,8 @@ fn take_scsi(report: &mut SmartReport, document: &Document<'_>) -> Result<(), Re
     let used = document.value(&["scsi_percentage_used_endurance_indicator"])?;
     let used = used.map(|percent| Counter::new("scsi_percentage_used_endurance_indicator", percent, 1.0));
     report.percentage_used = report.percentage_used.take().or(used);
-    let Some(log) = document.inside("scsi_error_counter_log")? else { return Ok(()) };
-    let Some(writes) = log.inside("write")? else { return Ok(()) };
+    let Some(log) = document.object("scsi_error_counter_log")? else { return Ok(()) };
+    let Some(writes) = log.object("write")? else { return Ok(()) };
     let written = writes.value(&["gigabytes_processed"])?;
     let key = "scsi_error_counter_log.write.gigabytes_processed";
     let written = written.map(|gigabytes| Counter::new(key, (gigabytes * 1e3).round(), 1e6));

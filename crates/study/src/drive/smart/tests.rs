@@ -7,7 +7,7 @@ fn read(text: &str) -> Result<SmartReport, ReportError> {
 
 /// Older and newer forms of the same log of nvme-cli.
 #[test]
-fn smart_log_is_read_in_all_its_forms() {
+fn smart_log_is_read_in_old_and_new_formats() {
     let older = json!({
         "critical_warning": 0, "avail_spare": 97, "spare_thresh": 10, "percent_used": 12,
         "data_units_read": 27_462_514, "data_units_written": 1_500_000, "power_on_hours": 8760,
@@ -59,7 +59,10 @@ fn concatenated_logs_of_nvme_cli_are_read() {
     );
     let group = json!({ "data_units_written": 1, "media_units_written": 7 });
     let media = read(&format!("{health}{group}")).unwrap().media;
-    assert_eq!(media, Some(Media::Bytes(Counter::new("endurance group's media_units_written", 7.0, 1e9))));
+    assert_eq!(
+        media,
+        Some(MediaWrites::Bytes(Counter::new("endurance group's media_units_written", 7.0, 1e9)))
+    );
 }
 
 use crate::drive::interval::Interval;
@@ -108,8 +111,8 @@ fn attributes_are_read_by_their_names_and_units() {
         ata(&[(241, "Total_LBAs_Written", 99, 2000)], json!({ "in_smartctl_database": false })).unwrap();
     assert!(unknown.notes[0].contains("database does not know"), "{:?}", unknown.notes);
     // On drives of other vendors than Samsung the count has another meaning.
-    let other = [(241, "Total_LBAs_Written", 99, 2000), (177, "Wear_Leveling_Count", 96, 41)];
-    assert_eq!(ata(&other, json!({ "model_name": "X" })).unwrap().erases, None);
+    let other_vendor = [(241, "Total_LBAs_Written", 99, 2000), (177, "Wear_Leveling_Count", 96, 41)];
+    assert_eq!(ata(&other_vendor, json!({ "model_name": "X" })).unwrap().erases, None);
 }
 
 #[test]
@@ -182,5 +185,5 @@ fn invalid_report_is_refused_with_file_and_key() {
     }
     let deep = "{\"a\":".repeat(100_000);
     assert!(read(&deep).unwrap_err().to_string().contains("recursion limit"));
-    assert!(read(&" ".repeat(LONGEST + 1)).unwrap_err().to_string().contains("bytes long"));
+    assert!(read(&" ".repeat(MAX_REPORT_BYTES + 1)).unwrap_err().to_string().contains("bytes long"));
 }

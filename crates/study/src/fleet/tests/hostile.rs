@@ -1,8 +1,8 @@
-//! Invalid files: each is refused with its place and key.
+//! Invalid files: each is refused with the place and the key of the error.
 
 use super::*;
 
-const GOOD: &str = "\
+const VALID_FLEET: &str = "\
 [[group]]
 name = \"g\"
 drives = 10
@@ -27,7 +27,7 @@ fn refusal(text: &str) -> String {
 
 #[test]
 fn invalid_fleet_is_refused_with_line_and_key() {
-    assert!(of_draft(&Draft::from_toml(GOOD, "fleet.toml").unwrap(), Path::new("")).is_ok());
+    assert!(of_draft(&Draft::from_toml(VALID_FLEET, "fleet.toml").unwrap(), Path::new("")).is_ok());
     let cases = [
         ("drives = 10", "drives = 0", "fleet.toml:3:", "group[0].drives: is 0"),
         ("drives = 10", "drives = -1", "fleet.toml:3:", "group[0].drives"),
@@ -84,10 +84,13 @@ fn invalid_fleet_is_refused_with_line_and_key() {
         ("[[tenant]]", "[tenant]", "fleet.toml:", "tenant"),
         ("name = \"t\"", "name = \" \"", "fleet.toml:8:", "tenant[0].name: is empty"),
     ];
-    for (old, new, place, problem) in cases {
-        assert!(GOOD.contains(old), "{old}");
-        let told = refusal(&GOOD.replacen(old, new, 1));
-        assert!(told.starts_with(place) && told.contains(problem), "{old} -> {new}: {told}");
+    for (old, new, location, problem) in cases {
+        assert!(VALID_FLEET.contains(old), "{old}");
+        let refusal_text = refusal(&VALID_FLEET.replacen(old, new, 1));
+        assert!(
+            refusal_text.starts_with(location) && refusal_text.contains(problem),
+            "{old} -> {new}: {refusal_text}"
+        );
     }
 }
 
@@ -105,16 +108,22 @@ fn invalid_what_ifs_are_refused_with_their_key() {
         ("set = { \"ftl.victim\" = \"fifo\" }\nprice = -1", "what_if[0].price: is -1"),
     ];
     for (set, problem) in cases {
-        let told = refusal(&format!("{GOOD}\n[[what_if]]\nname = \"w\"\n{set}\n"));
-        assert!(told.starts_with("fleet.toml:") && told.contains(problem), "{set}: {told}");
+        let refusal_text = refusal(&format!("{VALID_FLEET}\n[[what_if]]\nname = \"w\"\n{set}\n"));
+        assert!(
+            refusal_text.starts_with("fleet.toml:") && refusal_text.contains(problem),
+            "{set}: {refusal_text}"
+        );
     }
     for (head, problem) in [
         ("years = 0", "years: is 0; it must be between 1 and 100"),
         ("draws = 1", "draws: is 1"),
         ("simulation = { blocks = 1 }", "simulation.blocks: is 1"),
     ] {
-        let told = refusal(&format!("{head}\n{GOOD}"));
-        assert!(told.starts_with("fleet.toml:") && told.contains(problem), "{head}: {told}");
+        let refusal_text = refusal(&format!("{head}\n{VALID_FLEET}"));
+        assert!(
+            refusal_text.starts_with("fleet.toml:") && refusal_text.contains(problem),
+            "{head}: {refusal_text}"
+        );
     }
     for text in ["", "seed = 1", "group = 3\ntenant = []", "group = []\ntenant = []", "[[group]]"] {
         assert!(refusal(text).starts_with("fleet.toml"), "{text}");

@@ -6,10 +6,10 @@ mod oracle;
 use optimum::{Op, fewest_rewrites};
 use proptest::prelude::*;
 use wearwell_base::units::Lpn;
-use wearwell_study::limit::{Flash, History, Recorder, Start, least_rewrites};
+use wearwell_study::limit::{FlashGeometry, HistoryRecorder, InitialFlash, WriteHistory, least_rewrites};
 
-fn history(ops: &[Op]) -> History {
-    let mut recorder = Recorder::new(16);
+fn history(ops: &[Op]) -> WriteHistory {
+    let mut recorder = HistoryRecorder::new(16);
     for &op in ops {
         match op {
             Op::Write(page) => recorder.write(Lpn(page.into())),
@@ -19,8 +19,8 @@ fn history(ops: &[Op]) -> History {
     recorder.take()
 }
 
-fn bound(ops: &[Op], blocks: usize, pages_per_block: u8, start: Start) -> u64 {
-    let flash = Flash { blocks: blocks as u64, pages_per_block: pages_per_block.into() };
+fn bound(ops: &[Op], blocks: usize, pages_per_block: u8, start: InitialFlash) -> u64 {
+    let flash = FlashGeometry { blocks: blocks as u64, pages_per_block: pages_per_block.into() };
     least_rewrites(&history(ops), flash, start)
 }
 
@@ -29,7 +29,7 @@ fn bound(ops: &[Op], blocks: usize, pages_per_block: u8, start: Start) -> u64 {
 fn optimum_of_small_drives_matches_hand_computed_values() {
     let writes = |pages: &[u8]| pages.iter().map(|&page| Op::Write(page)).collect::<Vec<_>>();
     let fewest = |pages: &[u8]| fewest_rewrites(&writes(pages), 2, 2);
-    // There is room for all pages.
+    // All pages fit.
     assert_eq!(fewest(&[0, 1, 2, 0]), Some(0));
     // Pages 0 and 1 share a block, which is free after both are rewritten.
     assert_eq!(fewest(&[0, 1, 2, 0, 1]), Some(0));
@@ -52,19 +52,19 @@ fn bound_is_below_the_optimum_for_all_sequences() {
     for_each_sequence(&mut Vec::new(), 4, 5, &mut |pages| {
         let ops: Vec<Op> = before.iter().chain(pages).map(|&page| Op::Write(page)).collect();
         let optimum = fewest_rewrites(&ops, 2, 3).expect("five pages fit into six");
-        let bound = bound(&ops, 2, 3, Start::Erased);
+        let bound = bound(&ops, 2, 3, InitialFlash::Erased);
         assert!((1..=optimum).contains(&bound), "{pages:?}: bound {bound}, optimum {optimum}");
     });
 }
 
-fn for_each_sequence(pages: &mut Vec<u8>, length: usize, most: u8, see: &mut impl FnMut(&[u8])) {
+fn for_each_sequence(pages: &mut Vec<u8>, length: usize, max_page: u8, visit: &mut impl FnMut(&[u8])) {
     if pages.len() == length {
-        see(pages);
+        visit(pages);
         return;
     }
-    for page in 0..most {
+    for page in 0..max_page {
         pages.push(page);
-        for_each_sequence(pages, length, most, see);
+        for_each_sequence(pages, length, max_page, visit);
         pages.pop();
     }
 }
@@ -85,41 +85,41 @@ proptest! {
         };
         let ops: Vec<Op> = draws.iter().map(op).collect();
         let optimum = fewest_rewrites(&ops, blocks, pages_per_block).expect("all pages fit");
-        let erased = bound(&ops, blocks, pages_per_block, Start::Erased);
+        let erased = bound(&ops, blocks, pages_per_block, InitialFlash::Erased);
         prop_assert!(erased <= optimum, "bound {erased}, optimum {optimum}");
-        prop_assert!(bound(&ops, blocks, pages_per_block, Start::Anything) <= erased);
+        prop_assert!(bound(&ops, blocks, pages_per_block, InitialFlash::Arbitrary) <= erased);
     }
 
     /// A stretch may begin with any state of the drive.
     #[test]
-    fn sum_of_bounds_of_stretches_is_below_the_optimum(
+    fn sum_of_stretch_bounds_is_below_the_optimum(
         drive in 0..DRIVES.len(), draws in prop::collection::vec(any::<u8>(), 2..40), cut in any::<prop::sample::Index>(),
     ) {
         let (blocks, pages_per_block, pages) = DRIVES[drive];
         let ops: Vec<Op> = draws.iter().map(|draw| Op::Write(draw % pages)).collect();
         let cut = cut.index(ops.len());
-        let flash = Flash { blocks: blocks as u64, pages_per_block: pages_per_block.into() };
-        let mut recorder = Recorder::new(16);
+        let flash = FlashGeometry { blocks: blocks as u64, pages_per_block: pages_per_block.into() };
+        let mut recorder = HistoryRecorder::new(16);
         let mut sum = 0;
         for (at, &op) in ops.iter().enumerate() {
             if at == cut {
-                sum += least_rewrites(&recorder.take(), flash, Start::Erased);
+                sum += least_rewrites(&recorder.take(), flash, InitialFlash::Erased);
             }
             let Op::Write(page) = op else { unreachable!("writes alone") };
             recorder.write(Lpn(page.into()));
         }
-        sum += least_rewrites(&recorder.take(), flash, if cut == 0 { Start::Erased } else { Start::Anything });
+        sum += least_rewrites(&recorder.take(), flash, if cut == 0 { InitialFlash::Erased } else { InitialFlash::Arbitrary });
         prop_assert!(sum <= fewest_rewrites(&ops, blocks, pages_per_block).expect("all pages fit"));
     }
 }
 
 /// Nearly full drives, where only the bound `b / (s + 1)` applies.
 #[test]
-fn drive_without_a_spare_block_has_a_positive_bound() {
+fn drive_without_spare_block_has_positive_bound() {
     for (blocks, pages_per_block, pages) in DRIVES.into_iter().take(4) {
         let ops: Vec<Op> = (0..100).map(|at| Op::Write((at * 7 % 11) as u8 % pages)).collect();
         let optimum = fewest_rewrites(&ops, blocks, pages_per_block).unwrap();
-        let bound = bound(&ops, blocks, pages_per_block, Start::Erased);
+        let bound = bound(&ops, blocks, pages_per_block, InitialFlash::Erased);
         println!(
             "{blocks} x {pages_per_block}, {pages} pages: bound {bound}, optimum {optimum} of {}",
             ops.len()

@@ -22,9 +22,9 @@ type State = Vec<Block>;
 /// Returns the minimum of rewrites over all algorithms on `blocks` erased blocks of `pages_per_block` pages; `None` if
 /// the pages do not fit.
 ///
-/// At every write an algorithm may pick up the valid pages of any blocks, erase these blocks, and put the picked pages
-/// anywhere with room. Picking up pages at another time, or without an erase, gains nothing: pages that are moved later
-/// can still go to the same place. Blocks without valid pages are erased at once.
+/// At every write an algorithm may read the valid pages of any blocks into memory, erase these blocks, and program
+/// these pages into any erased pages. Reading pages at another time, or without an erase, gains nothing: pages that are
+/// moved later can still go to the same place. Blocks without valid pages are erased at once.
 pub fn fewest_rewrites(ops: &[Op], blocks: usize, pages_per_block: u8) -> Option<u64> {
     let erased = Block { valid: Vec::new(), erased: pages_per_block };
     let mut states = HashMap::from([(vec![erased; blocks], 0)]);
@@ -49,26 +49,26 @@ fn apply(mut state: State, op: Op, pages_per_block: u8, rewrites: u64, next: &mu
     }
     if op == Op::Trim(page) {
         state.sort();
-        keep_least(next, state, rewrites);
+        keep_minimum(next, state, rewrites);
         return;
     }
     for taken in 0..1u32 << state.len() {
-        let (mut left, mut hand) = (state.clone(), vec![page]);
-        for (_, block) in left.iter_mut().enumerate().filter(|(at, _)| taken >> at & 1 == 1) {
-            hand.append(&mut block.valid);
+        let (mut remaining, mut picked) = (state.clone(), vec![page]);
+        for (_, block) in remaining.iter_mut().enumerate().filter(|(at, _)| taken >> at & 1 == 1) {
+            picked.append(&mut block.valid);
             block.erased = pages_per_block;
         }
-        let moved = hand.len() as u64 - 1;
-        put(left, &hand, rewrites + moved, next);
+        let moved = picked.len() as u64 - 1;
+        place_pages(remaining, &picked, rewrites + moved, next);
     }
 }
 
-/// Puts the picked pages anywhere with room.
-fn put(state: State, hand: &[u8], rewrites: u64, next: &mut HashMap<State, u64>) {
-    let Some((&page, rest)) = hand.split_first() else {
+/// Programs the picked pages into erased pages, in every possible way.
+fn place_pages(state: State, picked: &[u8], rewrites: u64, next: &mut HashMap<State, u64>) {
+    let Some((&page, rest)) = picked.split_first() else {
         let mut state = state;
         state.sort();
-        keep_least(next, state, rewrites);
+        keep_minimum(next, state, rewrites);
         return;
     };
     for at in 0..state.len() {
@@ -81,10 +81,10 @@ fn put(state: State, hand: &[u8], rewrites: u64, next: &mut HashMap<State, u64>)
         block.erased -= 1;
         block.valid.push(page);
         block.valid.sort_unstable();
-        put(state, rest, rewrites, next);
+        place_pages(state, rest, rewrites, next);
     }
 }
 
-fn keep_least(states: &mut HashMap<State, u64>, state: State, rewrites: u64) {
+fn keep_minimum(states: &mut HashMap<State, u64>, state: State, rewrites: u64) {
     states.entry(state).and_modify(|least| *least = rewrites.min(*least)).or_insert(rewrites);
 }

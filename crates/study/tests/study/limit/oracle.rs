@@ -5,7 +5,7 @@ use super::optimum::{Op, fewest_rewrites};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use wearwell_base::config::StoreSize;
-use wearwell_base::foresight::{Foresight, Future, HostOp};
+use wearwell_base::foresight::{Foresight, FutureOperations, HostOp};
 use wearwell_base::seed::Seed;
 use wearwell_base::units::Lpn;
 use wearwell_engine::counters::{Cause, Operation};
@@ -14,11 +14,11 @@ use wearwell_engine::log::{LogStore, PageTable, Reclaim, StoreConfig};
 use wearwell_engine::nand::{Geometry, Nand, Wear};
 use wearwell_engine::placement::{PlacementConfig, PlacementContext};
 use wearwell_engine::victim::VictimConfig;
-use wearwell_study::limit::Start;
+use wearwell_study::limit::InitialFlash;
 
-struct Listed(std::vec::IntoIter<Op>);
+struct OpList(std::vec::IntoIter<Op>);
 
-impl Future for Listed {
+impl FutureOperations for OpList {
     fn next(&mut self, see: &mut dyn FnMut(HostOp)) -> bool {
         let next = self.0.next().map(|op| match op {
             Op::Write(page) => HostOp::Write(Lpn(page.into())),
@@ -49,10 +49,13 @@ impl Drive {
         };
         let victim: VictimConfig = serde_json::from_value(self.victim.clone()).unwrap();
         let placement: PlacementConfig = serde_json::from_value(self.placement.clone()).unwrap();
-        let reach = victim.reach(&size).max(placement.reach(&size)).expect("something knows the future");
+        let look_ahead = victim
+            .look_ahead_pages(&size)
+            .max(placement.look_ahead_pages(&size))
+            .expect("something knows the future");
         let foresight =
-            Foresight::new(Box::new(Listed(Vec::from(ops).into_iter())), size.logical_pages, reach);
-        let victim = victim.build_foreseeing(&size, &foresight).unwrap();
+            Foresight::new(Box::new(OpList(Vec::from(ops).into_iter())), size.logical_pages, look_ahead);
+        let victim = victim.build_with_foresight(&size, &foresight).unwrap();
         let context = PlacementContext { size: &size, temperature: None, foresight: Some(foresight) };
         let placement = placement.build_boxed(context).unwrap();
         let nand: Nand<()> =
@@ -74,7 +77,7 @@ impl Drive {
 }
 
 fn drives() -> [Drive; 3] {
-    let knowing = json!({"policy": "foresight", "look_ahead": 20.0});
+    let foresight = json!({"policy": "foresight", "look_ahead": 20.0});
     let pool = Reclaim::FreePool { low: 1, high: 1 };
     let in_place = |blocks, pages_per_block, pages| Drive {
         blocks,
@@ -82,7 +85,7 @@ fn drives() -> [Drive; 3] {
         pages,
         reclaim: Reclaim::InPlace,
         placement: json!("single"),
-        victim: knowing.clone(),
+        victim: foresight.clone(),
     };
     let windows = json!({"kind": "death_windows", "streams": 2, "window_pages": 3});
     [
@@ -94,7 +97,7 @@ fn drives() -> [Drive; 3] {
             pages: 4,
             reclaim: pool,
             placement: windows,
-            victim: knowing.clone(),
+            victim: foresight.clone(),
         },
     ]
 }
@@ -103,7 +106,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 12, ..ProptestConfig::default() })]
 
     #[test]
-    fn offline_policy_is_between_the_optimum_and_all_writes(
+    fn offline_policy_is_between_optimum_and_all_writes(
         drive in 0..3usize, draws in prop::collection::vec((0u8..12, any::<u8>()), 1..30),
     ) {
         let drive = &drives()[drive];
@@ -114,14 +117,14 @@ proptest! {
         let blocks = drive.blocks as usize;
         let optimum = fewest_rewrites(&ops, blocks, drive.pages_per_block).expect("all pages fit");
         let found = drive.rewrites(&ops);
-        prop_assert!(bound(&ops, blocks, drive.pages_per_block, Start::Erased) <= optimum);
+        prop_assert!(bound(&ops, blocks, drive.pages_per_block, InitialFlash::Erased) <= optimum);
         prop_assert!(optimum <= found, "optimum {optimum}, found {found}");
     }
 }
 
 /// A sequence for which both the optimum and the offline policy need rewrites.
 #[test]
-fn scarce_drive_needs_rewrites_even_offline() {
+fn drive_with_scarce_space_needs_rewrites_offline() {
     let drive = &drives()[1];
     let ops: Vec<Op> = (0..60u32).map(|at| Op::Write((at * at / 3 % 5) as u8)).collect();
     let optimum = fewest_rewrites(&ops, 3, 3).unwrap();

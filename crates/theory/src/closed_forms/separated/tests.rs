@@ -3,7 +3,8 @@
 use super::super::super::Class;
 use super::*;
 
-const LAWS: [OneClass<'static>; 3] = [OneClass::Fifo, OneClass::Greedy, OneClass::Random];
+const CLEANINGS: [ClassCleaning<'static>; 3] =
+    [ClassCleaning::Fifo, ClassCleaning::Greedy, ClassCleaning::Random];
 
 fn drive(pages: u32, spare_factor: f64) -> Drive {
     Drive::new(pages, spare_factor).unwrap()
@@ -21,7 +22,7 @@ fn random_cleaning_divides_space_by_the_root_formula() {
     for of in [Classes::hot_cold(0.9, 0.1).unwrap(), three] {
         for spare_factor in [1e-6, 0.05, 0.5, 0.99] {
             let drive = drive(32, spare_factor);
-            let found = separated(&drive, &of, OneClass::Random).unwrap().write_amplification;
+            let found = separated(&drive, &of, ClassCleaning::Random).unwrap().write_amplification;
             let roots: f64 = of.as_slice().iter().map(|c| (c.write_share * c.space_share).sqrt()).sum();
             let expected = 1.0 + drive.load() * roots * roots / spare_factor;
             assert!((found / expected - 1.0).abs() < 1e-12, "{found}, not {expected}");
@@ -36,9 +37,9 @@ fn grid_of_divisions_has_no_better_point() {
         let of = Classes::hot_cold(r, f).unwrap();
         for (pages, spare_factor) in [(4, 0.05), (16, 0.1), (64, 0.07), (256, 0.3), (16, 0.01)] {
             let drive = drive(pages, spare_factor);
-            for law in LAWS {
-                let found = separated(&drive, &of, law).unwrap().write_amplification;
-                let pools = Pools::new(&drive, &of, law);
+            for cleaning in CLEANINGS {
+                let found = separated(&drive, &of, cleaning).unwrap().write_amplification;
+                let pools = ClassPools::new(&drive, &of, cleaning);
                 let best = (1..2000)
                     .map(|i| spare_factor * f64::from(i) / 2000.0)
                     .map(|e| pools.cost(0, e).unwrap() + pools.cost(1, spare_factor - e).unwrap())
@@ -60,9 +61,9 @@ fn grid_of_divisions_has_no_better_point() {
 fn three_classes_are_no_worse_than_a_grid() {
     let of = classes(&[(0.6, 0.03), (0.3, 0.27), (0.1, 0.7)]);
     let drive = drive(32, 0.1);
-    for law in LAWS {
-        let found = separated(&drive, &of, law).unwrap().write_amplification;
-        let pools = Pools::new(&drive, &of, law);
+    for cleaning in CLEANINGS {
+        let found = separated(&drive, &of, cleaning).unwrap().write_amplification;
+        let pools = ClassPools::new(&drive, &of, cleaning);
         let mut best = f64::INFINITY;
         for i in 1..200 {
             for j in 1..200 - i {
@@ -80,27 +81,30 @@ fn three_classes_are_no_worse_than_a_grid() {
 fn marginal_value_of_space_is_equal_for_all_classes() {
     let shares: Vec<(f64, f64)> = (1..=10).map(|k| (f64::from(11 - k) / 55.0, f64::from(k) / 55.0)).collect();
     let (drive, of) = (drive(32, 0.1), classes(&shares));
-    let found = separated(&drive, &of, OneClass::Fifo).unwrap();
-    let pools = Pools::new(&drive, &of, OneClass::Fifo);
-    let worth = found.shares.iter().enumerate().map(|(class, share)| {
+    let found = separated(&drive, &of, ClassCleaning::Fifo).unwrap();
+    let pools = ClassPools::new(&drive, &of, ClassCleaning::Fifo);
+    let marginal_values = found.shares.iter().enumerate().map(|(class, share)| {
         let spare = share.physical_share * share.spare_factor;
         let step = 1e-4 * spare;
         (pools.cost(class, spare - step).unwrap() - pools.cost(class, spare + step).unwrap()) / (2.0 * step)
     });
-    let worth: Vec<f64> = worth.collect();
-    assert!(worth.iter().all(|w| (w / worth[0] - 1.0).abs() < 1e-4), "{worth:?}");
+    let marginal_values: Vec<f64> = marginal_values.collect();
+    assert!(
+        marginal_values.iter().all(|w| (w / marginal_values[0] - 1.0).abs() < 1e-4),
+        "{marginal_values:?}"
+    );
 }
 
 #[test]
-fn equal_classes_give_the_result_of_one_drive() {
+fn equal_classes_match_one_drive() {
     let equal = classes(&[(0.5, 0.5), (0.2, 0.2), (0.3, 0.3)]);
-    for law in LAWS {
+    for cleaning in CLEANINGS {
         let drive = drive(32, 0.1);
-        let one = separated(&drive, &Classes::uniform(), law).unwrap();
-        let three = separated(&drive, &equal, law).unwrap();
+        let one = separated(&drive, &Classes::uniform(), cleaning).unwrap();
+        let three = separated(&drive, &equal, cleaning).unwrap();
         assert!((one.write_amplification / three.write_amplification - 1.0).abs() < 1e-12);
-        // Random and FIFO have a unique best division; the costs of greedy have linear stretches.
-        if !matches!(law, OneClass::Greedy) {
+        // Random and FIFO have a unique best division; the costs of greedy have linear pieces.
+        if !matches!(cleaning, ClassCleaning::Greedy) {
             assert!(three.shares.iter().all(|share| (share.spare_factor - 0.1).abs() < 1e-5));
         }
     }
@@ -110,12 +114,12 @@ fn equal_classes_give_the_result_of_one_drive() {
 #[test]
 fn shares_sum_to_the_drive() {
     let (drive, of) = (drive(16, 0.07), classes(&[(0.6, 0.03), (0.3, 0.27), (0.1, 0.7)]));
-    for law in LAWS {
-        let found = separated(&drive, &of, law).unwrap();
+    for cleaning in CLEANINGS {
+        let found = separated(&drive, &of, cleaning).unwrap();
         let physical: f64 = found.shares.iter().map(|share| share.physical_share).sum();
         assert!((physical - 1.0).abs() < 1e-12);
-        let together = separated(&drive, &Classes::uniform(), law).unwrap().write_amplification;
-        assert!(found.write_amplification < together);
+        let combined = separated(&drive, &Classes::uniform(), cleaning).unwrap().write_amplification;
+        assert!(found.write_amplification < combined);
         for (share, class) in found.shares.iter().zip(of.as_slice()) {
             let logical = share.physical_share * (1.0 - share.spare_factor);
             assert!((logical - drive.load() * class.space_share).abs() < 1e-12);
@@ -125,11 +129,11 @@ fn shares_sum_to_the_drive() {
 
 /// Convexity makes the pairwise minimum global and extends the bound to divisions that vary in time.
 #[test]
-fn laws_are_convex_in_physical_over_logical_pages() {
+fn cleaning_is_convex_in_physical_over_logical_pages() {
     for pages in [1, 2, 5, 64] {
-        for law in [OneClass::Fifo, OneClass::Greedy, OneClass::Random] {
+        for cleaning in [ClassCleaning::Fifo, ClassCleaning::Greedy, ClassCleaning::Random] {
             let (drive, of) = (drive(pages, 0.5), Classes::uniform());
-            let pools = Pools::new(&drive, &of, law);
+            let pools = ClassPools::new(&drive, &of, cleaning);
             let cost = |i: i32| pools.cost(0, 0.5 * f64::from(i) * 0.002).unwrap();
             for i in 2..3000 {
                 assert!(cost(i - 1) + cost(i + 1) >= 2.0 * cost(i) * (1.0 - 1e-14), "{pages}, {i}");
@@ -140,11 +144,11 @@ fn laws_are_convex_in_physical_over_logical_pages() {
 
 #[test]
 fn extreme_parameters_give_finite_results() {
-    for law in LAWS {
+    for cleaning in CLEANINGS {
         for spare_factor in [1e-9, 0.1, 1.0 - 1e-9] {
             for (r, f) in [(1.0 - 1e-9, 1e-9), (1e-9, 0.5), (0.5, 1.0 - 1e-9)] {
                 let drive = drive(32, spare_factor);
-                let found = separated(&drive, &Classes::hot_cold(r, f).unwrap(), law).unwrap();
+                let found = separated(&drive, &Classes::hot_cold(r, f).unwrap(), cleaning).unwrap();
                 assert!(found.write_amplification >= 1.0 - 1e-12 && found.write_amplification.is_finite());
             }
         }
@@ -152,16 +156,19 @@ fn extreme_parameters_give_finite_results() {
 }
 
 #[test]
-fn invalid_results_of_other_laws_are_refused() {
+fn invalid_results_of_custom_cleaning_are_refused() {
     let (drive, of) = (drive(32, 0.1), Classes::hot_cold(0.9, 0.1).unwrap());
     let inverse = |spare_factor: f64| Ok(1.0 / spare_factor);
-    assert_eq!(separated(&drive, &of, OneClass::Other(&inverse)), separated(&drive, &of, OneClass::Random));
+    assert_eq!(
+        separated(&drive, &of, ClassCleaning::Custom(&inverse)),
+        separated(&drive, &of, ClassCleaning::Random)
+    );
     let nan = |_: f64| Ok(f64::NAN);
-    let refused = separated(&drive, &of, OneClass::Other(&nan)).unwrap_err().to_string();
+    let refused = separated(&drive, &of, ClassCleaning::Custom(&nan)).unwrap_err().to_string();
     assert!(refused.starts_with("law: gives NaN at spare factor"), "{refused}");
     let failing = |_: f64| Err(TheoryError::parameter("choices", "none"));
     assert_eq!(
-        separated(&drive, &of, OneClass::Other(&failing)),
+        separated(&drive, &of, ClassCleaning::Custom(&failing)),
         Err(TheoryError::parameter("choices", "none"))
     );
 }

@@ -2,12 +2,12 @@
 
 use super::*;
 use crate::closed_forms;
-use crate::selection::{DChoices, GreedyLimit, Law, Random, RandomNotFull, RandomPlusPlus};
+use crate::selection::{CustomSelection, DChoices, GreedyLimit, Random, RandomNotFull, RandomPlusPlus};
 use crate::{Class, solve_spare};
 use proptest::prelude::*;
 
-fn near(found: f64, expected: f64, relative: f64) {
-    assert!((found / expected - 1.0).abs() < relative, "{found}, expected {expected}");
+fn assert_near(actual: f64, expected: f64, relative: f64) {
+    assert!((actual / expected - 1.0).abs() < relative, "{actual}, expected {expected}");
 }
 
 #[test]
@@ -15,7 +15,7 @@ fn one_choice_gives_the_inverse_of_the_spare_factor() {
     for structure in BOTH {
         for selection in [&DChoices::new(1.0).unwrap() as &dyn Selection, &Random] {
             for (pages, spare, r, f) in [(1, 0.2, 0.8, 0.2), (16, 0.1, 0.9, 0.1), (64, 0.02, 0.4, 0.6)] {
-                near(
+                assert_near(
                     steady(pages, spare, hot_cold(r, f), structure, selection).write_amplification,
                     1.0 / spare,
                     1e-9,
@@ -25,7 +25,7 @@ fn one_choice_gives_the_inverse_of_the_spare_factor() {
     }
 }
 
-/// Here the cyclic start is too far from the solution. Results for blocks of 64 and 128 pages extrapolate to 256 about
+/// Here the cyclic guess is too far from the solution. Results for blocks of 64 and 128 pages extrapolate to 256 about
 /// as `a - c / b`.
 #[test]
 fn large_blocks_converge_from_small_blocks() {
@@ -34,7 +34,7 @@ fn large_blocks_converge_from_small_blocks() {
         let [small, middle, large] = [64, 128, 256].map(|pages| {
             steady(pages, spare, hot_cold(r, f), Structure::Single, &selection).write_amplification
         });
-        near(large, middle + (middle - small) / 2.0, 0.01);
+        assert_near(large, middle + (middle - small) / 2.0, 0.01);
         assert!(large > middle);
     }
 }
@@ -46,7 +46,7 @@ fn blocks_of_one_page_have_a_closed_form() {
         for (spare, choices, r, f) in [(0.2, 3.0, 0.8, 0.2), (0.05, 12.0, 0.3, 0.5)] {
             let selection = DChoices::new(choices).unwrap();
             let found = steady(1, spare, hot_cold(r, f), structure, &selection);
-            near(found.write_amplification, 1.0 / (1.0 - (1.0 - spare).powf(choices)), 1e-10);
+            assert_near(found.write_amplification, 1.0 / (1.0 - (1.0 - spare).powf(choices)), 1e-10);
         }
     }
 }
@@ -59,8 +59,8 @@ fn equally_hot_classes_give_equal_results_with_one_or_two_frontiers() {
             |classes, structure| steady(pages, spare, classes, structure, &selection).write_amplification;
         let uniform = of(Classes::uniform(), Structure::Single);
         for structure in BOTH {
-            near(of(hot_cold(f, f), structure), uniform, 1e-10);
-            near(of(Classes::uniform(), structure), uniform, 1e-10);
+            assert_near(of(hot_cold(f, f), structure), uniform, 1e-10);
+            assert_near(of(Classes::uniform(), structure), uniform, 1e-10);
         }
     }
 }
@@ -68,15 +68,16 @@ fn equally_hot_classes_give_equal_results_with_one_or_two_frontiers() {
 /// Splitting a class in two changes nothing: compares the rows of three classes with the single row of two.
 #[test]
 fn split_classes_give_the_same_result() {
-    let half = |write_share: f64, space_share: f64| Class { write_share, space_share };
-    let three = [half(0.5, 0.05), half(0.4, 0.04), half(0.1, 0.91)];
-    let four = [half(0.9, 0.09), half(0.05, 0.455), half(0.02, 0.182), half(0.03, 0.273)];
+    let half_class = |write_share: f64, space_share: f64| Class { write_share, space_share };
+    let three = [half_class(0.5, 0.05), half_class(0.4, 0.04), half_class(0.1, 0.91)];
+    let four =
+        [half_class(0.9, 0.09), half_class(0.05, 0.455), half_class(0.02, 0.182), half_class(0.03, 0.273)];
     let selection = DChoices::new(6.0).unwrap();
     for structure in BOTH {
         let two = steady(10, 0.1, hot_cold(0.9, 0.09), structure, &selection);
         for classes in [&three[..], &four[..]] {
             let found = steady(10, 0.1, Classes::new(classes).unwrap(), structure, &selection);
-            near(found.write_amplification, two.write_amplification, 1e-9);
+            assert_near(found.write_amplification, two.write_amplification, 1e-9);
             for (a, b) in found.valid_pages.iter().zip(&two.valid_pages) {
                 assert!((a - b).abs() < 1e-10);
             }
@@ -85,22 +86,22 @@ fn split_classes_give_the_same_result() {
 }
 
 #[test]
-fn swapped_hot_and_cold_give_the_same_result() {
+fn swapping_hot_and_cold_changes_nothing() {
     let selection = DChoices::new(7.0).unwrap();
     for structure in BOTH {
         let found = steady(24, 0.12, hot_cold(0.8, 0.3), structure, &selection);
         let swapped = steady(24, 0.12, hot_cold(1.0 - 0.8, 1.0 - 0.3), structure, &selection);
-        near(found.write_amplification, swapped.write_amplification, 1e-11);
+        assert_near(found.write_amplification, swapped.write_amplification, 1e-11);
     }
 }
 
 #[test]
-fn greedy_in_the_limit_is_greedy_under_uniform_writes() {
+fn greedy_limit_matches_greedy_under_uniform_writes() {
     for (pages, spare) in [(8, 0.1), (32, 0.07), (64, 0.3)] {
         let drive = Drive::new(pages, spare).unwrap();
         let closed = closed_forms::greedy(&drive).unwrap();
         for structure in BOTH {
-            near(
+            assert_near(
                 steady(pages, spare, Classes::uniform(), structure, &GreedyLimit).write_amplification,
                 closed,
                 1e-9,
@@ -115,34 +116,39 @@ fn random_not_full_has_a_closed_form() {
     for (pages, spare) in [(8u32, 0.1), (32, 0.2)] {
         let found =
             steady(pages, spare, Classes::uniform(), Structure::Single, &RandomNotFull).write_amplification;
-        near(1.0 / found, spare + (1.0 - spare) / f64::from(pages), 1e-9);
+        assert_near(1.0 / found, spare + (1.0 - spare) / f64::from(pages), 1e-9);
     }
 }
 
-/// Solves a law given as a function, with unknown hazards, and compares with the built-in law solved level by level.
+/// Solves a selection law given as a function, with unknown hazards, and compares with the built-in law solved level by
+/// level.
 #[test]
-fn law_from_function_agrees_with_built_in_law() {
+fn custom_selection_agrees_with_built_in_selection() {
     let built_in = DChoices::new(5.0).unwrap();
-    let law = Law::new("five choices", |masses: &[f64], mean: f64, victims: &mut [f64]| {
+    let custom = CustomSelection::new("five choices", |masses: &[f64], mean: f64, victims: &mut [f64]| {
         DChoices::new(5.0).unwrap().probabilities(masses, mean, victims);
     });
     for structure in BOTH {
         let expected = steady(16, 0.1, hot_cold(0.8, 0.2), structure, &built_in).write_amplification;
-        near(steady(16, 0.1, hot_cold(0.8, 0.2), structure, &law).write_amplification, expected, 1e-9);
+        assert_near(
+            steady(16, 0.1, hot_cold(0.8, 0.2), structure, &custom).write_amplification,
+            expected,
+            1e-9,
+        );
     }
 }
 
 #[test]
 fn search_from_a_similar_drive_finds_the_same_solution() {
-    let (near_by, wanted) = (DChoices::new(9.0).unwrap(), DChoices::new(12.0).unwrap());
+    let (similar_selection, target_selection) = (DChoices::new(9.0).unwrap(), DChoices::new(12.0).unwrap());
     for structure in BOTH {
         let model = |selection| {
             MeanField::new(Drive::new(16, 0.1).unwrap(), hot_cold(0.8, 0.2), structure, selection).unwrap()
         };
-        let similar = model(&near_by).steady_state().unwrap();
-        let found = model(&wanted).steady_state_near(&similar).unwrap();
-        let expected = model(&wanted).steady_state().unwrap();
-        near(found.write_amplification, expected.write_amplification, 1e-10);
+        let similar = model(&similar_selection).steady_state().unwrap();
+        let found = model(&target_selection).steady_state_near(&similar).unwrap();
+        let expected = model(&target_selection).steady_state().unwrap();
+        assert_near(found.write_amplification, expected.write_amplification, 1e-10);
         assert!(found.evaluations <= expected.evaluations);
     }
 }
@@ -150,15 +156,15 @@ fn search_from_a_similar_drive_finds_the_same_solution() {
 #[test]
 fn solve_spare_recovers_the_spare_factor() {
     let selection = DChoices::new(10.0).unwrap();
-    let law = |drive: Drive| -> Result<f64, TheoryError> {
+    let amplification = |drive: Drive| -> Result<f64, TheoryError> {
         Ok(MeanField::new(drive, hot_cold(0.8, 0.2), Structure::Double, &selection)?
             .steady_state()?
             .write_amplification)
     };
-    let drive = solve_spare(2.5, 32, law).unwrap();
-    near(law(drive).unwrap(), 2.5, 1e-10);
-    assert!(solve_spare(0.9, 32, law).is_err(), "less than one");
-    assert!(solve_spare(f64::NAN, 32, law).is_err());
+    let drive = solve_spare(2.5, 32, amplification).unwrap();
+    assert_near(amplification(drive).unwrap(), 2.5, 1e-10);
+    assert!(solve_spare(0.9, 32, amplification).is_err(), "less than one");
+    assert!(solve_spare(f64::NAN, 32, amplification).is_err());
 }
 
 #[test]
@@ -204,8 +210,8 @@ fn extreme_parameters_are_solved() {
     }
 }
 
-/// If the search fails, the solver returns an error instead of a number. Here: a per mille of the writes for nearly all
-/// pages, almost no spare space, hundreds of choices.
+/// If the search fails, the solver returns an error instead of a number. Here 0.1 % of the writes go to nearly all
+/// pages, with almost no spare space and hundreds of choices.
 #[test]
 fn failed_search_returns_an_error() {
     let selection = DChoices::new(500.0).unwrap();
@@ -235,8 +241,8 @@ proptest! {
         let structure = BOTH[usize::from(is_double)];
         let state = steady(pages, spare, hot_cold(r, f), structure, &selection);
         let b = f64::from(pages);
-        let sum = |law: &[f64]| law.iter().sum::<f64>();
-        let mean = |law: &[f64]| law.iter().enumerate().map(|(j, share)| j as f64 * share).sum::<f64>();
+        let sum = |distribution: &[f64]| distribution.iter().sum::<f64>();
+        let mean = |distribution: &[f64]| distribution.iter().enumerate().map(|(j, share)| j as f64 * share).sum::<f64>();
         prop_assert!((sum(&state.valid_pages) - 1.0).abs() < 1e-9);
         prop_assert!((sum(&state.victim_valid_pages) - 1.0).abs() < 1e-9);
         prop_assert!((sum(&state.moved_shares) - 1.0).abs() < 1e-9);
@@ -245,8 +251,8 @@ proptest! {
         // d-choices is never worse than one draw, and never better than no cleaning.
         prop_assert!(state.write_amplification >= 1.0 && state.write_amplification <= 1.0 / spare * (1.0 + 1e-9));
         let victims = selection_of(&selection, &state.valid_pages, b * (1.0 - spare));
-        for (found, law) in state.victim_valid_pages.iter().zip(victims) {
-            prop_assert!((found - law).abs() < 1e-9);
+        for (found, expected) in state.victim_valid_pages.iter().zip(victims) {
+            prop_assert!((found - expected).abs() < 1e-9);
         }
     }
 }
@@ -257,16 +263,17 @@ fn selection_of(selection: &dyn Selection, masses: &[f64], mean: f64) -> Vec<f64
     victims
 }
 
-/// Laws that depend on lower levels are solved with unknown hazards and must satisfy their definition.
+/// Selection laws that depend on lower levels are solved with unknown hazards and must satisfy their definition.
 #[test]
-fn every_law_holds_at_its_fixed_point() {
-    let laws: [&dyn Selection; 4] = [&Random, &RandomNotFull, &RandomPlusPlus, &DChoices::new(3.0).unwrap()];
-    for selection in laws {
+fn every_selection_holds_at_its_fixed_point() {
+    let selections: [&dyn Selection; 4] =
+        [&Random, &RandomNotFull, &RandomPlusPlus, &DChoices::new(3.0).unwrap()];
+    for selection in selections {
         for structure in BOTH {
             let state = steady(20, 0.13, hot_cold(0.85, 0.15), structure, selection);
             let victims = selection_of(selection, &state.valid_pages, 20.0 * 0.87);
-            for (found, law) in state.victim_valid_pages.iter().zip(victims) {
-                assert!((found - law).abs() < 1e-9, "{}: {found} and {law}", selection.describe());
+            for (found, expected) in state.victim_valid_pages.iter().zip(victims) {
+                assert!((found - expected).abs() < 1e-9, "{}: {found} and {expected}", selection.describe());
             }
         }
     }

@@ -16,7 +16,7 @@ fn binomial(n: usize, k: usize, p: f64) -> f64 {
 }
 
 /// Drive parameters and the state `m[i][j]`.
-struct Literal {
+struct LiteralDrift {
     pages: usize,
     load: f64,
     choices: f64,
@@ -25,7 +25,7 @@ struct Literal {
     blocks: Vec<Vec<f64>>,
 }
 
-impl Literal {
+impl LiteralDrift {
     /// `p_ij`, eq. (3) and below.
     fn selected(&self) -> Vec<Vec<f64>> {
         let b = self.pages;
@@ -42,7 +42,7 @@ impl Literal {
     }
 
     /// Returns the change of `m[i][j]` by invalidated pages while the host writes one page: the bracket of eq. (7).
-    fn deaths(&self, i: usize, j: usize) -> f64 {
+    fn invalidation_drift(&self, i: usize, j: usize) -> f64 {
         let valid = self.pages as f64 * self.load;
         let hot =
             |i: usize, j: usize| i as f64 * self.blocks[i][j] * self.hot_writes / (valid * self.hot_space);
@@ -62,7 +62,7 @@ impl Literal {
         let mut drift = 0.0;
         for j in 0..=b {
             for i in 0..=j {
-                let mut change = host * self.deaths(i, j) - p[i][j];
+                let mut change = host * self.invalidation_drift(i, j) - p[i][j];
                 if j == b {
                     for k in 0..=i {
                         let fresh =
@@ -77,14 +77,14 @@ impl Literal {
     }
 
     /// Returns the probability that a random choice of `kept` pages of a victim holds `hot` hot pages.
-    fn hypergeometric(of: usize, with: usize, kept: usize, hot: usize) -> f64 {
-        if hot > of || kept < hot || kept - hot > with - of {
+    fn hypergeometric(victim_hot: usize, victim_pages: usize, kept: usize, hot: usize) -> f64 {
+        if hot > victim_hot || kept < hot || kept - hot > victim_pages - victim_hot {
             return 0.0;
         }
-        choose(of, hot) * choose(with - of, kept - hot) / choose(with, kept)
+        choose(victim_hot, hot) * choose(victim_pages - victim_hot, kept - hot) / choose(victim_pages, kept)
     }
 
-    /// Returns the stationary law of K, eq. (12), by repeated multiplication with the matrix.
+    /// Returns the stationary distribution of K, eq. (12), by repeated multiplication with the matrix.
     fn internal(&self, p: &[Vec<f64>]) -> Vec<((usize, usize), f64)> {
         let b = self.pages;
         let states: Vec<(usize, usize)> = (1..=b).flat_map(|j| (0..=j).map(move |i| (i, j))).collect();
@@ -94,8 +94,9 @@ impl Literal {
                 chance += p[to.0 - from.0][to.1 - from.1];
             }
             if to.1 <= from.1 {
-                let with = b - from.1 + to.1;
-                let spilled = (0..=with).map(|i| p[i][with] * Self::hypergeometric(i, with, to.1, to.0));
+                let victim_pages = b - from.1 + to.1;
+                let spilled = (0..=victim_pages)
+                    .map(|i| p[i][victim_pages] * Self::hypergeometric(i, victim_pages, to.1, to.0));
                 chance += spilled.sum::<f64>();
             }
             chance
@@ -105,38 +106,39 @@ impl Literal {
         for row in &matrix {
             assert!((row.iter().sum::<f64>() - 1.0).abs() < 1e-10, "K is stochastic");
         }
-        let mut law = vec![1.0 / states.len() as f64; states.len()];
+        let mut distribution = vec![1.0 / states.len() as f64; states.len()];
         for _ in 0..20_000 {
             let next: Vec<f64> = (0..states.len())
-                .map(|to| (0..states.len()).map(|from| law[from] * matrix[from][to]).sum())
+                .map(|to| (0..states.len()).map(|from| distribution[from] * matrix[from][to]).sum())
                 .collect();
-            let change: f64 = next.iter().zip(&law).map(|(a, b)| (a - b).abs()).sum();
-            law = next;
+            let change: f64 = next.iter().zip(&distribution).map(|(a, b)| (a - b).abs()).sum();
+            distribution = next;
             if change < 1e-15 {
                 break;
             }
         }
-        states.into_iter().zip(law).collect()
+        states.into_iter().zip(distribution).collect()
     }
 
-    /// Returns the largest drift by eq. (9) to (11), and the lumped law of the internal frontier.
+    /// Returns the largest drift by eq. (9) to (11), and the lumped distribution of the internal frontier.
     fn double(&self) -> (f64, Vec<f64>) {
         let b = self.pages;
         let p = self.selected();
         let share = |j: usize| -> f64 { (0..=j).map(|i| p[i][j]).sum() };
         let internal = self.internal(&p);
         let mut drift = vec![vec![0.0; b + 1]; b + 1];
-        for &((hot, held), chance) in &internal {
-            let host = b as f64 * (0..=b - held).map(share).sum::<f64>();
+        for &((hot, pages), chance) in &internal {
+            let host = b as f64 * (0..=b - pages).map(share).sum::<f64>();
             for j in 0..=b {
                 for i in 0..=j {
-                    let mut change = host * self.deaths(i, j) - p[i][j];
+                    let mut change = host * self.invalidation_drift(i, j) - p[i][j];
                     if j == b {
                         change += host * binomial(b, i, self.hot_writes) / b as f64;
                         if i >= hot {
-                            let victims = (b - held + 1..=b).flat_map(|j| (0..=j).map(move |i| (i, j)));
-                            let completed = victims.map(|(from, with)| {
-                                p[from][with] * Self::hypergeometric(from, with, b - held, i - hot)
+                            let victims = (b - pages + 1..=b).flat_map(|j| (0..=j).map(move |i| (i, j)));
+                            let completed = victims.map(|(from, victim_pages)| {
+                                p[from][victim_pages]
+                                    * Self::hypergeometric(from, victim_pages, b - pages, i - hot)
                             });
                             change += completed.sum::<f64>();
                         }
@@ -146,18 +148,18 @@ impl Literal {
             }
         }
         let lumped = (1..=b)
-            .map(|j| internal.iter().filter(|((_, held), _)| *held == j).map(|(_, chance)| chance).sum());
+            .map(|j| internal.iter().filter(|((_, pages), _)| *pages == j).map(|(_, chance)| chance).sum());
         (drift.iter().flatten().map(|change: &f64| change.abs()).sum(), lumped.collect())
     }
 }
 
 /// Returns the solver's final state, by content.
-fn literal(pages: u32, spare: f64, choices: f64, r: f64, f: f64, structure: Structure) -> Literal {
+fn literal(pages: u32, spare: f64, choices: f64, r: f64, f: f64, structure: Structure) -> LiteralDrift {
     let selection = DChoices::new(choices).unwrap();
     let model =
         MeanField::new(Drive::new(pages, spare).unwrap(), hot_cold(r, f), structure, &selection).unwrap();
-    let start = Start::cyclic(&model.drive, &model.classes, structure, &model.lattice).unwrap();
-    let (levels, ..) = model.solve(&start).unwrap();
+    let start = InitialGuess::cyclic(&model.drive, &model.classes, structure, &model.lattice).unwrap();
+    let (levels, ..) = model.solve_from(&start).unwrap();
     let b = pages as usize;
     let mut blocks = vec![vec![0.0; b + 2]; b + 2];
     for j in 0..=b {
@@ -166,7 +168,7 @@ fn literal(pages: u32, spare: f64, choices: f64, r: f64, f: f64, structure: Stru
             blocks[i][j] = levels.selected[j][i] / hazard;
         }
     }
-    Literal { pages: b, load: 1.0 - spare, choices, hot_writes: r, hot_space: f, blocks }
+    LiteralDrift { pages: b, load: 1.0 - spare, choices, hot_writes: r, hot_space: f, blocks }
 }
 
 #[test]

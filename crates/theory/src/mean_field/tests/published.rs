@@ -44,20 +44,20 @@ fn both_tables_agree_to_every_printed_digit() {
 
 /// Values computed independently of this code: uniform writes, the limit of greedy, random++.
 #[test]
-fn independent_solutions_agree() {
-    let near = |found: f64, expected: f64, digits: f64| {
+fn solver_agrees_with_independent_solutions() {
+    let assert_near = |found: f64, expected: f64, digits: f64| {
         assert!((found - expected).abs() < digits, "{found}, expected {expected}");
     };
     let ten = DChoices::new(10.0).unwrap();
     for (pages, spare, expected) in [(32, 0.1, 4.7365), (128, 0.3, 1.8969), (128, 0.1, 5.1479)] {
         let found = steady(pages, spare, Classes::uniform(), Structure::Single, &ten);
-        near(found.write_amplification, expected, 5e-5);
+        assert_near(found.write_amplification, expected, 5e-5);
     }
     let hot = || hot_cold(0.9, 0.1);
-    near(steady(32, 0.1, hot(), Structure::Single, &GreedyLimit).write_amplification, 5.5784, 5e-5);
-    near(steady(32, 0.1, hot(), Structure::Double, &GreedyLimit).write_amplification, 4.9722, 5e-5);
+    assert_near(steady(32, 0.1, hot(), Structure::Single, &GreedyLimit).write_amplification, 5.5784, 5e-5);
+    assert_near(steady(32, 0.1, hot(), Structure::Double, &GreedyLimit).write_amplification, 4.9722, 5e-5);
     let thousand = DChoices::new(1000.0).unwrap();
-    near(steady(32, 0.1, hot(), Structure::Double, &thousand).write_amplification, 4.9654, 5e-5);
+    assert_near(steady(32, 0.1, hot(), Structure::Double, &thousand).write_amplification, 4.9654, 5e-5);
     // Random++ never selects blocks with the mean number of valid pages or more; it cannot be worse than random
     // selection.
     let plus_plus = steady(32, 0.1, hot(), Structure::Single, &RandomPlusPlus);

@@ -25,17 +25,17 @@ pub const SEPARATORS: [(&str, Separator); 5] = [
 impl Separator {
     /// Returns the separator called `name`.
     pub fn named(name: &str) -> Option<Self> {
-        SEPARATORS.iter().find(|(own, _)| *own == name).map(|(_, separator)| *separator)
+        SEPARATORS.iter().find(|(candidate, _)| *candidate == name).map(|(_, separator)| *separator)
     }
 
     /// Returns the name of the separator.
     pub fn name(self) -> &'static str {
-        let own = SEPARATORS.iter().find(|(_, separator)| *separator == self);
-        own.expect("the table has every separator").0
+        let entry = SEPARATORS.iter().find(|(_, separator)| *separator == self);
+        entry.expect("the table has every separator").0
     }
 
-    /// Detects the separator of a row: the one of tab, comma, semicolon and pipe that gives the most columns, if there are at
-    /// least three; otherwise blanks, if they give more.
+    /// Detects the separator of a row: the one of tab, comma, semicolon and pipe that gives the most columns, if there
+    /// are at least three; otherwise blanks, if they give more.
     pub fn of_row(row: &[u8]) -> Self {
         let bytes = SEPARATORS.iter().filter_map(|(_, separator)| match separator {
             Separator::Byte(byte) => {
@@ -53,65 +53,68 @@ impl Separator {
 
 /// Cells of the current row.
 #[derive(Default)]
-pub struct Cells {
-    places: Vec<Range<usize>>,
+pub struct RowCells {
+    ranges: Vec<Range<usize>>,
     /// Unquoted cells of a row with quotation marks.
-    unquoted: Vec<u8>,
+    unquoted_text: Vec<u8>,
     is_quoted: bool,
-    ends: Vec<usize>,
+    cell_ends: Vec<usize>,
 }
 
-impl Cells {
+impl RowCells {
     /// Splits `row` into cells; returns true if its quotation marks are closed.
     #[inline]
-    pub fn cut(&mut self, row: &[u8], separator: Separator) -> bool {
-        self.places.clear();
+    pub fn split(&mut self, row: &[u8], separator: Separator) -> bool {
+        self.ranges.clear();
         self.is_quoted = false;
         let Separator::Byte(byte) = separator else {
-            self.cut_at_blanks(row);
+            self.split_at_blanks(row);
             return true;
         };
         if memchr::memchr(b'"', row).is_some() {
-            return self.cut_quoted(row, byte);
+            return self.split_quoted(row, byte);
         }
         let mut start = 0;
         for end in memchr::memchr_iter(byte, row) {
-            self.places.push(start..end);
+            self.ranges.push(start..end);
             start = end + 1;
         }
-        self.places.push(start..row.len());
+        self.ranges.push(start..row.len());
         true
     }
 
-    fn cut_at_blanks(&mut self, row: &[u8]) {
+    fn split_at_blanks(&mut self, row: &[u8]) {
         let mut start = None;
         for (at, byte) in row.iter().enumerate() {
             match (byte.is_ascii_whitespace(), start) {
                 (true, Some(from)) => {
-                    self.places.push(from..at);
+                    self.ranges.push(from..at);
                     start = None;
                 }
                 (false, None) => start = Some(at),
                 _ => {}
             }
         }
-        self.places.extend(start.map(|from| from..row.len()));
+        self.ranges.extend(start.map(|from| from..row.len()));
     }
 
     #[cold]
-    fn cut_quoted(&mut self, row: &[u8], separator: u8) -> bool {
+    fn split_quoted(&mut self, row: &[u8], separator: u8) -> bool {
         if row.iter().filter(|&&byte| byte == b'"').count() % 2 == 1 {
             return false;
         }
         self.is_quoted = true;
-        self.unquoted.resize(row.len() + 1, 0);
-        self.ends.resize(row.len() + 2, 0);
+        self.unquoted_text.resize(row.len() + 1, 0);
+        self.cell_ends.resize(row.len() + 2, 0);
         let mut reader = ReaderBuilder::new().delimiter(separator).terminator(Terminator::Any(b'\n')).build();
         let (mut read, mut written, mut cells) = (0, 0, 0);
         // A second call, with empty input, ends the record.
         loop {
-            let (result, more_read, more_written, more_cells) =
-                reader.read_record(&row[read..], &mut self.unquoted[written..], &mut self.ends[cells..]);
+            let (result, more_read, more_written, more_cells) = reader.read_record(
+                &row[read..],
+                &mut self.unquoted_text[written..],
+                &mut self.cell_ends[cells..],
+            );
             read += more_read;
             written += more_written;
             cells += more_cells;
@@ -120,8 +123,8 @@ impl Cells {
             }
         }
         let mut start = 0;
-        for &end in &self.ends[..cells] {
-            self.places.push(start..end);
+        for &end in &self.cell_ends[..cells] {
+            self.ranges.push(start..end);
             start = end;
         }
         true
@@ -129,15 +132,16 @@ impl Cells {
 
     /// Returns the number of cells.
     pub fn len(&self) -> usize {
-        self.places.len()
+        self.ranges.len()
     }
 
-    /// Returns cell `at` of `row`, the row that was split last, without surrounding blanks; empty if there is no such cell.
+    /// Returns cell `at` of `row`, the row that was split last, without surrounding blanks; empty if there is no such
+    /// cell.
     #[inline]
     pub fn get<'a>(&'a self, row: &'a [u8], at: usize) -> &'a [u8] {
-        let Some(place) = self.places.get(at) else { return b"" };
-        let text = if self.is_quoted { &self.unquoted[..] } else { row };
-        text[place.clone()].trim_ascii()
+        let Some(range) = self.ranges.get(at) else { return b"" };
+        let text = if self.is_quoted { &self.unquoted_text[..] } else { row };
+        text[range.clone()].trim_ascii()
     }
 }
 
@@ -147,22 +151,22 @@ mod tests {
     use proptest::prelude::*;
 
     fn cells(row: &str, separator: Separator) -> Vec<String> {
-        let mut cells = Cells::default();
-        assert!(cells.cut(row.as_bytes(), separator));
+        let mut cells = RowCells::default();
+        assert!(cells.split(row.as_bytes(), separator));
         (0..cells.len())
             .map(|at| String::from_utf8(cells.get(row.as_bytes(), at).to_vec()).unwrap())
             .collect()
     }
 
     #[test]
-    fn rows_are_split_at_bytes_and_blanks_outside_of_quotes() {
+    fn row_is_split_at_separators_outside_of_quotes() {
         let comma = Separator::Byte(b',');
         assert_eq!(cells("1, W ,,x", comma), ["1", "W", "", "x"]);
         assert_eq!(cells("", comma), [""]);
         assert_eq!(cells("\"a,b\",\"say \"\"x\"\"\",3", comma), ["a,b", "say \"x\"", "3"]);
         assert_eq!(cells("  1 \t 2  ", Separator::Blanks), ["1", "2"]);
         assert_eq!(cells("1;2|3", Separator::Byte(b'|')), ["1;2", "3"]);
-        assert!(!Cells::default().cut(b"1,\"open,2", comma));
+        assert!(!RowCells::default().split(b"1,\"open,2", comma));
     }
 
     #[test]
@@ -192,9 +196,9 @@ mod tests {
         }
 
         #[test]
-        fn any_row_is_split(row in proptest::collection::vec(any::<u8>(), 0..40), at in 0usize..5) {
-            let mut cells = Cells::default();
-            if cells.cut(&row, SEPARATORS[at].1) {
+        fn any_row_is_split_without_panic(row in proptest::collection::vec(any::<u8>(), 0..40), at in 0usize..5) {
+            let mut cells = RowCells::default();
+            if cells.split(&row, SEPARATORS[at].1) {
                 (0..cells.len() + 1).for_each(|at| assert!(cells.get(&row, at).len() <= row.len()));
             }
         }

@@ -1,8 +1,8 @@
 //! Mapping of table columns to request fields, as the user writes it: `time=ts:us,op=type,offset=lba:512,size=len:512`.
 
 use super::values::{BYTE_UNIT_NAMES, TIME_UNIT_NAMES, TimeUnit, byte_unit};
-use super::words::{WORDS_HELP, Words, operation};
-use crate::fields::whole;
+use super::words::{OpWords, WORDS_HELP, parse_operation};
+use crate::fields::parse_u64;
 use crate::request::Op;
 
 /// A column as the user names it.
@@ -20,7 +20,7 @@ pub enum Column {
 #[derive(Clone, Debug, PartialEq)]
 pub enum OpColumn {
     /// Words in a column.
-    Words(Column, Box<Words>),
+    Words(Column, Box<OpWords>),
     /// All rows have the same operation.
     Always(Op),
 }
@@ -52,16 +52,16 @@ pub struct Columns {
     /// Digests of the request's content, and the bytes covered by each.
     pub digest: Option<(Column, u32)>,
     /// Filter: only rows with one of these values in the column are read.
-    pub kept: Option<(Column, Vec<String>)>,
+    pub row_filter: Option<(Column, Vec<String>)>,
     /// Bytes of each row, if a request is a series of rows: rows that repeat a request cover its next bytes.
-    pub piece: Option<u64>,
+    pub piece_bytes: Option<u64>,
 }
 
 /// Request fields that a column may hold.
 const FIELDS: [&str; 9] = ["time", "op", "offset", "size", "volume", "hint", "digest", "where", "piece"];
 
 /// Form of the option, as the end of a sentence.
-pub const FORM: &str = "FIELD=COLUMN:UNIT or FIELD==VALUE, separated by commas, with columns by name or by number from 1 (from -1 at \
+pub const SYNTAX: &str = "FIELD=COLUMN:UNIT or FIELD==VALUE, separated by commas, with columns by name or by number from 1 (from -1 at \
                         the end), such as time=ts:us,op=type,offset=lba:512,size=len:bytes; `wearwell trace columns FILE` \
                         suggests them";
 
@@ -74,7 +74,7 @@ impl Columns {
                 .split_once('=')
                 .ok_or_else(|| format!("`{}` is not FIELD=COLUMN", item.escape_debug()))?;
             let field = field.trim();
-            let at = FIELDS.iter().position(|known| *known == field).ok_or_else(|| {
+            let at = FIELDS.iter().position(|candidate| *candidate == field).ok_or_else(|| {
                 let fields = FIELDS.join(", ");
                 format!("`{}` is no field of a request; the fields are {fields}", field.escape_debug())
             })?;
@@ -82,31 +82,33 @@ impl Columns {
                 return Err(format!("`{field}` is given twice"));
             }
         }
-        let [time, op, offset, size, volume, hint, digest, kept, piece] = given;
+        let [time, op, offset, size, volume, hint, digest, row_filter, piece] = given;
         let missing =
             |field: &str, constant: &str| format!("`{field}` is missing; name its column{constant}");
         Ok(Columns {
-            time: time.map(time_column).transpose()?,
-            op: op_column(op.ok_or_else(|| missing("op", ", or say op==write if all rows are writes"))?)?,
-            offset: byte_column("offset", offset.ok_or_else(|| missing("offset", ""))?)?,
-            size: size_column(
+            time: time.map(parse_time_column).transpose()?,
+            op: parse_op_column(
+                op.ok_or_else(|| missing("op", ", or say op==write if all rows are writes"))?,
+            )?,
+            offset: parse_byte_column("offset", offset.ok_or_else(|| missing("offset", ""))?)?,
+            size: parse_size_column(
                 size.ok_or_else(|| missing("size", ", or say size==4096 if all requests have that size"))?,
             )?,
-            volume: volume.map(|text| bare_column("volume", text)).transpose()?,
-            hint: hint.map(|text| bare_column("hint", text)).transpose()?,
-            digest: digest.map(digest_column).transpose()?,
-            kept: kept.map(kept_column).transpose()?,
-            piece: piece.map(|text| constant_bytes("piece", text)).transpose()?,
+            volume: volume.map(|text| parse_plain_column("volume", text)).transpose()?,
+            hint: hint.map(|text| parse_plain_column("hint", text)).transpose()?,
+            digest: digest.map(parse_digest_column).transpose()?,
+            row_filter: row_filter.map(parse_filter_column).transpose()?,
+            piece_bytes: piece.map(|text| parse_constant_bytes("piece", text)).transpose()?,
         })
     }
 
     /// True if the table needs a header.
     pub fn has_names(&self) -> bool {
-        self.all().any(|column| matches!(column, Column::Name(_)))
+        self.columns().any(|column| matches!(column, Column::Name(_)))
     }
 
     /// Returns all columns, in the order of the fields.
-    pub fn all(&self) -> impl Iterator<Item = &Column> {
+    pub fn columns(&self) -> impl Iterator<Item = &Column> {
         let op = match &self.op {
             OpColumn::Words(column, _) => Some(column),
             OpColumn::Always(_) => None,
@@ -124,16 +126,16 @@ impl Columns {
             self.volume.as_ref(),
             self.hint.as_ref(),
             digest.map(|(column, _)| column),
-            self.kept.as_ref().map(|(column, _)| column),
+            self.row_filter.as_ref().map(|(column, _)| column),
         ];
         columns.into_iter().flatten()
     }
 }
 
-fn column(field: &str, text: &str) -> Result<Column, String> {
+fn parse_column(field: &str, text: &str) -> Result<Column, String> {
     let text = text.trim();
     let number = |digits: &str| {
-        let number = whole(digits.as_bytes()).filter(|number| (1..=100_000).contains(number));
+        let number = parse_u64(digits.as_bytes()).filter(|number| (1..=100_000).contains(number));
         number.map(|number| number as usize - 1)
     };
     let is_number = |digits: &str| !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
@@ -149,84 +151,84 @@ fn column(field: &str, text: &str) -> Result<Column, String> {
 }
 
 /// Parses a column without a unit.
-fn bare_column(field: &str, text: &str) -> Result<Column, String> {
+fn parse_plain_column(field: &str, text: &str) -> Result<Column, String> {
     match text.strip_prefix('=') {
         Some(_) => Err(format!("`{field}` takes a column and no value")),
-        None => column(field, text),
+        None => parse_column(field, text),
     }
 }
 
 /// Returns the column and the text after its colon.
-fn with_unit<'a>(field: &str, text: &'a str, units: &str) -> Result<(Column, &'a str), String> {
+fn split_unit<'a>(field: &str, text: &'a str, units: &str) -> Result<(Column, &'a str), String> {
     if text.starts_with('=') {
         return Err(format!("`{field}` takes a column and no value"));
     }
     let (name, unit) = text.rsplit_once(':').ok_or_else(|| {
         format!("`{field}={}` has no unit; write {field}={}:UNIT with {units}", text.escape_debug(), text)
     })?;
-    Ok((column(field, name)?, unit.trim()))
+    Ok((parse_column(field, name)?, unit.trim()))
 }
 
-fn time_column(text: &str) -> Result<(Column, TimeUnit), String> {
-    let (column, unit) = with_unit("time", text, TIME_UNIT_NAMES)?;
+fn parse_time_column(text: &str) -> Result<(Column, TimeUnit), String> {
+    let (column, unit) = split_unit("time", text, TIME_UNIT_NAMES)?;
     let unit = TimeUnit::named(unit).ok_or_else(|| {
         format!("`{}` is no unit of time; the units are {TIME_UNIT_NAMES}", unit.escape_debug())
     })?;
     Ok((column, unit))
 }
 
-fn byte_column(field: &str, text: &str) -> Result<(Column, u64), String> {
-    let (column, unit) = with_unit(field, text, BYTE_UNIT_NAMES)?;
-    Ok((column, unit_bytes(unit)?))
+fn parse_byte_column(field: &str, text: &str) -> Result<(Column, u64), String> {
+    let (column, unit) = split_unit(field, text, BYTE_UNIT_NAMES)?;
+    Ok((column, parse_unit(unit)?))
 }
 
-fn unit_bytes(unit: &str) -> Result<u64, String> {
+fn parse_unit(unit: &str) -> Result<u64, String> {
     byte_unit(unit)
         .ok_or_else(|| format!("`{}` is no unit of addresses; write {BYTE_UNIT_NAMES}", unit.escape_debug()))
 }
 
-fn op_column(text: &str) -> Result<OpColumn, String> {
+fn parse_op_column(text: &str) -> Result<OpColumn, String> {
     if let Some(name) = text.strip_prefix('=') {
-        let op = operation(name.trim()).ok_or_else(|| {
+        let op = parse_operation(name.trim()).ok_or_else(|| {
             format!("op=={} is no operation; write read, write, trim or flush", name.escape_debug())
         })?;
         return Ok(OpColumn::Always(op));
     }
     let Some((name, words)) = text.rsplit_once(':') else {
-        return Ok(OpColumn::Words(column("op", text)?, Box::default()));
+        return Ok(OpColumn::Words(parse_column("op", text)?, Box::default()));
     };
-    let words = Words::parse(words)
+    let words = OpWords::parse(words)
         .map_err(|problem| format!("op={}: {problem}; write {WORDS_HELP}", text.escape_debug()))?;
-    Ok(OpColumn::Words(column("op", name)?, Box::new(words)))
+    Ok(OpColumn::Words(parse_column("op", name)?, Box::new(words)))
 }
 
-fn size_column(text: &str) -> Result<SizeColumn, String> {
+fn parse_size_column(text: &str) -> Result<SizeColumn, String> {
     match text.strip_prefix('=') {
-        Some(_) => constant_bytes("size", text).map(SizeColumn::Always),
-        None => byte_column("size", text).map(|(column, unit)| SizeColumn::Column(column, unit)),
+        Some(_) => parse_constant_bytes("size", text).map(SizeColumn::Always),
+        None => parse_byte_column("size", text).map(|(column, unit)| SizeColumn::Column(column, unit)),
     }
 }
 
 /// Parses a number of bytes after `==`, with an optional unit after a colon.
-fn constant_bytes(field: &str, text: &str) -> Result<u64, String> {
+fn parse_constant_bytes(field: &str, text: &str) -> Result<u64, String> {
     let wrong =
         || format!("`{field}={}`: write a number of bytes above 0, as in {field}==4096", text.escape_debug());
     let text = text.strip_prefix('=').ok_or_else(wrong)?;
     let (number, unit) =
         text.rsplit_once(':').map_or((text, 1), |(number, unit)| (number, byte_unit(unit).unwrap_or(0)));
-    let bytes = whole(number.trim().as_bytes()).and_then(|number| number.checked_mul(unit));
+    let bytes = parse_u64(number.trim().as_bytes()).and_then(|number| number.checked_mul(unit));
     bytes.filter(|&bytes| bytes > 0).ok_or_else(wrong)
 }
 
-fn digest_column(text: &str) -> Result<(Column, u32), String> {
-    let (column, unit) = with_unit("digest", text, "the bytes under each digest")?;
+fn parse_digest_column(text: &str) -> Result<(Column, u32), String> {
+    let (column, unit) = split_unit("digest", text, "the bytes under each digest")?;
     let bytes =
-        u32::try_from(unit_bytes(unit)?).map_err(|_| "`digest`: no digest covers so much".to_owned())?;
+        u32::try_from(parse_unit(unit)?).map_err(|_| "`digest`: no digest covers so much".to_owned())?;
     Ok((column, bytes))
 }
 
-fn kept_column(text: &str) -> Result<(Column, Vec<String>), String> {
-    let (column, values) = with_unit("where", text, "the values of the rows to be read, joined by /")?;
+fn parse_filter_column(text: &str) -> Result<(Column, Vec<String>), String> {
+    let (column, values) = split_unit("where", text, "the values of the rows to be read, joined by /")?;
     Ok((column, values.split('/').map(|value| value.trim().to_owned()).collect()))
 }
 
@@ -243,7 +245,7 @@ mod tests {
         assert_eq!(found.time, Some((Column::Name("ts".into()), TimeUnit::named("us").unwrap())));
         assert_eq!(
             found.op,
-            OpColumn::Words(Column::Number(2), Box::new(Words::parse("0=read/1=write").unwrap()))
+            OpColumn::Words(Column::Number(2), Box::new(OpWords::parse("0=read/1=write").unwrap()))
         );
         assert_eq!(found.offset, (Column::FromEnd(1), 512));
         assert_eq!(found.size, SizeColumn::Column(Column::Name("len".into()), 1024));
@@ -256,14 +258,14 @@ mod tests {
         let found =
             Columns::parse("op==write,offset=1:1,size==4:KiB,where=2:D/Q,digest=7:4096,piece==4096").unwrap();
         assert_eq!((found.time.clone(), &found.op), (None, &OpColumn::Always(Op::Write)));
-        assert_eq!((found.size.clone(), found.piece), (SizeColumn::Always(4096), Some(4096)));
-        assert_eq!(found.kept, Some((Column::Number(1), vec!["D".into(), "Q".into()])));
+        assert_eq!((found.size.clone(), found.piece_bytes), (SizeColumn::Always(4096), Some(4096)));
+        assert_eq!(found.row_filter, Some((Column::Number(1), vec!["D".into(), "Q".into()])));
         assert_eq!(found.digest, Some((Column::Number(6), 4096)));
         assert!(!found.has_names());
     }
 
     #[test]
-    fn errors_say_what_is_wrong_and_what_is_allowed() {
+    fn parse_error_names_problem_and_allowed_values() {
         let cases = [
             ("", "`op` is missing"),
             ("op", "`op` is not FIELD=COLUMN"),
@@ -285,9 +287,9 @@ mod tests {
             ("op=1,offset==2,size==1", "`offset` takes a column and no value"),
             ("op=1,offset=2:1,size==1,volume==3", "`volume` takes a column and no value"),
         ];
-        for (text, wanted) in cases {
+        for (text, expected) in cases {
             let found = Columns::parse(text).unwrap_err();
-            assert!(found.contains(wanted), "{text}: {found}");
+            assert!(found.contains(expected), "{text}: {found}");
         }
     }
 

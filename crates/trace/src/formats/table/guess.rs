@@ -6,17 +6,17 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 
 use super::super::fiu::parse_digest;
-use super::cells::{Cells, Separator};
+use super::cells::{RowCells, Separator};
 use super::names::{FIELDS, words_of};
-use super::values::{TimeUnit, bytes};
+use super::values::{TimeUnit, parse_bytes};
 use super::words::WordSet;
-use crate::fields::whole;
+use crate::fields::parse_u64;
 
 /// Number of rows that are examined.
-const LOOKED_AT: usize = 300;
+const EXAMINED_ROWS: usize = 300;
 
 /// Number of rows that are shown.
-const SHOWN: usize = 5;
+const SHOWN_ROWS: usize = 5;
 
 /// Guess of the structure of a table.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -55,7 +55,7 @@ pub struct ColumnGuess {
 
 /// Examines the beginning of a file; `None` if it is not a table.
 pub fn guess_table(beginning: &[u8]) -> Option<TableGuess> {
-    let mut lines: Vec<&[u8]> = beginning.split(|&byte| byte == b'\n').take(LOOKED_AT + 1).collect();
+    let mut lines: Vec<&[u8]> = beginning.split(|&byte| byte == b'\n').take(EXAMINED_ROWS + 1).collect();
     if lines.len() > 1 {
         lines.pop(); // the last line may be incomplete
     }
@@ -74,26 +74,27 @@ pub fn guess_table(beginning: &[u8]) -> Option<TableGuess> {
     let has_number = |row: &[String]| row.iter().any(|cell| is_number(cell));
     let has_header = !has_number(&rows[0]) && rows.get(1).is_some_and(|row| has_number(row));
     let names = has_header.then(|| rows.remove(0));
-    let noted = comment.filter(|_| !has_header).and_then(|comment| noted_names(comment, separator, width));
+    let comment_names =
+        comment.filter(|_| !has_header).and_then(|comment| names_in_comment(comment, separator, width));
     rows.retain(|row| row.len() >= width);
     if !has_header && !rows.iter().any(|row| has_number(row)) {
         return None;
     }
-    let columns = (0..width).map(|at| Values {
-        name: names.as_ref().or(noted.as_ref()).map(|names| names[at].clone()),
+    let columns = (0..width).map(|at| ColumnValues {
+        name: names.as_ref().or(comment_names.as_ref()).map(|names| names[at].clone()),
         cells: rows.iter().map(|row| row[at].as_str()).filter(|cell| !cell.is_empty()).collect(),
     });
     let columns: Vec<_> = columns.collect();
-    let mut guess = match names.or(noted) {
-        Some(_) => Guess::by_names(&columns),
-        None => Guess::by_values(&columns),
+    let mut guess = match names.or(comment_names) {
+        Some(_) => GuessBuilder::by_names(&columns),
+        None => GuessBuilder::by_values(&columns),
     };
     guess.has_header = has_header;
-    Some(guess.finish(&columns, separator.name(), rows.iter().take(SHOWN).cloned().collect()))
+    Some(guess.finish(&columns, separator.name(), rows.iter().take(SHOWN_ROWS).cloned().collect()))
 }
 
 /// Returns the names in a comment before the first row, if it has as many names as there are columns.
-fn noted_names(comment: &[u8], separator: Separator, width: usize) -> Option<Vec<String>> {
+fn names_in_comment(comment: &[u8], separator: Separator, width: usize) -> Option<Vec<String>> {
     let comment = comment.trim_ascii();
     let text = comment.iter().position(|&byte| byte != b'#')?;
     let names = cells(comment[text..].trim_ascii_start(), separator)?;
@@ -101,23 +102,23 @@ fn noted_names(comment: &[u8], separator: Separator, width: usize) -> Option<Vec
 }
 
 fn cells(line: &[u8], separator: Separator) -> Option<Vec<String>> {
-    let mut cells = Cells::default();
+    let mut cells = RowCells::default();
     let text = |cell: &[u8]| String::from_utf8_lossy(cell).into_owned();
-    cells.cut(line, separator).then(|| (0..cells.len()).map(|at| text(cells.get(line, at))).collect())
+    cells.split(line, separator).then(|| (0..cells.len()).map(|at| text(cells.get(line, at))).collect())
 }
 
 fn is_number(cell: &str) -> bool {
     TimeUnit::named("ns").expect("a unit").ns(cell.as_bytes()).is_some()
-        || bytes(cell.as_bytes(), 1).is_some()
+        || parse_bytes(cell.as_bytes(), 1).is_some()
 }
 
 /// Name and cells of a column.
-struct Values<'a> {
+struct ColumnValues<'a> {
     name: Option<String>,
     cells: Vec<&'a str>,
 }
 
-impl Values<'_> {
+impl ColumnValues<'_> {
     fn all(&self, test: impl Fn(&str) -> bool) -> bool {
         !self.cells.is_empty() && self.cells.iter().all(|cell| test(cell))
     }
@@ -127,7 +128,7 @@ impl Values<'_> {
     }
 
     fn numbers(&self) -> impl Iterator<Item = u64> {
-        self.cells.iter().filter_map(|cell| bytes(cell.as_bytes(), 1))
+        self.cells.iter().filter_map(|cell| parse_bytes(cell.as_bytes(), 1))
     }
 
     /// True if all values, taken as bytes, are whole sectors.
@@ -135,14 +136,14 @@ impl Values<'_> {
         self.numbers().all(|number| number.is_multiple_of(512)) && self.numbers().any(|number| number > 0)
     }
 
-    fn never_fall(&self) -> bool {
+    fn rarely_decrease(&self) -> bool {
         let unit = TimeUnit::named("s").expect("a unit");
         let times: Vec<_> = self.cells.iter().filter_map(|cell| unit.ns(cell.as_bytes())).collect();
-        let falls = times.windows(2).filter(|pair| pair[0] > pair[1]).count();
-        times.len() == self.cells.len() && falls * 20 <= times.len()
+        let decreases = times.windows(2).filter(|pair| pair[0] > pair[1]).count();
+        times.len() == self.cells.len() && decreases * 20 <= times.len()
     }
 
-    /// Returns the unit in which the values are dates of our time, if there is one; such a unit is certain.
+    /// Returns the unit in which the values are present-day dates, if there is one; such a unit is certain.
     fn date_unit(&self) -> Option<&'static str> {
         // From 2001 to 2286, in units since 1970; Windows file times of similar years.
         const DATES: [(&str, u64, u64); 5] = [
@@ -159,8 +160,8 @@ impl Values<'_> {
         DATES.into_iter().find(|&(_, from, to)| is_in(from, to)).map(|(unit, ..)| unit)
     }
 
-    /// Returns the set of words in the column, in the notation of `columns`.
-    fn words(&self) -> Option<&'static str> {
+    /// Returns the set of words in the column, in the notation of the option `columns`.
+    fn word_set(&self) -> Option<&'static str> {
         let sets = [(WordSet::Words, ""), (WordSet::Scsi, ":scsi")];
         let holds = |set: WordSet| self.all(|cell| set.op(cell.as_bytes()).is_some());
         sets.into_iter().find(|(set, _)| holds(*set)).map(|(_, words)| words)
@@ -171,9 +172,9 @@ impl Values<'_> {
     }
 }
 
-/// A guess that is being made.
+/// Builder of a [`TableGuess`].
 #[derive(Default)]
-struct Guess {
+struct GuessBuilder {
     /// Field, column, and the unit or words with their colon.
     fields: Vec<(&'static str, usize, String)>,
     doubts: Vec<String>,
@@ -181,31 +182,31 @@ struct Guess {
     has_header: bool,
 }
 
-impl Guess {
+impl GuessBuilder {
     fn column_of(&self, field: &str) -> Option<usize> {
-        self.fields.iter().find(|(own, ..)| *own == field).map(|(_, at, _)| *at)
+        self.fields.iter().find(|(name, ..)| *name == field).map(|(_, at, _)| *at)
     }
 
     fn is_free(&self, at: usize) -> bool {
-        self.fields.iter().all(|(_, taken, _)| *taken != at)
+        self.fields.iter().all(|(_, used, _)| *used != at)
     }
 
-    fn by_names(columns: &[Values]) -> Self {
-        let mut guess = Guess::default();
-        let named = |values: &Values| {
+    fn by_names(columns: &[ColumnValues]) -> Self {
+        let mut guess = GuessBuilder::default();
+        let name_and_unit = |values: &ColumnValues| {
             let name = values.name.as_deref().unwrap_or_default();
             let (words, unit) = words_of(name);
             // `sector` names an offset as well as its unit; `sectors` and `bytes` name a length.
-            let alone = match (words.as_str(), unit) {
+            let field_of_bare_unit = match (words.as_str(), unit) {
                 ("", Some("sectors")) if !name.to_lowercase().ends_with('s') => Some("offset"),
                 ("", Some("sectors" | "bytes" | "pages" | "KiB")) => Some("size"),
                 ("" | "start", Some("s" | "ms" | "us" | "ns" | "filetime")) => Some("time"),
                 _ => None,
             };
-            let known = FIELDS.iter().find(|(_, names)| names.contains(&words.as_str()));
-            (alone.or(known.map(|(field, _)| *field)), unit)
+            let usual = FIELDS.iter().find(|(_, names)| names.contains(&words.as_str()));
+            (field_of_bare_unit.or(usual.map(|(field, _)| *field)), unit)
         };
-        let names: Vec<_> = columns.iter().map(named).collect();
+        let names: Vec<_> = columns.iter().map(name_and_unit).collect();
         for (field, _) in FIELDS {
             let mut candidates = (0..columns.len()).filter(|&at| names[at].0 == Some(field));
             let Some(at) = candidates.next() else { continue };
@@ -218,7 +219,7 @@ impl Guess {
         }
         guess.add_digests(columns);
         if guess.column_of("op").is_none() {
-            let holds_words = |at: &usize| guess.is_free(*at) && columns[*at].words() == Some("");
+            let holds_words = |at: &usize| guess.is_free(*at) && columns[*at].word_set() == Some("");
             if let Some(at) = (0..columns.len()).find(holds_words) {
                 let name = columns[at].name.clone().unwrap_or_default();
                 guess.doubts.push(format!("`{name}` is taken for `op` because of the words in it"));
@@ -229,7 +230,7 @@ impl Guess {
     }
 
     /// Returns the unit of a column whose name means `field`, with its colon.
-    fn unit(&mut self, field: &str, values: &Values, named: Option<&str>) -> String {
+    fn unit(&mut self, field: &str, values: &ColumnValues, named: Option<&str>) -> String {
         let name = values.name.clone().unwrap_or_default();
         let is_time_unit = named.is_some_and(|unit| TimeUnit::named(unit).is_some());
         match (field, named) {
@@ -243,7 +244,7 @@ impl Guess {
         }
     }
 
-    fn time_unit(&mut self, name: &str, values: &Values) -> String {
+    fn time_unit(&mut self, name: &str, values: &ColumnValues) -> String {
         if let Some(unit) = values.date_unit() {
             return format!(":{unit}");
         }
@@ -252,8 +253,8 @@ impl Guess {
         format!(":{unit}")
     }
 
-    fn words(&mut self, name: &str, values: &Values) -> String {
-        if let Some(words) = values.words() {
+    fn words(&mut self, name: &str, values: &ColumnValues) -> String {
+        if let Some(words) = values.word_set() {
             return words.to_owned();
         }
         if values.are_zero_and_one() {
@@ -271,7 +272,7 @@ impl Guess {
         ":0=read/1=write".to_owned()
     }
 
-    fn address_unit(&mut self, name: &str, values: &Values) -> String {
+    fn address_unit(&mut self, name: &str, values: &ColumnValues) -> String {
         let counts_blocks = ["lb", "blk", "block"].iter().any(|part| words_of(name).0.contains(part));
         if counts_blocks {
             self.doubts.push(format!("`{name}` is taken to count sectors of 512 bytes"));
@@ -284,7 +285,7 @@ impl Guess {
         ":bytes".to_owned()
     }
 
-    fn size_unit(&mut self, name: &str, values: &Values) -> String {
+    fn size_unit(&mut self, name: &str, values: &ColumnValues) -> String {
         if values.are_whole_sectors() {
             return ":bytes".to_owned();
         }
@@ -292,23 +293,26 @@ impl Guess {
         ":sectors".to_owned()
     }
 
-    fn by_values(columns: &[Values]) -> Self {
-        let mut guess = Guess::default();
+    fn by_values(columns: &[ColumnValues]) -> Self {
+        let mut guess = GuessBuilder::default();
         guess.doubts.push("there is no header: columns are guessed from their values alone".to_owned());
         guess.add_digests(columns);
-        let time = (0..columns.len())
-            .find(|&at| columns[at].date_unit().is_some_and(|unit| unit != "s" || columns[at].never_fall()));
+        let time = (0..columns.len()).find(|&at| {
+            columns[at].date_unit().is_some_and(|unit| unit != "s" || columns[at].rarely_decrease())
+        });
         let decimals = |at: &usize| {
             let values = &columns[*at];
-            values.are_numbers() && values.cells.iter().any(|cell| cell.contains('.')) && values.never_fall()
+            values.are_numbers()
+                && values.cells.iter().any(|cell| cell.contains('.'))
+                && values.rarely_decrease()
         };
         if let Some(at) = time.or_else(|| (0..columns.len()).find(decimals)) {
             let unit = guess.time_unit(&(at + 1).to_string(), &columns[at]);
             guess.fields.push(("time", at, unit));
         }
-        let words = (0..columns.len()).find(|&at| guess.is_free(at) && columns[at].words() == Some(""));
+        let words = (0..columns.len()).find(|&at| guess.is_free(at) && columns[at].word_set() == Some(""));
         let codes = || {
-            (0..columns.len()).find(|&at| columns[at].words().is_some() && !columns[at].are_zero_and_one())
+            (0..columns.len()).find(|&at| columns[at].word_set().is_some() && !columns[at].are_zero_and_one())
         };
         let bits = || {
             let has_both = |at: &usize| ["0", "1"].iter().all(|bit| columns[*at].cells.contains(bit));
@@ -320,8 +324,8 @@ impl Guess {
             guess.fields.push(("op", at, unit));
         }
         let most = |at: &usize| columns[*at].numbers().max();
-        let whole_numbers = |at: &usize| columns[*at].all(|cell| whole(cell.as_bytes()).is_some());
-        let free = |guess: &Guess| {
+        let whole_numbers = |at: &usize| columns[*at].all(|cell| parse_u64(cell.as_bytes()).is_some());
+        let free = |guess: &GuessBuilder| {
             (0..columns.len()).filter(|&at| guess.is_free(at)).filter(whole_numbers).collect::<Vec<_>>()
         };
         if let Some(at) = free(&guess).into_iter().rev().max_by_key(most) {
@@ -341,7 +345,7 @@ impl Guess {
         guess
     }
 
-    fn add_digests(&mut self, columns: &[Values]) {
+    fn add_digests(&mut self, columns: &[ColumnValues]) {
         let are_digests = |at: &usize| columns[*at].all(|cell| parse_digest(cell.as_bytes()).is_some());
         if let Some(at) = (0..columns.len()).find(are_digests) {
             self.doubts.push("each digest is taken to cover 4096 bytes".to_owned());
@@ -350,7 +354,7 @@ impl Guess {
     }
 
     /// Adds doubts about columns of a few letters, which may mark rows that are not requests.
-    fn doubt_events(&mut self, columns: &[Values]) {
+    fn add_event_doubts(&mut self, columns: &[ColumnValues]) {
         let events = (0..columns.len()).filter(|&at| self.is_free(at)).filter_map(|at| {
             let words: BTreeSet<_> = columns[at].cells.iter().copied().collect();
             let is_event =
@@ -369,15 +373,20 @@ impl Guess {
         self.doubts.extend(doubts);
     }
 
-    fn finish(mut self, columns: &[Values], separator: &'static str, rows: Vec<Vec<String>>) -> TableGuess {
-        self.doubt_events(columns);
+    fn finish(
+        mut self,
+        columns: &[ColumnValues],
+        separator: &'static str,
+        rows: Vec<Vec<String>>,
+    ) -> TableGuess {
+        self.add_event_doubts(columns);
         let mut parts = Vec::new();
         let names = || columns.iter().filter_map(|column| column.name.as_deref());
         if !self.has_header && columns[0].name.is_some() {
             self.doubts.push("the names are those of a comment in front of the first row".to_owned());
         }
         for field in ["time", "op", "offset", "size", "volume", "digest"] {
-            let Some((_, at, unit)) = self.fields.iter().find(|(own, ..)| *own == field) else { continue };
+            let Some((_, at, unit)) = self.fields.iter().find(|(name, ..)| *name == field) else { continue };
             let name = columns[*at].name.as_deref().filter(|_| self.has_header).filter(|name| {
                 let is_plain = !name.is_empty()
                     && !name.contains([',', '=', ':', '"', '\''])
@@ -398,12 +407,12 @@ impl Guess {
             self.doubts
                 .push("no column looks like `time`: without one, all requests come at once".to_owned());
         }
-        let column = |(at, values): (usize, &Values)| {
-            let held = self.fields.iter().find(|(_, own, _)| *own == at);
+        let column = |(at, values): (usize, &ColumnValues)| {
+            let assigned = self.fields.iter().find(|(_, index, _)| *index == at);
             ColumnGuess {
                 name: values.name.clone(),
-                field: held.map(|(field, ..)| *field),
-                unit: held
+                field: assigned.map(|(field, ..)| *field),
+                unit: assigned
                     .map(|(.., unit)| unit.trim_start_matches(':').to_owned())
                     .filter(|unit| !unit.is_empty()),
             }

@@ -36,7 +36,7 @@ pub static FORMAT: Format = Format {
             help: "which column is what, in which unit",
             choices: &[],
             text: Some(&TextOption {
-                expected: columns::FORM,
+                expected: columns::SYNTAX,
                 example: "time=ts:ns,op=type,offset=lba:512,size=len:512,volume=dev",
                 check: |text| Columns::parse(text).map(|_| ()),
             }),
@@ -64,7 +64,7 @@ pub static FORMAT: Format = Format {
             text: Some(&TextOption {
                 expected: "a whole number from 0 to 1000000",
                 example: "0",
-                check: |text| match fields::whole(text.as_bytes()) {
+                check: |text| match fields::parse_u64(text.as_bytes()) {
                     Some(0..=1_000_000) => Ok(()),
                     _ => Err(format!("`{}` is no such number", text.escape_debug())),
                 },

@@ -2,11 +2,11 @@
 
 use super::super::fiu::parse_digest;
 use super::super::prelude::*;
-use super::cells::{Cells, Separator};
+use super::cells::{RowCells, Separator};
 use super::columns::{Column, Columns, OpColumn, SizeColumn};
-use super::pieces::Pieces;
+use super::pieces::PieceSplitter;
 use super::values::{self, TimeUnit};
-use super::words::{Meaning, Words};
+use super::words::{OpWords, WordMeaning};
 use crate::volumes::VolumeNames;
 
 /// Hexadecimal digits of an MD5.
@@ -32,21 +32,21 @@ pub struct Table {
     comment: Vec<u8>,
     /// Known after the first row.
     layout: Option<Layout>,
-    cells: Cells,
-    pieces: Option<Pieces>,
+    cells: RowCells,
+    pieces: Option<PieceSplitter>,
     volumes: VolumeNames,
     has_volumes: bool,
 }
 
 /// Position of a field.
-struct Place {
-    at: At,
+struct FieldPosition {
+    index: ColumnIndex,
     /// Name in error messages.
     name: String,
 }
 
 #[derive(Clone, Copy)]
-enum At {
+enum ColumnIndex {
     Start(usize),
     End(usize),
 }
@@ -55,14 +55,14 @@ enum At {
 struct Layout {
     separator: Separator,
     header: Option<Vec<u8>>,
-    time: Option<(Place, TimeUnit)>,
-    op: Option<(Place, Box<Words>)>,
-    offset: (Place, u64),
-    size: Option<(Place, u64)>,
-    volume: Option<Place>,
-    hint: Option<Place>,
-    digest: Option<(Place, u32)>,
-    kept: Option<(Place, Vec<String>)>,
+    time: Option<(FieldPosition, TimeUnit)>,
+    op: Option<(FieldPosition, Box<OpWords>)>,
+    offset: (FieldPosition, u64),
+    size: Option<(FieldPosition, u64)>,
+    volume: Option<FieldPosition>,
+    hint: Option<FieldPosition>,
+    digest: Option<(FieldPosition, u32)>,
+    row_filter: Option<(FieldPosition, Vec<String>)>,
 }
 
 impl Table {
@@ -74,7 +74,7 @@ impl Table {
         skip_lines: u64,
         comment: &str,
     ) -> Self {
-        let pieces = columns.piece.map(Pieces::new);
+        let pieces = columns.piece_bytes.map(PieceSplitter::new);
         let (layout, cells, volumes) = Default::default();
         let has_volumes = columns.volume.is_some();
         let comment = comment.as_bytes().to_vec();
@@ -82,12 +82,12 @@ impl Table {
     }
 
     /// Finds the columns in the first row; returns true if the row was a header.
-    fn begin(&mut self, row: &[u8]) -> Result<bool, Bad> {
+    fn read_first_row(&mut self, row: &[u8]) -> Result<bool, BadValue> {
         let separator = self.separator.unwrap_or_else(|| Separator::of_row(row));
         // A header may look like a comment without being one.
         let names = row.trim_ascii_start().strip_prefix(b"#").unwrap_or(row);
-        let mut header = Header { cells: Cells::default(), row: names, separator };
-        if !header.cells.cut(names, separator) {
+        let mut header = Header { cells: RowCells::default(), row: names, separator };
+        if !header.cells.split(names, separator) {
             return Err(open_quotes(row));
         }
         let is_header = match self.header {
@@ -96,7 +96,7 @@ impl Table {
             HeaderRule::Auto => self.columns.has_names() || self.lacks_numbers(row, separator),
         };
         if !is_header && self.columns.has_names() {
-            return Err(Bad::new(
+            return Err(BadValue::new(
                 "(header)",
                 row,
                 "a header, since `columns` names columns; or name them by number",
@@ -115,7 +115,7 @@ impl Table {
         };
         let time = self.columns.time.as_ref().map(|(column, _)| column);
         let numbers = [time, Some(&self.columns.offset.0), size];
-        self.cells.cut(row, separator);
+        self.cells.split(row, separator);
         let is_number = |column: &Column| {
             let at = match column {
                 Column::Number(at) => *at,
@@ -128,44 +128,44 @@ impl Table {
         has_cells && !numbers.into_iter().flatten().any(is_number)
     }
 
-    fn row(&mut self, row: &[u8], digests: &mut Vec<Digest>) -> Result<Option<Request>, Bad> {
+    fn row(&mut self, row: &[u8], digests: &mut Vec<Digest>) -> Result<Option<Request>, BadValue> {
         let layout = self.layout.as_ref().expect("set by the first row");
-        if !self.cells.cut(row, layout.separator) {
+        if !self.cells.split(row, layout.separator) {
             return Err(open_quotes(row));
         }
         let cells = Row { cells: &self.cells, row };
-        if let Some((place, values)) = &layout.kept {
-            let found = cells.get(place);
+        if let Some((position, values)) = &layout.row_filter {
+            let found = cells.get(position);
             if !values.iter().any(|value| value.as_bytes() == found) {
                 return Ok(None);
             }
         }
         let op = match (&layout.op, &self.columns.op) {
             (Some((place, words)), _) => match cells.meaning(place, words)? {
-                Meaning::Is(op) => op,
-                Meaning::Skip => return Ok(None),
+                WordMeaning::Request(op) => op,
+                WordMeaning::Skip => return Ok(None),
             },
             (None, OpColumn::Always(op)) => *op,
             (None, OpColumn::Words(..)) => unreachable!("the layout has every column"),
         };
-        let time_ns = layout.time.as_ref().map_or(Ok(0), |(place, unit)| cells.time(place, *unit))?;
+        let time_ns = layout.time.as_ref().map_or(Ok(0), |(position, unit)| cells.time(position, *unit))?;
         let volume = match &layout.volume {
             Some(place) => self.volumes.number(cells.text(place)?, cells.volume(place)),
             None => 0,
         };
-        let hint = layout.hint.as_ref().map_or(Ok(0), |place| cells.hint(place))?;
+        let hint = layout.hint.as_ref().map_or(Ok(0), |position| cells.hint(position))?;
         if op == Op::Flush {
             return Ok(Some(Request { time_ns, op, volume, offset_bytes: 0, length_bytes: 0, hint }));
         }
-        let (place, unit) = &layout.offset;
-        let offset_bytes = cells.bytes(place, *unit)?;
+        let (position, unit) = &layout.offset;
+        let offset_bytes = cells.bytes(position, *unit)?;
         let length_bytes = match (&layout.size, &self.columns.size) {
             (Some((place, unit)), _) => cells.bytes(place, *unit)?,
             (None, SizeColumn::Always(bytes)) => *bytes,
             (None, SizeColumn::Column(..)) => unreachable!("the layout has every column"),
         };
-        if let Some((place, _)) = &layout.digest {
-            cells.digests(place, digests)?;
+        if let Some((position, _)) = &layout.digest {
+            cells.digests(position, digests)?;
         }
         let request = Request { time_ns, op, volume, offset_bytes, length_bytes, hint };
         Ok(Some(match &mut self.pieces {
@@ -176,7 +176,7 @@ impl Table {
 }
 
 impl LineFormat for Table {
-    fn line(&mut self, line: &[u8], digests: &mut Vec<Digest>) -> Result<Option<Request>, Bad> {
+    fn line(&mut self, line: &[u8], digests: &mut Vec<Digest>) -> Result<Option<Request>, BadValue> {
         if self.skip_lines > 0 {
             self.skip_lines -= 1;
             return Ok(None);
@@ -184,7 +184,7 @@ impl LineFormat for Table {
         if !self.comment.is_empty() && line.trim_ascii_start().starts_with(&self.comment) {
             return Ok(None);
         }
-        if self.layout.is_none() && self.begin(line)? {
+        if self.layout.is_none() && self.read_first_row(line)? {
             return Ok(None);
         }
         self.row(line, digests).or_else(|bad| {
@@ -199,9 +199,9 @@ impl LineFormat for Table {
         self.columns.digest.as_ref().map_or(0, |(_, bytes)| *bytes)
     }
 
-    fn finish(&mut self) -> Result<(), Bad> {
+    fn finish(&mut self) -> Result<(), BadValue> {
         match &self.layout {
-            None => Err(Bad::new("(row)", b"", "a row behind what is passed over")),
+            None => Err(BadValue::new("(row)", b"", "a row behind what is passed over")),
             Some(_) => Ok(()),
         }
     }
@@ -213,34 +213,34 @@ impl LineFormat for Table {
     }
 }
 
-fn open_quotes(row: &[u8]) -> Bad {
-    Bad::new("(line)", row, "quotation marks that are closed in the same line")
+fn open_quotes(row: &[u8]) -> BadValue {
+    BadValue::new("(line)", row, "quotation marks that are closed in the same line")
 }
 
 /// The first row, in which columns are searched.
 struct Header<'a> {
-    cells: Cells,
+    cells: RowCells,
     row: &'a [u8],
     separator: Separator,
 }
 
 impl Header<'_> {
     /// Returns the position of `column`, which holds `field`.
-    fn place(&mut self, column: &Column, field: &str) -> Result<Place, Bad> {
+    fn locate(&mut self, column: &Column, field: &str) -> Result<FieldPosition, BadValue> {
         let at = match column {
-            Column::Number(at) => At::Start(*at),
-            Column::FromEnd(at) => At::End(*at),
-            Column::Name(name) => At::Start(self.find(name)?),
+            Column::Number(at) => ColumnIndex::Start(*at),
+            Column::FromEnd(at) => ColumnIndex::End(*at),
+            Column::Name(name) => ColumnIndex::Start(self.find(name)?),
         };
         let name = match column {
             Column::Name(name) => format!("{name} ({field})"),
             Column::Number(at) => format!("{} ({field})", at + 1),
             Column::FromEnd(at) => format!("-{} ({field})", at + 1),
         };
-        Ok(Place { at, name })
+        Ok(FieldPosition { index: at, name })
     }
 
-    fn find(&self, name: &str) -> Result<usize, Bad> {
+    fn find(&self, name: &str) -> Result<usize, BadValue> {
         let wanted = name.as_bytes();
         let named = |equals: fn(&[u8], &[u8]) -> bool| {
             let mut found = (0..self.cells.len()).filter(|&at| equals(self.cells.get(self.row, at), wanted));
@@ -253,7 +253,7 @@ impl Header<'_> {
             (Some(at), None) => Ok(at),
             (Some(_), Some(_)) => {
                 let problem = format!("one column called `{name}`, not several; name it by its number");
-                Err(Bad::new("(header)", self.row, problem))
+                Err(BadValue::new("(header)", self.row, problem))
             }
             (None, _) => {
                 let problem = format!(
@@ -261,7 +261,7 @@ impl Header<'_> {
                     self.cells.len(),
                     self.separator.name()
                 );
-                Err(Bad::new("(header)", self.row, problem))
+                Err(BadValue::new("(header)", self.row, problem))
             }
         }
     }
@@ -273,102 +273,103 @@ impl Layout {
         header: &mut Header<'_>,
         separator: Separator,
         text: Option<Vec<u8>>,
-    ) -> Result<Self, Bad> {
-        let mut place = |column: &Column, field: &str| header.place(column, field);
-        let time = columns.time.as_ref().map(|(column, unit)| Ok((place(column, "time")?, *unit)));
+    ) -> Result<Self, BadValue> {
+        let mut locate = |column: &Column, field: &str| header.locate(column, field);
+        let time = columns.time.as_ref().map(|(column, unit)| Ok((locate(column, "time")?, *unit)));
         let op = match &columns.op {
-            OpColumn::Words(column, words) => Some((place(column, "op")?, words.clone())),
+            OpColumn::Words(column, words) => Some((locate(column, "op")?, words.clone())),
             OpColumn::Always(_) => None,
         };
         let size = match &columns.size {
-            SizeColumn::Column(column, unit) => Some((place(column, "size")?, *unit)),
+            SizeColumn::Column(column, unit) => Some((locate(column, "size")?, *unit)),
             SizeColumn::Always(_) => None,
         };
-        let digest = columns.digest.as_ref().map(|(column, bytes)| Ok((place(column, "digest")?, *bytes)));
+        let digest = columns.digest.as_ref().map(|(column, bytes)| Ok((locate(column, "digest")?, *bytes)));
         let digest = digest.transpose()?;
-        let kept = columns.kept.as_ref();
-        let kept = kept.map(|(column, values)| Ok((place(column, "where")?, values.clone()))).transpose()?;
+        let row_filter = columns.row_filter.as_ref();
+        let row_filter =
+            row_filter.map(|(column, values)| Ok((locate(column, "where")?, values.clone()))).transpose()?;
         Ok(Layout {
             separator,
             header: text,
             time: time.transpose()?,
             op,
-            offset: (place(&columns.offset.0, "offset")?, columns.offset.1),
+            offset: (locate(&columns.offset.0, "offset")?, columns.offset.1),
             size,
-            volume: columns.volume.as_ref().map(|column| place(column, "volume")).transpose()?,
-            hint: columns.hint.as_ref().map(|column| place(column, "hint")).transpose()?,
+            volume: columns.volume.as_ref().map(|column| locate(column, "volume")).transpose()?,
+            hint: columns.hint.as_ref().map(|column| locate(column, "hint")).transpose()?,
             digest,
-            kept,
+            row_filter,
         })
     }
 }
 
 /// The cells of a row by the fields that they hold.
 struct Row<'a> {
-    cells: &'a Cells,
+    cells: &'a RowCells,
     row: &'a [u8],
 }
 
 impl<'a> Row<'a> {
     #[inline]
-    fn get(&self, place: &Place) -> &'a [u8] {
-        let at = match place.at {
-            At::Start(at) => at,
-            At::End(at) => self.cells.len().wrapping_sub(1 + at),
+    fn get(&self, position: &FieldPosition) -> &'a [u8] {
+        let at = match position.index {
+            ColumnIndex::Start(at) => at,
+            ColumnIndex::End(at) => self.cells.len().wrapping_sub(1 + at),
         };
         self.cells.get(self.row, at)
     }
 
     /// Returns a cell that must not be empty.
-    fn text(&self, place: &Place) -> Result<&'a [u8], Bad> {
-        match self.get(place) {
-            b"" => Err(Bad::new(place.name.clone(), b"", "a value")),
+    fn text(&self, position: &FieldPosition) -> Result<&'a [u8], BadValue> {
+        match self.get(position) {
+            b"" => Err(BadValue::new(position.name.clone(), b"", "a value")),
             text => Ok(text),
         }
     }
 
     #[inline]
-    fn time(&self, place: &Place, unit: TimeUnit) -> Result<u64, Bad> {
-        let text = self.get(place);
+    fn time(&self, position: &FieldPosition, unit: TimeUnit) -> Result<u64, BadValue> {
+        let text = self.get(position);
         let expected = "a number, not negative, that stays below 2^64 ns";
-        unit.ns(text).ok_or_else(|| Bad::new(place.name.clone(), text, expected))
+        unit.ns(text).ok_or_else(|| BadValue::new(position.name.clone(), text, expected))
     }
 
     #[inline]
-    fn bytes(&self, place: &Place, unit: u64) -> Result<u64, Bad> {
-        let text = self.get(place);
-        values::bytes(text, unit).ok_or_else(|| {
+    fn bytes(&self, position: &FieldPosition, unit: u64) -> Result<u64, BadValue> {
+        let text = self.get(position);
+        values::parse_bytes(text, unit).ok_or_else(|| {
             let of = if unit == 1 { String::new() } else { format!(" of units of {unit} bytes") };
             let expected = format!("a number{of} that is a whole number of bytes below 2^64");
-            Bad::new(place.name.clone(), text, expected)
+            BadValue::new(position.name.clone(), text, expected)
         })
     }
 
     #[inline]
-    fn meaning(&self, place: &Place, words: &Words) -> Result<Meaning, Bad> {
-        let text = self.get(place);
-        words.meaning(text).ok_or_else(|| Bad::new(place.name.clone(), text, words.expected()))
+    fn meaning(&self, position: &FieldPosition, words: &OpWords) -> Result<WordMeaning, BadValue> {
+        let text = self.get(position);
+        words.meaning(text).ok_or_else(|| BadValue::new(position.name.clone(), text, words.expected()))
     }
 
-    fn volume(&self, place: &Place) -> Option<u32> {
-        fields::whole(self.get(place)).and_then(|number| u32::try_from(number).ok())
+    fn volume(&self, position: &FieldPosition) -> Option<u32> {
+        fields::parse_u64(self.get(position)).and_then(|number| u32::try_from(number).ok())
     }
 
-    fn hint(&self, place: &Place) -> Result<u16, Bad> {
-        let text = self.get(place);
-        let hint = fields::whole(text).and_then(|hint| u16::try_from(hint).ok());
-        hint.ok_or_else(|| Bad::new(place.name.clone(), text, "a whole number from 0 to 65535"))
+    fn hint(&self, position: &FieldPosition) -> Result<u16, BadValue> {
+        let text = self.get(position);
+        let hint = fields::parse_u64(text).and_then(|hint| u16::try_from(hint).ok());
+        hint.ok_or_else(|| BadValue::new(position.name.clone(), text, "a whole number from 0 to 65535"))
     }
 
     /// Parses digests of 32 digits each, run together or joined by +; an empty cell has none.
-    fn digests(&self, place: &Place, digests: &mut Vec<Digest>) -> Result<(), Bad> {
-        let text = self.get(place);
+    fn digests(&self, position: &FieldPosition, digests: &mut Vec<Digest>) -> Result<(), BadValue> {
+        let text = self.get(position);
         for run in text.split(|&byte| byte == b'+').filter(|_| !text.is_empty()) {
             let whole = run.chunks(DIGEST_DIGITS).map(parse_digest).collect::<Option<Vec<_>>>();
             let whole = whole.filter(|whole| !whole.is_empty());
             digests.extend(whole.ok_or_else(|| {
-                Bad::new(
-                    place.name.clone(),
+                BadValue::new(
+                    position.name.clone(),
                     run,
                     "MD5s of 32 hexadecimal digits, run together or joined by +",
                 )

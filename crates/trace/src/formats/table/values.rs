@@ -1,6 +1,6 @@
 //! Exact conversion of a table's numbers from their units.
 
-use crate::fields::{decimal, hexadecimal, whole};
+use crate::fields::{parse_decimal, parse_hexadecimal, parse_u64};
 
 /// Units of time: name, and the exponent of its power of ten in ns.
 ///
@@ -27,13 +27,13 @@ pub struct TimeUnit {
 impl TimeUnit {
     /// Returns the unit called `name`.
     pub fn named(name: &str) -> Option<Self> {
-        TIME_UNITS.iter().find(|(own, _)| *own == name).map(|&(_, digits)| TimeUnit { digits })
+        TIME_UNITS.iter().find(|(candidate, _)| *candidate == name).map(|&(_, digits)| TimeUnit { digits })
     }
 
     /// Converts the number `text` to ns, rounded down; `None` if it is not a valid number or does not fit.
     #[inline]
     pub fn ns(self, text: &[u8]) -> Option<u64> {
-        decimal(text, self.digits as u32).or_else(|| {
+        parse_decimal(text, self.digits as u32).or_else(|| {
             let number = Decimal::parse(text)?;
             number.times_power_of_ten(self.digits).rounded_down()
         })
@@ -51,20 +51,22 @@ impl TimeUnit {
 
 /// Returns the bytes of the unit called `name`, which may be a number.
 pub fn byte_unit(name: &str) -> Option<u64> {
-    let named = BYTE_UNITS.iter().find(|(own, _)| *own == name).map(|(_, bytes)| *bytes);
-    named.or_else(|| whole(name.as_bytes()).filter(|&bytes| bytes > 0))
+    let unit = BYTE_UNITS.iter().find(|(candidate, _)| *candidate == name).map(|(_, bytes)| *bytes);
+    unit.or_else(|| parse_u64(name.as_bytes()).filter(|&bytes| bytes > 0))
 }
 
 /// Converts the number `text` of units of `unit` bytes to bytes; `None` if the result is not whole or does not fit.
 #[inline]
-pub fn bytes(text: &[u8], unit: u64) -> Option<u64> {
-    whole(text).and_then(|number| number.checked_mul(unit)).or_else(|| odd_bytes(text, unit))
+pub fn parse_bytes(text: &[u8], unit: u64) -> Option<u64> {
+    parse_u64(text)
+        .and_then(|number| number.checked_mul(unit))
+        .or_else(|| parse_hex_or_decimal_bytes(text, unit))
 }
 
 #[cold]
-fn odd_bytes(text: &[u8], unit: u64) -> Option<u64> {
+fn parse_hex_or_decimal_bytes(text: &[u8], unit: u64) -> Option<u64> {
     if let [b'0', b'x' | b'X', digits @ ..] = text {
-        return hexadecimal(digits)?.checked_mul(unit);
+        return parse_hexadecimal(digits)?.checked_mul(unit);
     }
     Decimal::parse(text)?.times(unit)?.whole()
 }
@@ -82,18 +84,18 @@ impl Decimal {
         let (number, power) = text.split_at(end);
         let mut exponent = match power {
             [] => 0,
-            [_, b'-', power @ ..] => -small(power)?,
-            [_, b'+', power @ ..] | [_, power @ ..] => small(power)?,
+            [_, b'-', power @ ..] => -parse_small_power(power)?,
+            [_, b'+', power @ ..] | [_, power @ ..] => parse_small_power(power)?,
         };
         let point = number.iter().position(|&byte| byte == b'.').unwrap_or(number.len());
-        let behind = number.get(point + 1..).unwrap_or_default();
-        let before = &number[..point];
-        let all_digits = before.iter().chain(behind).all(u8::is_ascii_digit);
-        if before.is_empty() || !all_digits || before.len() + behind.len() > 30 {
+        let fraction = number.get(point + 1..).unwrap_or_default();
+        let integer = &number[..point];
+        let all_digits = integer.iter().chain(fraction).all(u8::is_ascii_digit);
+        if integer.is_empty() || !all_digits || integer.len() + fraction.len() > 30 {
             return None;
         }
-        let digits = before.iter().chain(behind).fold(0, |sum, digit| sum * 10 + u128::from(digit - b'0'));
-        exponent -= behind.len() as i32;
+        let digits = integer.iter().chain(fraction).fold(0, |sum, digit| sum * 10 + u128::from(digit - b'0'));
+        exponent -= fraction.len() as i32;
         Some(Decimal { digits, exponent })
     }
 
@@ -127,8 +129,8 @@ impl Decimal {
 }
 
 /// Parses a power of ten of at most four digits.
-fn small(text: &[u8]) -> Option<i32> {
-    (text.len() <= 4).then(|| whole(text)).flatten().map(|number| number as i32)
+fn parse_small_power(text: &[u8]) -> Option<i32> {
+    (text.len() <= 4).then(|| parse_u64(text)).flatten().map(|number| number as i32)
 }
 
 #[cfg(test)]
@@ -159,28 +161,28 @@ mod tests {
     #[test]
     fn bytes_are_converted_from_every_unit() {
         let unit = |name: &str| byte_unit(name).unwrap();
-        assert_eq!(bytes(b"8", unit("sectors")), Some(4096));
-        assert_eq!(bytes(b"0.5", unit("KiB")), Some(512));
-        assert_eq!(bytes(b"4096.0", unit("bytes")), Some(4096));
-        assert_eq!(bytes(b"1.6384e4", 1), Some(16_384));
-        assert_eq!(bytes(b"0x1F", unit("512")), Some(31 * 512));
-        assert_eq!(bytes(b"0.0001", 512), None);
+        assert_eq!(parse_bytes(b"8", unit("sectors")), Some(4096));
+        assert_eq!(parse_bytes(b"0.5", unit("KiB")), Some(512));
+        assert_eq!(parse_bytes(b"4096.0", unit("bytes")), Some(4096));
+        assert_eq!(parse_bytes(b"1.6384e4", 1), Some(16_384));
+        assert_eq!(parse_bytes(b"0x1F", unit("512")), Some(31 * 512));
+        assert_eq!(parse_bytes(b"0.0001", 512), None);
         for text in [&b""[..], b"-8", b"8 KiB", b"0x", b"18446744073709551615", b"1e40", b"nan"] {
-            assert_eq!(bytes(text, 2), None, "{}", text.escape_ascii());
+            assert_eq!(parse_bytes(text, 2), None, "{}", text.escape_ascii());
         }
         assert_eq!((byte_unit("0"), byte_unit("kiB"), byte_unit("")), (None, None, None));
     }
 
     proptest! {
         #[test]
-        fn times_are_written_as_they_are_read(time: u64, at in 0usize..5) {
+        fn written_time_reads_back_equal(time: u64, at in 0usize..5) {
             let unit = TimeUnit::named(TIME_UNITS[at].0).unwrap();
             prop_assert_eq!(unit.ns(unit.text(time).as_bytes()), Some(time));
         }
 
         #[test]
-        fn any_text_is_a_number_or_none(text in "[0-9.eE+x-]{0,40}", unit in 1u64..1 << 40) {
-            let _ = (bytes(text.as_bytes(), unit), TimeUnit { digits: 9 }.ns(text.as_bytes()));
+        fn any_text_is_parsed_or_refused_without_panic(text in "[0-9.eE+x-]{0,40}", unit in 1u64..1 << 40) {
+            let _ = (parse_bytes(text.as_bytes(), unit), TimeUnit { digits: 9 }.ns(text.as_bytes()));
         }
     }
 }

@@ -1,13 +1,13 @@
 //! Words for the operation of a request.
 
-use crate::fields::hexadecimal;
+use crate::fields::parse_hexadecimal;
 use crate::request::Op;
 
 /// Meaning of a word for its row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Meaning {
+pub enum WordMeaning {
     /// The row is a request of this kind.
-    Is(Op),
+    Request(Op),
     /// The row is not a request.
     Skip,
 }
@@ -37,68 +37,68 @@ const FLUSHES: &[&str] = &["f", "flush", "sync", "fsync"];
 
 /// Words in a column of operations.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Words {
+pub struct OpWords {
     /// Words defined by the user, which take precedence over those of the set.
-    own: Vec<(String, Meaning)>,
+    custom: Vec<(String, WordMeaning)>,
     set: Option<WordSet>,
     /// Meaning of each single byte.
-    letters: [Option<Meaning>; 256],
+    letters: [Option<WordMeaning>; 256],
 }
 
-impl Default for Words {
+impl Default for OpWords {
     fn default() -> Self {
         Self::new(Vec::new(), Some(WordSet::Words))
     }
 }
 
-impl Words {
-    fn new(own: Vec<(String, Meaning)>, set: Option<WordSet>) -> Self {
-        let mut words = Words { own, set, letters: [None; 256] };
-        words.letters = std::array::from_fn(|byte| words.look_up(&[byte as u8]));
+impl OpWords {
+    fn new(custom: Vec<(String, WordMeaning)>, set: Option<WordSet>) -> Self {
+        let mut words = OpWords { custom, set, letters: [None; 256] };
+        words.letters = std::array::from_fn(|byte| words.find_meaning(&[byte as u8]));
         words
     }
 
     /// Parses words written as `scsi` or `0=read/1=write`.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let (mut own, mut set) = (Vec::new(), None);
+        let (mut custom, mut set) = (Vec::new(), None);
         for part in text.split('/').map(str::trim) {
             let named = SETS.iter().find(|(name, _)| *name == part);
             match (part.rsplit_once('='), named) {
                 (None, Some((_, named))) => set = Some(*named),
                 (Some((word, op)), _) if !word.is_empty() => {
-                    let meaning =
-                        meaning(op).ok_or_else(|| format!("`{}` is no operation", op.escape_debug()))?;
-                    own.push((word.to_owned(), meaning));
+                    let meaning = parse_meaning(op)
+                        .ok_or_else(|| format!("`{}` is no operation", op.escape_debug()))?;
+                    custom.push((word.to_owned(), meaning));
                 }
                 _ => return Err(format!("`{}` names no words", part.escape_debug())),
             }
         }
-        Ok(Self::new(own, set))
+        Ok(Self::new(custom, set))
     }
 
     /// Returns the meaning of `word`.
     #[inline]
-    pub fn meaning(&self, word: &[u8]) -> Option<Meaning> {
+    pub fn meaning(&self, word: &[u8]) -> Option<WordMeaning> {
         match word {
             [letter] => self.letters[usize::from(*letter)],
-            word => self.look_up(word),
+            word => self.find_meaning(word),
         }
     }
 
-    fn look_up(&self, word: &[u8]) -> Option<Meaning> {
-        let own = self.own.iter().find(|(own, _)| own.as_bytes().eq_ignore_ascii_case(word));
-        own.map(|(_, meaning)| *meaning).or_else(|| self.set?.op(word).map(Meaning::Is))
+    fn find_meaning(&self, word: &[u8]) -> Option<WordMeaning> {
+        let custom = self.custom.iter().find(|(own, _)| own.as_bytes().eq_ignore_ascii_case(word));
+        custom.map(|(_, meaning)| *meaning).or_else(|| self.set?.op(word).map(WordMeaning::Request))
     }
 
     /// Returns a word for `op`.
     pub fn word(&self, op: Op) -> Option<&str> {
-        let own = self.own.iter().find(|(_, meaning)| *meaning == Meaning::Is(op));
-        own.map(|(word, _)| word.as_str()).or_else(|| self.set.map(|set| set.word(op)))
+        let custom = self.custom.iter().find(|(_, meaning)| *meaning == WordMeaning::Request(op));
+        custom.map(|(word, _)| word.as_str()).or_else(|| self.set.map(|set| set.word(op)))
     }
 
     /// Returns a description of the allowed words.
     pub fn expected(&self) -> String {
-        let own: Vec<_> = self.own.iter().map(|(word, _)| word.as_str()).collect();
+        let custom: Vec<_> = self.custom.iter().map(|(word, _)| word.as_str()).collect();
         let of_set = self.set.map(|set| match set {
             WordSet::Words => {
                 "a word for read, write, discard or flush; say what other words mean in `columns`, as in \
@@ -109,13 +109,13 @@ impl Words {
             }
             WordSet::Nvme => "an NVMe code: 02 read, 01 write, 09 deallocate or 00 flush",
         });
-        let parts = own.into_iter().map(str::to_owned).chain(of_set.map(str::to_owned));
+        let parts = custom.into_iter().map(str::to_owned).chain(of_set.map(str::to_owned));
         parts.collect::<Vec<_>>().join(", ")
     }
 }
 
 /// Returns the operation called `name`.
-pub fn operation(name: &str) -> Option<Op> {
+pub fn parse_operation(name: &str) -> Option<Op> {
     match name {
         "read" => Some(Op::Read),
         "write" => Some(Op::Write),
@@ -125,10 +125,10 @@ pub fn operation(name: &str) -> Option<Op> {
     }
 }
 
-fn meaning(name: &str) -> Option<Meaning> {
+fn parse_meaning(name: &str) -> Option<WordMeaning> {
     match name {
-        "skip" => Some(Meaning::Skip),
-        name => operation(name).map(Meaning::Is),
+        "skip" => Some(WordMeaning::Skip),
+        name => parse_operation(name).map(WordMeaning::Request),
     }
 }
 
@@ -136,15 +136,15 @@ impl WordSet {
     /// Returns the operation that `word` means.
     pub fn op(self, word: &[u8]) -> Option<Op> {
         match self {
-            WordSet::Words => word_op(word).or_else(|| rwbs(word)),
-            WordSet::Scsi => match code(word)? {
+            WordSet::Words => op_of_word(word).or_else(|| op_of_rwbs(word)),
+            WordSet::Scsi => match parse_code(word)? {
                 0x08 | 0x28 | 0x88 | 0xa8 => Some(Op::Read),
                 0x0a | 0x2a | 0x8a | 0xaa => Some(Op::Write),
                 0x42 => Some(Op::Trim),
                 0x35 | 0x91 => Some(Op::Flush),
                 _ => None,
             },
-            WordSet::Nvme => match code(word)? {
+            WordSet::Nvme => match parse_code(word)? {
                 0x00 => Some(Op::Flush),
                 0x01 => Some(Op::Write),
                 0x02 => Some(Op::Read),
@@ -164,14 +164,14 @@ impl WordSet {
     }
 }
 
-fn word_op(word: &[u8]) -> Option<Op> {
+fn op_of_word(word: &[u8]) -> Option<Op> {
     let is_in = |words: &[&str]| words.iter().any(|known| known.as_bytes().eq_ignore_ascii_case(word));
     let sets = [(READS, Op::Read), (WRITES, Op::Write), (TRIMS, Op::Trim), (FLUSHES, Op::Flush)];
     sets.into_iter().find(|(words, _)| is_in(words)).map(|(_, op)| op)
 }
 
 /// Parses the RWBS column of blktrace: F before the letter means preflush; FUA, ahead, sync and metadata follow it.
-fn rwbs(word: &[u8]) -> Option<Op> {
+fn op_of_rwbs(word: &[u8]) -> Option<Op> {
     let (op, modifiers) = match word {
         [b'F', b'F' | b'N', modifiers @ ..] => (Op::Flush, modifiers),
         [b'F', b'R', modifiers @ ..] | [b'R', modifiers @ ..] => (Op::Read, modifiers),
@@ -183,9 +183,9 @@ fn rwbs(word: &[u8]) -> Option<Op> {
 }
 
 /// Parses a hexadecimal code with or without `0x`.
-fn code(word: &[u8]) -> Option<u64> {
+fn parse_code(word: &[u8]) -> Option<u64> {
     let digits = word.strip_prefix(b"0x").or_else(|| word.strip_prefix(b"0X")).unwrap_or(word);
-    hexadecimal(digits)
+    parse_hexadecimal(digits)
 }
 
 #[cfg(test)]
@@ -193,14 +193,14 @@ mod tests {
     use super::*;
 
     fn op(words: &str, word: &str) -> Option<Op> {
-        match Words::parse(words).unwrap().meaning(word.as_bytes())? {
-            Meaning::Is(op) => Some(op),
-            Meaning::Skip => None,
+        match OpWords::parse(words).unwrap().meaning(word.as_bytes())? {
+            WordMeaning::Request(op) => Some(op),
+            WordMeaning::Skip => None,
         }
     }
 
     #[test]
-    fn words_of_either_case_letters_and_codes() {
+    fn words_match_in_any_case_with_letters_and_codes() {
         use Op::*;
         let cases = [
             ("words", "R", Read),
@@ -220,32 +220,32 @@ mod tests {
             ("words/erase=trim", "Erase", Trim),
             ("words/erase=trim", "r", Read),
         ];
-        for (words, word, wanted) in cases {
-            assert_eq!(op(words, word), Some(wanted), "{words}: {word}");
+        for (words, word, expected) in cases {
+            assert_eq!(op(words, word), Some(expected), "{words}: {word}");
         }
         for (words, word) in
             [("words", "0"), ("words", "28"), ("words", ""), ("words", "WX"), ("0=read", "1")]
         {
             assert_eq!(op(words, word), None, "{words}: {word}");
         }
-        assert_eq!(Words::parse("C=skip").unwrap().meaning(b"C"), Some(Meaning::Skip));
+        assert_eq!(OpWords::parse("C=skip").unwrap().meaning(b"C"), Some(WordMeaning::Skip));
     }
 
     #[test]
     fn written_words_are_read_back() {
         for words in ["words", "scsi", "nvme", "0=read/1=write/2=trim/3=flush"] {
-            let words = Words::parse(words).unwrap();
+            let words = OpWords::parse(words).unwrap();
             for op in [Op::Read, Op::Write, Op::Trim, Op::Flush] {
-                assert_eq!(words.meaning(words.word(op).unwrap().as_bytes()), Some(Meaning::Is(op)));
+                assert_eq!(words.meaning(words.word(op).unwrap().as_bytes()), Some(WordMeaning::Request(op)));
             }
         }
-        assert_eq!(Words::parse("0=read").unwrap().word(Op::Write), None);
+        assert_eq!(OpWords::parse("0=read").unwrap().word(Op::Write), None);
     }
 
     #[test]
     fn unknown_words_are_refused_by_name() {
         for (text, named) in [("rw", "`rw`"), ("0=reed", "`reed`"), ("=read", "`=read`"), ("", "``")] {
-            assert!(Words::parse(text).unwrap_err().contains(named), "{text}");
+            assert!(OpWords::parse(text).unwrap_err().contains(named), "{text}");
         }
     }
 }

@@ -1,19 +1,19 @@
 //! Writing requests as a table.
 
-use super::super::fiu::put_digest;
+use super::super::fiu::write_digest;
 use super::super::prelude::*;
 use super::cells::Separator;
 use super::columns::{Column, Columns, OpColumn, SizeColumn};
 
 /// Maximum number of columns written.
-const MOST_COLUMNS: usize = 1000;
+const MAX_COLUMNS: usize = 1000;
 
 /// Writes a table with the given columns; columns between them hold a dash.
 pub struct TableWriter {
     columns: Columns,
     separator: char,
     /// Field and name of each column; or the reason why the table is impossible.
-    order: Result<Vec<Option<(Field, String)>>, Reason>,
+    column_order: Result<Vec<Option<(Field, String)>>, Reason>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,7 +25,7 @@ enum Field {
     Volume,
     Hint,
     Digest,
-    Kept,
+    Filter,
 }
 
 impl TableWriter {
@@ -36,8 +36,8 @@ impl TableWriter {
             Some(Separator::Blanks) => ' ',
             None => ',',
         };
-        let order = order(&columns);
-        TableWriter { columns, separator, order }
+        let column_order = order_columns(&columns);
+        TableWriter { columns, separator, column_order }
     }
 
     fn cell(&self, field: Field, request: &Request, digests: &[Digest]) -> Result<String, Reason> {
@@ -63,15 +63,17 @@ impl TableWriter {
             Field::Digest if digests.is_empty() => "".to_owned(),
             Field::Digest => {
                 let mut text = Vec::new();
-                digests.iter().for_each(|digest| put_digest(digest, &mut text));
+                digests.iter().for_each(|digest| write_digest(digest, &mut text));
                 String::from_utf8(text).expect("hexadecimal digits")
             }
-            Field::Kept => columns.kept.as_ref().map_or_else(String::new, |(_, values)| values[0].clone()),
+            Field::Filter => {
+                columns.row_filter.as_ref().map_or_else(String::new, |(_, values)| values[0].clone())
+            }
         })
     }
 
     /// Refuses requests that would be read back differently.
-    fn check(&self, request: &Request, content: Content<'_>) -> Result<(), Reason> {
+    fn check(&self, request: &Request, content: RequestContent<'_>) -> Result<(), Reason> {
         let columns = &self.columns;
         match columns.op {
             OpColumn::Always(op) if op != request.op => {
@@ -89,13 +91,13 @@ impl TableWriter {
             return Err("a flush has neither offset nor length".into());
         }
         if columns.volume.is_none() {
-            without_volume(request)?;
+            require_no_volume(request)?;
         }
         let digest_bytes = columns.digest.as_ref().map(|(_, bytes)| *bytes);
         if digest_bytes.is_some_and(|bytes| content.digest_bytes != bytes && !content.digests.is_empty()) {
             return Err("digests cover another number of bytes than `columns` says".into());
         }
-        if columns.piece.is_some() {
+        if columns.piece_bytes.is_some() {
             return Err("rows that are pieces of requests can only be read".into());
         }
         Ok(())
@@ -110,7 +112,7 @@ fn in_units(bytes: u64, unit: u64) -> Result<String, Reason> {
 }
 
 /// Orders the columns: those with numbers at their position, the other columns in the gaps.
-fn order(columns: &Columns) -> Result<Vec<Option<(Field, String)>>, Reason> {
+fn order_columns(columns: &Columns) -> Result<Vec<Option<(Field, String)>>, Reason> {
     let fields = [
         (Field::Time, "time", columns.time.as_ref().map(|(column, _)| column)),
         (
@@ -133,18 +135,18 @@ fn order(columns: &Columns) -> Result<Vec<Option<(Field, String)>>, Reason> {
         (Field::Volume, "volume", columns.volume.as_ref()),
         (Field::Hint, "hint", columns.hint.as_ref()),
         (Field::Digest, "digest", columns.digest.as_ref().map(|(column, _)| column)),
-        (Field::Kept, "where", columns.kept.as_ref().map(|(column, _)| column)),
+        (Field::Filter, "where", columns.row_filter.as_ref().map(|(column, _)| column)),
     ];
-    let mut order: Vec<Option<(Field, String)>> = Vec::new();
+    let mut column_order: Vec<Option<(Field, String)>> = Vec::new();
     for (field, name, column) in &fields {
         match column {
             Some(Column::FromEnd(_)) => return Err("columns counted from the end can only be read".into()),
-            Some(Column::Number(at)) if *at >= MOST_COLUMNS => {
-                return Err(format!("at most {MOST_COLUMNS} columns are written").into());
+            Some(Column::Number(at)) if *at >= MAX_COLUMNS => {
+                return Err(format!("at most {MAX_COLUMNS} columns are written").into());
             }
             Some(Column::Number(at)) => {
-                order.resize(order.len().max(at + 1), None);
-                if order[*at].replace((*field, (*name).to_owned())).is_some() {
+                column_order.resize(column_order.len().max(at + 1), None);
+                if column_order[*at].replace((*field, (*name).to_owned())).is_some() {
                     return Err(format!("column {} would hold two fields", at + 1).into());
                 }
             }
@@ -153,30 +155,37 @@ fn order(columns: &Columns) -> Result<Vec<Option<(Field, String)>>, Reason> {
     }
     for (field, _, column) in fields {
         let Some(Column::Name(name)) = column else { continue };
-        if order.iter().flatten().any(|(_, other)| other == name) {
+        if column_order.iter().flatten().any(|(_, other)| other == name) {
             return Err(format!("column `{name}` would hold two fields").into());
         }
-        let free = order.iter().position(Option::is_none);
+        let free = column_order.iter().position(Option::is_none);
         match free {
-            Some(at) => order[at] = Some((field, name.clone())),
-            None => order.push(Some((field, name.clone()))),
+            Some(at) => column_order[at] = Some((field, name.clone())),
+            None => column_order.push(Some((field, name.clone()))),
         }
     }
-    Ok(order)
+    Ok(column_order)
 }
 
-impl Encode for TableWriter {
+impl Encoder for TableWriter {
     fn begin(&mut self, out: &mut Vec<u8>) {
-        let Some(order) = self.order.as_ref().ok().filter(|_| self.columns.has_names()) else { return };
+        let Some(column_order) = self.column_order.as_ref().ok().filter(|_| self.columns.has_names()) else {
+            return;
+        };
         let names: Vec<_> =
-            order.iter().map(|column| column.as_ref().map_or("-", |(_, name)| name)).collect();
+            column_order.iter().map(|column| column.as_ref().map_or("-", |(_, name)| name)).collect();
         put!(out, "{}\n", names.join(&self.separator.to_string()));
     }
 
-    fn request(&mut self, request: &Request, content: Content<'_>, out: &mut Vec<u8>) -> Result<(), Reason> {
-        let order = self.order.as_ref().map_err(Clone::clone)?;
+    fn encode(
+        &mut self,
+        request: &Request,
+        content: RequestContent<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Reason> {
+        let column_order = self.column_order.as_ref().map_err(Clone::clone)?;
         self.check(request, content)?;
-        for (at, column) in order.iter().enumerate() {
+        for (at, column) in column_order.iter().enumerate() {
             if at > 0 {
                 out.extend_from_slice(self.separator.encode_utf8(&mut [0; 4]).as_bytes());
             }

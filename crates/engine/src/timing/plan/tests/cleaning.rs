@@ -7,7 +7,7 @@ fn moved_page_waits_for_its_own_read() {
     // Units 0 and 1 are one read, 2 another. The first program takes three units of two flash pages.
     let mut steps = reads(0, 0..3, CLEANING);
     steps.extend([read(0, 6, CLEANING), program(1, 0, 3, CLEANING), program(1, 3, 2, CLEANING)]);
-    planned(
+    assert_plan(
         TIMING,
         &steps,
         &[
@@ -24,7 +24,7 @@ fn moved_page_waits_for_its_own_read() {
     // Both pages come from one read, and each waits for that read.
     let mut steps = reads(0, 0..2, CLEANING);
     steps.extend([program(1, 0, 1, CLEANING), program(1, 1, 1, CLEANING)]);
-    planned(
+    assert_plan(
         TIMING,
         &steps,
         &[
@@ -36,12 +36,12 @@ fn moved_page_waits_for_its_own_read() {
 }
 
 #[test]
-fn cleaning_erases_after_everything_it_did() {
+fn cleaning_erase_waits_for_all_earlier_cleaning() {
     let mut steps =
         vec![read(0, 0, HOST), read(0, 4, CLEANING), program(1, 0, 1, CLEANING), erase(0, CLEANING)];
     // Nothing happened since: the next erase waits for nothing, and an erase after a read only for that read.
     steps.extend([erase(4, CLEANING), read(8, 0, CLEANING), erase(8, CLEANING)]);
-    planned(
+    assert_plan(
         TIMING,
         &steps,
         &[
@@ -68,7 +68,7 @@ fn erases_of_other_causes_wait_only_for_such_causes() {
         erase(5, TRANSLATION),
         erase(9, Cause::WearLevelling),
     ];
-    planned(
+    assert_plan(
         TIMING,
         &steps,
         &[
@@ -89,15 +89,15 @@ fn erases_of_other_causes_wait_only_for_such_causes() {
 fn all_planes_of_a_superblock_are_erased() {
     let single = FlashTiming { multi_plane: false, ..SUPERBLOCKS };
     let one = "erase host die 0 1+10000 u1";
-    planned(single, &[erase(2, HOST)], &[one, one, "gate host erases 2 after 0,1"]);
-    planned(SUPERBLOCKS, &[erase(2, HOST)], &["erase host die 0 1+10000 u1 erases 2"]);
+    assert_plan(single, &[erase(2, HOST)], &[one, one, "gate host erases 2 after 0,1"]);
+    assert_plan(SUPERBLOCKS, &[erase(2, HOST)], &["erase host die 0 1+10000 u1 erases 2"]);
     let wide = FlashTiming { layout: Layout { superblock_blocks: 4, ..LAYOUT }, ..SUPERBLOCKS };
     let other = "erase host die 1 1+10000 u1";
-    planned(wide, &[erase(0, HOST)], &[one, other, "gate host erases 0 after 0,1"]);
+    assert_plan(wide, &[erase(0, HOST)], &[one, other, "gate host erases 0 after 0,1"]);
     let wide = FlashTiming { multi_plane: false, ..wide };
-    planned(wide, &[erase(0, HOST)], &[one, one, other, other, "gate host erases 0 after 0,1,2,3"]);
+    assert_plan(wide, &[erase(0, HOST)], &[one, one, other, other, "gate host erases 0 after 0,1,2,3"]);
     // The erase of each plane waits for everything before.
-    planned(
+    assert_plan(
         single,
         &[read(0, 0, CLEANING), erase(0, CLEANING)],
         &[
@@ -111,7 +111,7 @@ fn all_planes_of_a_superblock_are_erased() {
 
 #[test]
 fn program_waits_for_the_erase_of_its_block() {
-    planned(
+    assert_plan(
         TIMING,
         &[erase(4, HOST), program(4, 0, 2, HOST), program(0, 0, 2, HOST), program(4, 2, 2, CLEANING)],
         &[
@@ -123,18 +123,18 @@ fn program_waits_for_the_erase_of_its_block() {
     );
     // The erase of an earlier request ends at `end_ns`: the wait counts as caused by cleaning.
     for (end_ns, waits_ns) in [(50, 43), (8, 1), (7, 0), (2, 0)] {
-        let mut bench = Bench::new(TIMING);
-        bench.erased.begin(BlockId(4), 99);
-        bench.erased.end(BlockId(4), 99, end_ns);
-        bench.plan(&[program(4, 0, 2, HOST), program(0, 0, 2, HOST)]);
-        let [late, free] = [0, 1].map(|at| bench.planner.created[at]);
-        assert_eq!((bench.nodes[late].release_ns, bench.nodes[free].release_ns), (7 + waits_ns, 7));
-        assert_eq!(bench.nodes.before(late), Parts { cleaning_ns: waits_ns, ..Parts::default() });
+        let mut test = PlanTest::new(TIMING);
+        test.erased.begin(BlockId(4), 99);
+        test.erased.end(BlockId(4), 99, end_ns);
+        test.plan(&[program(4, 0, 2, HOST), program(0, 0, 2, HOST)]);
+        let [waiting, free] = [0, 1].map(|at| test.planner.created[at]);
+        assert_eq!((test.nodes[waiting].release_ns, test.nodes[free].release_ns), (7 + waits_ns, 7));
+        assert_eq!(test.nodes.wait_parts(waiting), Parts { cleaning_ns: waits_ns, ..Parts::default() });
     }
 }
 
 #[test]
-fn cleaning_in_the_foreground_holds_up_the_hosts_programs() {
+fn foreground_cleaning_delays_host_programs() {
     let steps = [
         read(0, 0, CLEANING),
         program(1, 0, 1, CLEANING),
@@ -160,14 +160,14 @@ fn cleaning_in_the_foreground_holds_up_the_hosts_programs() {
         "gate cleaning after 4,7",
         "program host die 1 21+1000 u2 after 8",
     ]);
-    in_foreground(&steps, &expected);
+    assert_foreground_plan(&steps, &expected);
     let mut expected = cleaning.to_vec();
     let free = "program host die 1 21+1000 u2";
     expected.extend([free, free, "read cleaning die 0 11+100 u1", free]);
-    planned(TIMING, &steps, &expected);
+    assert_plan(TIMING, &steps, &expected);
     // Reads and the programs of cleaning do not wait.
     let steps = [read(0, 0, CLEANING), read(1, 0, HOST), program(5, 0, 1, HOST)];
-    in_foreground(
+    assert_foreground_plan(
         &steps,
         &[
             "read cleaning die 0 11+100 u1",
@@ -178,12 +178,12 @@ fn cleaning_in_the_foreground_holds_up_the_hosts_programs() {
 }
 
 #[test]
-fn hashed_pages_go_before_those_only_read() {
+fn hashed_pages_are_programmed_before_pages_only_read() {
     // Of three pages read, two are hashed, each after its read; the program takes first these two, then the third.
     let mut steps = vec![read(0, 0, CLEANING), read(4, 0, CLEANING), read(8, 0, CLEANING)];
     steps.extend([hash(2, CLEANING), program(1, 0, 1, CLEANING), program(1, 1, 2, CLEANING)]);
     let one = "read cleaning die 0 11+100 u1";
-    planned(
+    assert_plan(
         TIMING,
         &steps,
         &[
@@ -202,13 +202,17 @@ fn hashed_pages_go_before_those_only_read() {
     let mut steps = vec![read(0, 0, CLEANING), read(4, 0, CLEANING)];
     steps.extend([hash(1, CLEANING), program(1, 0, 2, CLEANING)]);
     let expected = [one, one, "hash cleaning 1 a 200 after 0", "program cleaning die 1 21+1000 u2 after 1,2"];
-    planned(TIMING, &steps, &expected);
+    assert_plan(TIMING, &steps, &expected);
     // A hash of no pages is no operation.
-    planned(TIMING, &[hash(0, CLEANING), program(1, 0, 1, CLEANING)], &["program cleaning die 1 11+0 u1"]);
+    assert_plan(
+        TIMING,
+        &[hash(0, CLEANING), program(1, 0, 1, CLEANING)],
+        &["program cleaning die 1 11+0 u1"],
+    );
 }
 
 #[test]
-fn hashed_pages_not_written_are_forgotten() {
+fn unwritten_hashed_pages_are_dropped_by_next_hash_or_erase() {
     let one = "read cleaning die 0 11+100 u1";
     // The second hash is of another page: the first page was a duplicate.
     let steps = [read(0, 0, CLEANING), hash(1, CLEANING), read(4, 0, CLEANING), hash(1, CLEANING)];
@@ -218,7 +222,7 @@ fn hashed_pages_not_written_are_forgotten() {
     let (first, second) = (hash_after(0), hash_after(2));
     let mut expected = vec![one, &first, one, &second, "program cleaning die 1 11+0 u1 after 3"];
     expected.push("program cleaning die 1 11+1000 u1");
-    planned(TIMING, &all, &expected);
+    assert_plan(TIMING, &all, &expected);
     // After an erase the next victim begins.
     let all = [
         read(0, 0, CLEANING),
@@ -227,7 +231,7 @@ fn hashed_pages_not_written_are_forgotten() {
         read(4, 0, CLEANING),
         program(1, 0, 1, CLEANING),
     ];
-    planned(
+    assert_plan(
         TIMING,
         &all,
         &[

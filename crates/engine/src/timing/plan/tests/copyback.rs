@@ -9,19 +9,19 @@ fn whole_pages_are_copied_within_their_plane() {
     let moved = |to: Step| [reads(0, 2..4, CLEANING), vec![to]].concat();
     // The read becomes a gate; one operation reads and programs, and takes the channel only for its command.
     let copied = ["gate cleaning", "program cleaning die 0 1+1100 u2 after 0"];
-    planned(timing, &moved(program(4, 6, 2, CLEANING)), &copied);
+    assert_plan(timing, &moved(program(4, 6, 2, CLEANING)), &copied);
     let read = "read cleaning die 0 21+100 u2";
-    let far = |die: u32| format!("program cleaning die {die} 21+1000 u2 after 0");
-    planned(timing, &moved(program(2, 6, 2, CLEANING)), &[read, &far(0)]);
-    planned(timing, &moved(program(1, 6, 2, CLEANING)), &[read, &far(1)]);
-    planned(TIMING, &moved(program(4, 6, 2, CLEANING)), &[read, &far(0)]);
+    let other_plane = |die: u32| format!("program cleaning die {die} 21+1000 u2 after 0");
+    assert_plan(timing, &moved(program(2, 6, 2, CLEANING)), &[read, &other_plane(0)]);
+    assert_plan(timing, &moved(program(1, 6, 2, CLEANING)), &[read, &other_plane(1)]);
+    assert_plan(TIMING, &moved(program(4, 6, 2, CLEANING)), &[read, &other_plane(0)]);
     // A page is not copied back if it is not full or not all of the read.
     let half = "program cleaning die 0 11+0 u1 after 0";
     let rest = "program cleaning die 0 11+1000 u1 after 0";
-    planned(timing, &moved(program(4, 6, 1, CLEANING)), &[read, half]);
-    planned(timing, &moved(program(4, 5, 2, CLEANING)), &[read, rest, half]);
+    assert_plan(timing, &moved(program(4, 6, 1, CLEANING)), &[read, half]);
+    assert_plan(timing, &moved(program(4, 5, 2, CLEANING)), &[read, rest, half]);
     // Pages that the host writes are not moved by cleaning.
-    planned(timing, &moved(program(4, 6, 2, HOST)), &[read, "program host die 0 21+1000 u2"]);
+    assert_plan(timing, &moved(program(4, 6, 2, HOST)), &[read, "program host die 0 21+1000 u2"]);
 }
 
 #[test]
@@ -30,12 +30,12 @@ fn only_pages_read_whole_and_alone_are_copied() {
     let one = "read cleaning die 0 11+100 u1";
     // Two halves of other pages.
     let steps = [read(0, 1, CLEANING), read(0, 2, CLEANING), program(4, 0, 2, CLEANING)];
-    planned(timing, &steps, &[one, one, "program cleaning die 0 21+1000 u2 after 0,1"]);
+    assert_plan(timing, &steps, &[one, one, "program cleaning die 0 21+1000 u2 after 0,1"]);
     // Only one unit was read.
     let steps = [read(0, 1, CLEANING), program(4, 0, 2, CLEANING)];
-    planned(timing, &steps, &[one, "program cleaning die 0 21+1000 u2 after 0"]);
+    assert_plan(timing, &steps, &[one, "program cleaning die 0 21+1000 u2 after 0"]);
     // No page was read.
-    planned(timing, &[program(4, 0, 2, CLEANING)], &["program cleaning die 0 21+1000 u2"]);
+    assert_plan(timing, &[program(4, 0, 2, CLEANING)], &["program cleaning die 0 21+1000 u2"]);
     // The page was hashed.
     let steps = [reads(0, 0..2, CLEANING), vec![hash(1, CLEANING), program(4, 0, 2, CLEANING)]].concat();
     let expected = [
@@ -43,7 +43,7 @@ fn only_pages_read_whole_and_alone_are_copied() {
         "hash cleaning 1 a 200 after 0",
         "program cleaning die 0 21+1000 u2 after 0,1",
     ];
-    planned(timing, &steps, &expected);
+    assert_plan(timing, &steps, &expected);
     // The second page is copied back; the first is not, because its destination is on the other die.
     let steps =
         [reads(0, 0..4, CLEANING), vec![program(1, 0, 2, CLEANING), program(4, 0, 2, CLEANING)]].concat();
@@ -53,7 +53,7 @@ fn only_pages_read_whole_and_alone_are_copied() {
         "program cleaning die 1 21+1000 u2 after 0",
         "program cleaning die 0 1+1100 u2 after 1",
     ];
-    planned(timing, &steps, &expected);
+    assert_plan(timing, &steps, &expected);
     // One unit of the first page was written already.
     let steps =
         [reads(0, 0..2, CLEANING), vec![program(1, 0, 1, CLEANING), program(4, 0, 2, CLEANING)]].concat();
@@ -62,16 +62,16 @@ fn only_pages_read_whole_and_alone_are_copied() {
         "program cleaning die 1 11+0 u1 after 0",
         "program cleaning die 0 21+1000 u2 after 0",
     ];
-    planned(timing, &steps, &expected);
+    assert_plan(timing, &steps, &expected);
 }
 
 #[test]
-fn copied_pages_of_planes_go_one_by_one() {
+fn copyback_handles_planes_one_by_one() {
     let timing = FlashTiming { copyback: true, ..SUPERBLOCKS };
     // Pages to be copied back are read alone, even if the planes could work together; host reads are not.
-    planned(timing, &reads(0, 0..4, HOST), &["read host die 0 41+100 u4"]);
+    assert_plan(timing, &reads(0, 0..4, HOST), &["read host die 0 41+100 u4"]);
     let steps = [reads(0, 0..4, CLEANING), vec![program(2, 0, 4, CLEANING), erase(0, CLEANING)]].concat();
-    planned(
+    assert_plan(
         timing,
         &steps,
         &[
@@ -86,7 +86,7 @@ fn copied_pages_of_planes_go_one_by_one() {
     );
     // The next program cannot join a copyback.
     let steps = [reads(0, 0..2, CLEANING), vec![program(2, 0, 4, CLEANING)]].concat();
-    planned(
+    assert_plan(
         timing,
         &steps,
         &["gate cleaning", "program cleaning die 0 1+1100 u2 after 0", "program cleaning die 0 21+1000 u2"],
@@ -94,7 +94,7 @@ fn copied_pages_of_planes_go_one_by_one() {
     // A copyback does not join an earlier program.
     let steps = [read(0, 1, CLEANING), read(0, 4, CLEANING), read(0, 5, CLEANING)];
     let steps = [steps.to_vec(), vec![program(2, 1, 1, CLEANING), program(2, 4, 2, CLEANING)]].concat();
-    planned(
+    assert_plan(
         timing,
         &steps,
         &[
@@ -111,7 +111,7 @@ fn copy_waits_for_the_erase_of_its_block_and_no_gate() {
     let timing = FlashTiming { copyback: true, ..TIMING };
     let steps =
         [vec![read(1, 0, HOST), erase(4, HOST)], reads(0, 0..2, CLEANING), vec![program(4, 0, 2, CLEANING)]];
-    planned(
+    assert_plan(
         timing,
         &steps.concat(),
         &[

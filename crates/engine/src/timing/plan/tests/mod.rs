@@ -71,47 +71,47 @@ fn hash(pages: u32, cause: Cause) -> Step {
 }
 
 /// Plans the steps of a request that is submitted at 5 and may start at 7, on an idle device.
-struct Bench {
+struct PlanTest {
     planner: Planner,
     nodes: Nodes,
-    erased: Erased,
+    erased: BlockErases,
     timing: FlashTiming,
     foreground: bool,
 }
 
-impl Bench {
+impl PlanTest {
     fn new(timing: FlashTiming) -> Self {
         timing.check().unwrap();
-        let (planner, nodes, erased) = (Planner::default(), Nodes::new(), Erased::default());
-        Bench { planner, nodes, erased, timing, foreground: false }
+        let (planner, nodes, erased) = (Planner::default(), Nodes::new(), BlockErases::default());
+        PlanTest { planner, nodes, erased, timing, foreground: false }
     }
 
     /// Returns one line per node: its kind, class, die, times on the channel and in the array, units, and the
     /// numbers, from 0, of the lines that it waits for.
     fn plan(&mut self, steps: &[Step]) -> Vec<String> {
-        let order = Order { request: 3, now_ns: 5, start_ns: 7, foreground: self.foreground };
-        let Bench { planner, nodes, erased, timing, .. } = self;
+        let request = PlannedRequest { request: 3, now_ns: 5, start_ns: 7, foreground: self.foreground };
+        let PlanTest { planner, nodes, erased, timing, .. } = self;
         // All programs planned before have reached their dies.
-        let programs = &mut Programs::new(timing.layout.all_dies());
-        planner.plan(&mut Desk { nodes, erased, programs, timing, order }, steps);
+        let programs = &mut PendingPrograms::new(timing.layout.all_dies());
+        planner.plan(&mut PlanContext { nodes, erased, programs, timing, request }, steps);
         let created = planner.created.clone();
         let line_of = |id: u32| created.iter().position(|other| *other == id).expect("of this request");
-        let mut waits = vec![Vec::new(); created.len()];
-        let counted: Vec<u32> = created.iter().map(|&id| nodes[id].waits).collect();
+        let mut dependencies = vec![Vec::new(); created.len()];
+        let counts: Vec<u32> = created.iter().map(|&id| nodes[id].unmet_dependencies).collect();
         for (line, &id) in created.iter().enumerate() {
-            while let Some(to) = nodes.take_waiting(id) {
-                waits[line_of(to)].push(line);
+            while let Some(to) = nodes.take_dependent(id) {
+                dependencies[line_of(to)].push(line);
             }
         }
         let mut lines = Vec::new();
-        for ((&id, mut waits), counted) in created.iter().zip(waits).zip(counted) {
+        for ((&id, mut waits), counted) in created.iter().zip(dependencies).zip(counts) {
             let follows = created.iter().any(|&other| nodes[other].follower == id);
             assert_eq!(waits.len() as u32 + u32::from(follows), counted, "whom it waits for, and how many");
             waits.sort_unstable();
             lines.push(line(&nodes[id], &waits));
         }
         let visible = created.iter().filter(|id| nodes[**id].request == 3).count();
-        assert_eq!(planner.visible as usize, visible, "the request waits for its own");
+        assert_eq!(planner.awaited as usize, visible, "the request waits for its own");
         lines
     }
 }
@@ -123,7 +123,7 @@ fn line(node: &crate::timing::node::Node, waits: &[usize]) -> String {
         _ => "other",
     };
     let begin_ns = if node.class == Class::Cleaning { 5 } else { 7 };
-    assert!(node.release_ns >= begin_ns && (node.has_before || node.release_ns == begin_ns));
+    assert!(node.release_ns >= begin_ns && (node.has_wait_parts || node.release_ns == begin_ns));
     let is_own = node.kind != Kind::Gate && node.class != Class::Cleaning;
     // A read that became part of a copyback is a gate now, and still belongs to no request.
     assert_eq!(node.request == 3, is_own);
@@ -135,8 +135,8 @@ fn line(node: &crate::timing::node::Node, waits: &[usize]) -> String {
             format!("{name} {class} die {} {}+{} u{}", node.die, node.channel_ns, node.array_ns, node.units)
         }
     };
-    if node.erases != NONE {
-        line += &format!(" erases {}", node.erases);
+    if node.erased_block != NONE {
+        line += &format!(" erases {}", node.erased_block);
     }
     if !waits.is_empty() {
         let waits: Vec<String> = waits.iter().map(usize::to_string).collect();
@@ -146,18 +146,18 @@ fn line(node: &crate::timing::node::Node, waits: &[usize]) -> String {
 }
 
 #[track_caller]
-fn planned(timing: FlashTiming, steps: &[Step], expected: &[&str]) {
-    assert_eq!(Bench::new(timing).plan(steps), expected);
+fn assert_plan(timing: FlashTiming, steps: &[Step], expected: &[&str]) {
+    assert_eq!(PlanTest::new(timing).plan(steps), expected);
 }
 
 #[track_caller]
-fn in_foreground(steps: &[Step], expected: &[&str]) {
-    assert_eq!(Bench { foreground: true, ..Bench::new(TIMING) }.plan(steps), expected);
+fn assert_foreground_plan(steps: &[Step], expected: &[&str]) {
+    assert_eq!(PlanTest { foreground: true, ..PlanTest::new(TIMING) }.plan(steps), expected);
 }
 
 #[test]
 fn plans_are_independent_of_earlier_plans() {
-    let mut bench = Bench { foreground: true, ..Bench::new(TIMING) };
+    let mut test = PlanTest { foreground: true, ..PlanTest::new(TIMING) };
     let mut all = reads(0, 0..3, CLEANING);
     all.extend([
         read(1, 0, TRANSLATION),
@@ -166,11 +166,11 @@ fn plans_are_independent_of_earlier_plans() {
         hash(2, CLEANING),
         program(5, 0, 1, HOST),
     ]);
-    let lines = bench.plan(&all).len();
-    assert!(lines > 8 && bench.planner.visible == 4);
+    let lines = test.plan(&all).len();
+    assert!(lines > 8 && test.planner.awaited == 4);
     let steps = [read(0, 3, CLEANING), read(1, 0, HOST), program(9, 0, 1, CLEANING), erase(0, CLEANING)];
     assert_eq!(
-        bench.plan(&steps),
+        test.plan(&steps),
         [
             "read cleaning die 0 11+100 u1",
             "read host die 1 11+100 u1",
@@ -179,6 +179,6 @@ fn plans_are_independent_of_earlier_plans() {
             "erase cleaning die 0 1+10000 u1 erases 0 after 3",
         ]
     );
-    assert_eq!(bench.plan(&[program(5, 0, 1, HOST)]), ["program host die 1 11+0 u1"]);
-    assert_eq!(bench.plan(&[erase(8, TRANSLATION)]), ["erase other die 0 1+10000 u1 erases 8"]);
+    assert_eq!(test.plan(&[program(5, 0, 1, HOST)]), ["program host die 1 11+0 u1"]);
+    assert_eq!(test.plan(&[erase(8, TRANSLATION)]), ["erase other die 0 1+10000 u1 erases 8"]);
 }

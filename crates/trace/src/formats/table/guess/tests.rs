@@ -7,7 +7,7 @@ fn option(text: &str) -> (String, bool) {
 }
 
 #[test]
-fn complete_headers_leave_no_doubt() {
+fn complete_header_leaves_no_doubts() {
     let cases = [
         (
             "timestamp_ns,op,lba_sector,len_sectors,write_hint,file_offset_sectors\n0,W,1652296,256,0,0\n5,D,8,8,0,256\n",
@@ -30,13 +30,13 @@ fn complete_headers_leave_no_doubt() {
             "time=ms:ms,op=rw,offset=Sector:sectors,size=nr_sectors:sectors",
         ),
     ];
-    for (text, wanted) in cases {
-        assert_eq!(option(text), (wanted.to_owned(), true), "{:?}", guess_table(text.as_bytes()));
+    for (text, expected) in cases {
+        assert_eq!(option(text), (expected.to_owned(), true), "{:?}", guess_table(text.as_bytes()));
     }
 }
 
 #[test]
-fn missing_information_is_doubted() {
+fn missing_information_raises_doubts() {
     let doubts = |text: &str| guess_table(text.as_bytes()).unwrap().doubts.join("; ");
     let found = doubts("time,op,lba,len\n1,0,8,8\n2,1,16,8\n");
     for part in ["the unit of `time`", "0 or 1 in `op`", "`lba` is taken to count sectors", "`len` is taken"]
@@ -51,7 +51,7 @@ fn missing_information_is_doubted() {
 }
 
 #[test]
-fn a_comment_in_front_may_name_the_columns() {
+fn comment_before_rows_names_columns() {
     let text = "# made by hand\n#time_us op offset_bytes size\n0 write 0 4096\n10 write 4096 4096\n";
     let guess = guess_table(text.as_bytes()).unwrap();
     // A reader ignores comments, so that columns are referred to by number.
@@ -66,7 +66,7 @@ fn a_comment_in_front_may_name_the_columns() {
 }
 
 #[test]
-fn tables_without_a_header_are_guessed_from_their_values() {
+fn table_without_header_is_guessed_from_values() {
     let cases = [
         (
             "1.28166E+17,Write,3213955072\n1.28166E+17,Read,3154137088\n",
@@ -77,8 +77,8 @@ fn tables_without_a_header_are_guessed_from_their_values() {
             "time=6:s,op=3,offset=4:bytes,size=5:bytes",
         ),
     ];
-    for (text, wanted) in cases {
-        assert_eq!(option(text), (wanted.to_owned(), false));
+    for (text, expected) in cases {
+        assert_eq!(option(text), (expected.to_owned(), false));
     }
     let events = guess_table(cases[1].0.as_bytes()).unwrap().doubts;
     assert!(events.iter().any(|doubt| doubt.starts_with("`2` holds C, D: if only some")), "{events:?}");
@@ -94,7 +94,7 @@ fn tables_without_a_header_are_guessed_from_their_values() {
 }
 
 #[test]
-fn text_without_columns_is_no_table() {
+fn text_without_columns_is_not_a_table() {
     let long = "x".repeat(100);
     for text in ["", "\n\n", "one\ntwo\n", "a b c\nd e f\n", "# only\n# comments\n", "\0\0,\0\n", &long] {
         assert_eq!(guess_table(text.as_bytes()), None, "{text}");
@@ -108,7 +108,7 @@ proptest! {
     }
 
     #[test]
-    fn a_guess_can_be_used(rows in proptest::collection::vec("[a-z0-9.,;=: RW\t|\"]{0,30}", 0..8)) {
+    fn guessed_option_parses_unless_doubted(rows in proptest::collection::vec("[a-z0-9.,;=: RW\t|\"]{0,30}", 0..8)) {
         let Some(guess) = guess_table(rows.join("\n").as_bytes()) else { return Ok(()) };
         let open = guess.doubts.iter().any(|doubt| doubt.contains("has to be put right"));
         let parsed = super::super::columns::Columns::parse(&guess.option);
