@@ -6,6 +6,8 @@ BIN := target/release/wearwell
 # cargo's warnings and the examples' output go to the terminal; results go here.
 RESULTS := results
 SITE := target/site
+# Schemas for editors, written where the files in scenarios/ and docs/samples/ look for them.
+WRITE_SCHEMAS = $(BIN) scenario schema > docs/scenario.schema.json && $(BIN) fleet --schema > docs/fleet.schema.json
 
 # Rooms of the engine, by default all; options of scripts/mutants.py.
 ROOMS ?=
@@ -14,7 +16,7 @@ MUTANTS ?=
 # The minimum Rust version, as the manifest says it.
 MSRV := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 
-.PHONY: demo test test-quick properties power posix live docs-commands reproduce test-rust test-python lint deny advisories msrv docs site build tutorials python bench bench-pair profile build-cost mutants fuzz clean help
+.PHONY: demo test test-quick properties power posix live docs-commands reproduce recordings schemas test-rust test-python lint deny advisories msrv docs site build tutorials python bench bench-pair profile build-cost mutants fuzz clean help
 
 help:
 	@echo 'make demo    build Wearwell, replay the shipped trace on a drive until it is steady, print the result'
@@ -27,9 +29,11 @@ help:
 	@echo 'make docs-commands   the commands of README and docs, those as well that say they take minutes'
 	@echo 'make tutorials   the tutorials for developers, docs/adding-*.md, followed literally in a copy (minutes)'
 	@echo 'make reproduce   every item of the papers that can be made here, quickly (minutes; WEARWELL_TRACES=DIR has more)'
+	@echo 'make recordings   the shipped recordings of real file systems as traces, in target/recordings'
 	@echo 'make mutants   small changes to the engine that unit tests must notice (a night; ROOMS=wear: minutes)'
 	@echo 'make fuzz    the fuzz targets, ten minutes each (FUZZ_SECONDS=60 FUZZ_TARGETS=nvmfs_image); needs a nightly compiler'
 	@echo 'make build   the whole program, in target/release/wearwell'
+	@echo 'make schemas   the schemas of scenarios and fleets for editors, in docs; make demo and make build write them too'
 	@echo 'make lint    formatting, lints and types, Rust and Python'
 	@echo 'make deny    licences and sources of all dependencies'
 	@echo 'make advisories   known faults of dependencies, from the RustSec database'
@@ -45,6 +49,7 @@ help:
 # Without the parts that take long to compile and that the demo does not need.
 demo:
 	cargo build --release -p wearwell --no-default-features
+	@$(WRITE_SCHEMAS)
 	@mkdir -p $(RESULTS)
 	$(BIN) run scenarios/demo.toml --output $(RESULTS)/demo.json
 	@echo
@@ -53,6 +58,9 @@ demo:
 
 build:
 	cargo build --release -p wearwell
+	@$(WRITE_SCHEMAS)
+
+schemas: build
 
 # Cargo builds one thing at a time, so that Python waits until the Rust tests are compiled; then both run. What Python's tests say is shown
 # after the others.
@@ -121,6 +129,9 @@ fuzz:
 # Every item of the papers that can be made here, on smaller drives; what cannot be says what it needs. WEARWELL_TRACES names a folder of traces.
 reproduce: build
 	target/release/wearwell reproduce all --quick --output target/reproduced
+
+recordings:
+	cargo run --release -p wearwell-experiments --bin export_recordings -- target/recordings
 
 mutants:
 	cargo mutants --version || cargo install cargo-mutants --locked

@@ -9,6 +9,8 @@ pub mod assumptions;
 pub mod cagc;
 pub mod chart;
 #[cfg(target_os = "linux")]
+pub mod columns;
+#[cfg(target_os = "linux")]
 pub mod f2fs;
 pub mod figures;
 pub mod gecko;

@@ -1,15 +1,12 @@
-//! Recordings in their stored form: all are in one compressed trace, with one volume each, and a table describes each
+//! Recordings in their stored form: all are in one file of [`columns`], with one volume each, and a table describes each
 //! volume.
 
-use crate::Failure;
+use crate::{Failure, columns};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use wearwell_trace::{Op, ReadOptions, RequestBatch, TraceReader, TraceWriter, WriteOptions};
-
-/// Number of requests read at a time.
-const READ_BATCH: usize = 1 << 16;
+use wearwell_trace::{Op, Request, RequestBatch, TraceWriter, WriteOptions};
 
 /// Label that connects a row of the table with its requests.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -46,9 +43,9 @@ pub struct Recording<K> {
     pub requests: RequestBatch,
 }
 
-/// Returns the paths of the trace and the table called `name` in `folder`.
+/// Returns the paths of the columns and the table called `name` in `folder`.
 pub fn paths(folder: &Path, name: &str) -> [PathBuf; 2] {
-    [folder.join(format!("{name}.csv.xz")), folder.join(format!("{name}.csv"))]
+    [folder.join(format!("{name}.columns.xz")), folder.join(format!("{name}.csv"))]
 }
 
 /// Returns the number of bytes written from request number `from` on.
@@ -84,49 +81,61 @@ pub fn write<K: RecordingInfo>(
     name: &str,
 ) -> Result<(), Failure> {
     std::fs::create_dir_all(folder)?;
-    let [trace, table] = paths(folder, name);
-    let mut trace = TraceWriter::create(trace, &WriteOptions::named("wearwell-csv"))?;
+    let [requests_file, table] = paths(folder, name);
+    let mut stored = columns::Writer::default();
     let mut lines = csv::Writer::from_writer(Vec::new());
     for (volume, Recording { info: known, requests }) in recordings.iter().enumerate() {
         let label = Label { volume: volume as u32, requests: requests.len(), checksum: checksum(requests) };
-        let mut requests = requests.clone();
-        requests.volume.fill(label.volume);
-        requests.time_ns.fill(0);
-        trace.write_batch(&requests)?;
+        for at in 0..requests.len() {
+            stored.push(&Request { volume: label.volume, ..requests.get(at) });
+        }
         lines.serialize(known.clone().with_label(label))?;
     }
-    trace.finish()?;
-    // The table is written last: if it exists, the trace is complete.
+    std::fs::write(requests_file, stored.finish()?)?;
+    // The table is written last: if it exists, the requests are complete.
     Ok(std::fs::write(table, lines.into_inner().map_err(|error| error.into_error())?)?)
 }
 
-/// Reads recordings from their trace and table, and compares each with its description; `name` is used in errors.
+/// Writes recordings as a trace in `wearwell-csv`, one volume each and all times 0.
+///
+/// # Errors
+///
+/// The errors of writing a trace.
+pub fn export<K: RecordingInfo>(recordings: &[Recording<K>], trace: &Path) -> Result<(), Failure> {
+    let mut trace = TraceWriter::create(trace, &WriteOptions::named("wearwell-csv"))?;
+    for (volume, Recording { requests, .. }) in recordings.iter().enumerate() {
+        let mut requests = requests.clone();
+        requests.volume.fill(volume as u32);
+        requests.time_ns.fill(0);
+        trace.write_batch(&requests)?;
+    }
+    trace.finish()?;
+    Ok(())
+}
+
+/// Reads recordings from their columns and table, and compares each with its description; `name` is used in errors.
 ///
 /// # Errors
 ///
 /// Returns an error if requests and description disagree.
 pub fn read<K: RecordingInfo>(
     name: &str,
-    trace: impl Read + Send + 'static,
+    requests: impl Read,
     table: &str,
 ) -> Result<Vec<Recording<K>>, Failure> {
     let infos =
         csv::Reader::from_reader(table.as_bytes()).into_deserialize().collect::<Result<Vec<K>, _>>()?;
     let recording_of = |known| Recording { info: known, requests: RequestBatch::default() };
     let mut recordings: Vec<Recording<K>> = infos.into_iter().map(recording_of).collect();
-    let mut reader = TraceReader::new(&format!("{name}.csv.xz"), trace, &ReadOptions::default())?;
-    let mut batch = RequestBatch::default();
-    while reader.read_batch(&mut batch, READ_BATCH)? > 0 {
-        for at in 0..batch.len() {
-            let request = batch.get(at);
-            let recording = recordings.get_mut(request.volume as usize);
-            recording.ok_or_else(|| format!("{name}.csv has too few rows"))?.requests.push(&request);
-        }
+    for request in columns::Reader::new(requests)? {
+        let request = request?;
+        let recording = recordings.get_mut(request.volume as usize);
+        recording.ok_or_else(|| format!("{name}.csv has too few rows"))?.requests.push(&request);
     }
     for (volume, Recording { info: known, requests }) in recordings.iter().enumerate() {
         let label = Label { volume: volume as u32, requests: requests.len(), checksum: checksum(requests) };
         if known.label() != label || !known.matches(requests) {
-            return Err(format!("{name}.csv.xz: {} is not what was recorded", known.name()).into());
+            return Err(format!("{name}.columns.xz: {} is not what was recorded", known.name()).into());
         }
     }
     Ok(recordings)
@@ -136,7 +145,7 @@ pub fn read<K: RecordingInfo>(
 mod tests {
     use super::*;
     use serde::Deserialize;
-    use wearwell_trace::Request;
+    use wearwell_trace::{ReadOptions, open};
 
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
     struct TestInfo {
@@ -185,8 +194,8 @@ mod tests {
     }
 
     fn read_from(folder: &Path) -> Result<Vec<Recording<TestInfo>>, Failure> {
-        let [trace, table] = paths(folder, "all");
-        read("all", std::fs::File::open(trace)?, &std::fs::read_to_string(table)?)
+        let [requests, table] = paths(folder, "all");
+        read("all", std::fs::File::open(requests)?, &std::fs::read_to_string(table)?)
     }
 
     #[test]
@@ -205,10 +214,23 @@ mod tests {
             assert!(text.contains(from), "{text}");
             std::fs::write(&table, text.replace(from, to)).unwrap();
             let error = read_from(folder.path()).unwrap_err().to_string();
-            assert!(error.contains("all.csv.xz: line is not what was recorded"), "{error}");
+            assert!(error.contains("all.columns.xz: line is not what was recorded"), "{error}");
         }
         std::fs::write(&table, text.lines().take(2).collect::<Vec<_>>().join("\n")).unwrap();
         assert!(read_from(folder.path()).unwrap_err().to_string().contains("too few rows"));
+    }
+
+    #[test]
+    fn exported_recordings_are_a_trace_with_a_volume_each() {
+        let folder = tempfile::tempdir().unwrap();
+        let trace = folder.path().join("all.csv.zst");
+        export(&[recording(&[0, 8192]), recording(&[4096])], &trace).unwrap();
+        let mut reader = open(&trace, &ReadOptions::default()).unwrap();
+        let mut requests = RequestBatch::default();
+        assert_eq!(reader.read_batch(&mut requests, 10).unwrap(), 3);
+        assert_eq!(requests.volume, [0, 0, 1]);
+        assert_eq!(requests.offset_bytes, [0, 8192, 4096]);
+        assert_eq!(requests.time_ns, [0; 3]);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use crate::Failure;
 use crate::chart::drawable;
+use crate::compact::compact;
 use plotters::coord::Shift;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
@@ -62,7 +63,7 @@ impl Bars<'_> {
         let size = (self.left() + WIDTH + VALUE_WIDTH, self.top() + self.height() + BOTTOM);
         let size = (size.0 as u32, size.1 as u32);
         self.draw_on(SVGBackend::with_string(&mut svg, size).into_drawing_area())?;
-        Ok(svg)
+        Ok(compact(&svg))
     }
 
     fn left(&self) -> i32 {

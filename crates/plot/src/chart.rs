@@ -1,6 +1,7 @@
 //! Line and point charts as SVG.
 
 use crate::Failure;
+use crate::compact::compact;
 use plotters::coord::Shift;
 use plotters::prelude::*;
 
@@ -51,7 +52,7 @@ impl Chart<'_> {
     pub fn svg(&self, series: &[Series]) -> Result<String, Failure> {
         let mut svg = String::new();
         self.draw_on(SVGBackend::with_string(&mut svg, SIZE).into_drawing_area(), series)?;
-        Ok(svg)
+        Ok(compact(&svg))
     }
 
     fn draw_on(&self, root: DrawingArea<SVGBackend, Shift>, series: &[Series]) -> Result<(), Failure> {
@@ -69,7 +70,7 @@ impl Chart<'_> {
             .x_label_area_size(44)
             .y_label_area_size(60)
             .build_cartesian_2d(left..right, low..high)?;
-        chart.configure_mesh().x_desc(self.x).y_desc(self.y).light_line_style(WHITE).draw()?;
+        chart.configure_mesh().x_desc(self.x).y_desc(self.y).light_line_style(TRANSPARENT).draw()?;
         for (number, series) in series.iter().enumerate() {
             let colour = Palette99::pick(number).to_rgba();
             let at = |point: &Point| (point.x, point.y);

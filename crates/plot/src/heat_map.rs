@@ -1,6 +1,7 @@
 //! Heat maps: coloured cells with values, as SVG.
 
 use crate::Failure;
+use crate::compact::compact;
 use plotters::coord::Shift;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
@@ -40,7 +41,7 @@ impl HeatMap<'_> {
         let (width, height) = (columns * CELL.0, rows * CELL.1);
         let size = ((self.left() + width + 20) as u32, (TOP + height + BOTTOM) as u32);
         self.draw_on(SVGBackend::with_string(&mut svg, size).into_drawing_area())?;
-        Ok(svg)
+        Ok(compact(&svg))
     }
 
     /// Returns the width of the longest row name, in pixels.

@@ -4,6 +4,7 @@
 
 mod bars;
 mod chart;
+mod compact;
 pub mod figures;
 #[cfg(feature = "files")]
 mod files;

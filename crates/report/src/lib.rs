@@ -3,8 +3,8 @@
 //!
 //! A page shows [`Document`]s of different kinds. `kinds/` has one file per kind, which recognises documents of the
 //! kind and selects their data for the page. `assets/kinds/` has a script of the same name that draws its figures.
-//! `assets/base.js` has the common parts of all figures, and `page.js` arranges the documents. `charts.min.js` is
-//! built from ECharts by `charts/`.
+//! `assets/base.js` has the common parts of all figures, and `page.js` arranges the documents. `charts.min.js.gz`
+//! is built from ECharts by `charts/`; a page contains its code uncompressed.
 
 mod document;
 mod kinds;
@@ -14,11 +14,13 @@ pub use document::Document;
 pub use kinds::reproduction::with_plots_and_tables as reproduction;
 pub use kinds::sweep::guess_axes as axes;
 
+use flate2::read::GzDecoder;
 use serde_json::{Value, json};
+use std::io::Read;
 
 const PAGE: &str = include_str!("../assets/page.html");
 const STYLE: &str = include_str!("../assets/page.css");
-const CHARTS: &str = include_str!("../assets/charts.min.js");
+const CHARTS: &[u8] = include_bytes!("../assets/charts.min.js.gz");
 const BASE: &str = include_str!("../assets/base.js");
 const ORDER: &str = include_str!("../assets/page.js");
 
@@ -63,11 +65,18 @@ pub fn render(frame: &PageParts<'_>) -> String {
         ("VERSION", escape_html(env!("CARGO_PKG_VERSION"))),
         ("MAY_ASK", if frame.has_server { "; connect-src 'self'".to_owned() } else { String::new() }),
         ("STYLE", [STYLE, frame.style].concat()),
-        ("CHARTS", if frame.has_charts { CHARTS.to_owned() } else { String::new() }),
+        ("CHARTS", if frame.has_charts { charts() } else { String::new() }),
         ("SCRIPT", [BASE, frame.script].concat()),
         ("DATA", escape_for_script(&frame.data.to_string())),
     ];
     fill_template(PAGE, &parts)
+}
+
+/// Returns the code of the charts.
+fn charts() -> String {
+    let mut code = String::new();
+    GzDecoder::new(CHARTS).read_to_string(&mut code).expect("the code in the program is complete");
+    code
 }
 
 /// Script that draws the figures of a run, for pages that compute their results.
@@ -127,8 +136,15 @@ mod tests {
         assert!(
             !scripts.contains("</script") && !scripts.contains("http") && !scripts.contains("innerHTML =")
         );
-        assert!(!CHARTS.contains("</script") && !STYLE.contains("url("));
+        assert!(!charts().contains("</script") && !STYLE.contains("url("));
         assert!(PAGE.contains("default-src 'none'"));
+    }
+
+    #[test]
+    fn charts_are_complete_and_carry_their_licence() {
+        let charts = charts();
+        assert!(charts.starts_with("/*! Apache ECharts"));
+        assert!(charts.contains("var echarts=") && charts.trim_end().ends_with("*/"));
     }
 
     #[test]

@@ -11,7 +11,7 @@ use wearwell_experiments::recordings::write;
 
 const HELP: &str = "\
 f2fs_record [--only TEXT] [--memory /dev/shm] [--out experiments/recordings]
-Records all loads with 2, 4 and 6 logs and writes f2fs.csv.xz and f2fs.csv; --only those whose name has TEXT in it.
+Records all loads with 2, 4 and 6 logs and writes f2fs.columns.xz and f2fs.csv; --only those whose name has TEXT in it.
 Needs the packages user-mode-linux, f2fs-tools, fio, busybox and kmod.";
 
 fn record_case(case: &Case, memory: &Path) -> Result<Recording, Failure> {

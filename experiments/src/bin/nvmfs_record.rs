@@ -19,7 +19,7 @@ nvmfs_record --kept FOLDER [--file-systems ext3,ext4,btrfs,nilfs2] [--workloads 
              [--utilisations 0.6,0.87] [--disk-mib 384] [--cache-mib 64] [--written-mib 384] [--limit-s 900] [--seed 1]
              [--memory /dev/shm] [--out experiments/recordings]
 Makes a recording of each file system under each workload at each utilisation, keeps each in FOLDER as soon as it is made, and makes none
-again that is there. All that are there are then written to file_systems.csv.xz and file_systems.csv in --out.
+again that is there. All that are there are then written to file_systems.columns.xz and file_systems.csv in --out.
 A main phase ends when the workload has written --written-mib, PostMark a quarter of it; what it wrote is synced whenever that fills the page cache, and never after some
 time by the clock. --limit-s is for set-up and main phase together.
 Needs the packages e2fsprogs and btrfs-progs, and for nilfs2 user-mode-linux, nilfs-tools, busybox and kmod.
@@ -170,7 +170,7 @@ fn all_settings(settings: &Settings) -> Vec<Setting> {
 /// Returns the recording that is stored in `folder`; records it if it is missing.
 fn read_or_record(settings: &Settings, setting: &Setting, folder: &Path) -> Result<Recording, Failure> {
     let name = setting.name();
-    let [trace, table] = paths(folder, &name);
+    let [requests, table] = paths(folder, &name);
     if !table.exists() {
         std::fs::create_dir_all(folder)?;
         let recording = record(settings, setting, &folder.join(format!("{name}.log")))?;
@@ -178,7 +178,7 @@ fn read_or_record(settings: &Settings, setting: &Setting, folder: &Path) -> Resu
         eprintln!("{name}: {} MiB made {} in {seconds:.0} s", user_written_bytes >> 20, written_bytes >> 20);
         write(&[recording], folder, &name)?;
     }
-    let found = read(&name, std::fs::File::open(trace)?, &std::fs::read_to_string(table)?)?;
+    let found = read(&name, std::fs::File::open(requests)?, &std::fs::read_to_string(table)?)?;
     Ok(found.into_iter().next().ok_or("a file without a recording")?)
 }
 

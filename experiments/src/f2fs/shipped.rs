@@ -7,15 +7,15 @@ use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use wearwell_trace::{Op, RequestBatch};
 
-/// Name of the files with the trace and the table.
+/// Name of the files with the requests and the table.
 pub const NAME: &str = "f2fs";
-const TRACE: &[u8] = include_bytes!("../../recordings/f2fs.csv.xz");
+const REQUESTS: &[u8] = include_bytes!("../../recordings/f2fs.columns.xz");
 const TABLE: &str = include_str!("../../recordings/f2fs.csv");
 
 /// Figures of a recording.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct F2fsRecordingInfo {
-    /// Volume of the recording in the trace.
+    /// Volume of the recording in the requests.
     pub volume: u32,
     /// Description of the load.
     pub load: String,
@@ -108,7 +108,7 @@ fn checkpoints(requests: &RequestBatch, from: usize) -> u64 {
 ///
 /// Returns an error if a checksum does not match.
 pub fn read() -> Result<Vec<Recording>, Failure> {
-    recordings::read("recordings/f2fs", TRACE, TABLE)
+    recordings::read("recordings/f2fs", REQUESTS, TABLE)
 }
 
 #[cfg(test)]

@@ -7,9 +7,9 @@ use crate::recordings::{self, Label, written_bytes};
 use serde::{Deserialize, Serialize};
 use wearwell_trace::RequestBatch;
 
-/// Name of the files with the shipped trace and table.
+/// Name of the files with the shipped requests and table.
 pub const NAME: &str = "file_systems";
-const TRACE: &[u8] = include_bytes!("../../recordings/file_systems.csv.xz");
+const REQUESTS: &[u8] = include_bytes!("../../recordings/file_systems.columns.xz");
 const TABLE: &str = include_str!("../../recordings/file_systems.csv");
 
 /// Settings of a recording.
@@ -39,7 +39,7 @@ impl Setting {
 /// Figures of a recording.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FileSystemRecordingInfo {
-    /// Volume in the trace.
+    /// Volume of the requests.
     pub volume: u32,
     /// Name of the file system.
     pub file_system: String,
@@ -160,7 +160,7 @@ impl From<&Recording> for Trial {
 ///
 /// Returns an error if a checksum does not match.
 pub fn shipped() -> Result<Vec<Recording>, Failure> {
-    recordings::read("recordings/file_systems", TRACE, TABLE)
+    recordings::read("recordings/file_systems", REQUESTS, TABLE)
 }
 
 #[cfg(test)]

@@ -14,8 +14,26 @@ use std::path::Path;
 /// Factors by which assumptions are multiplied.
 pub const FACTORS: [f64; 2] = [0.5, 2.0];
 
-/// File that [`vary`] writes to the output folder.
-pub const FILE: &str = "assumptions.json";
+/// Table that [`vary`] writes to the output folder.
+pub const FILE: &str = "assumptions.csv";
+
+/// Columns of the table: the fields of an [`Effect`], two for each pair.
+const COLUMNS: [&str; 14] = [
+    "assumption",
+    "value",
+    "changed_to",
+    "item",
+    "run",
+    "claim",
+    "holds_in",
+    "holds_in_changed",
+    "cases",
+    "cases_changed",
+    "verdict",
+    "verdict_changed",
+    "same_data",
+    "refused",
+];
 
 /// Returns the reason why an item could not be run, without the scenario that programs append to it.
 fn reason(error: &str) -> String {
@@ -44,11 +62,10 @@ pub struct Effect {
     /// Verdict, with both values.
     pub verdicts: [Verdict; 2],
     /// True if the data of the item is identical, so that the assumption has no effect with these settings.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub same_data: bool,
     /// Reason why the claim cannot be decided with the changed value; the cases and the verdict are then those with
     /// the value of the register.
-    #[serde(rename = "refused", default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "refused")]
     pub undecided_reason: Option<String>,
 }
 
@@ -115,11 +132,19 @@ pub fn vary(
     all.extend(effects.iter().cloned());
     let order = |effect: &Effect| (effect.assumption.clone(), effect.item.clone());
     all.sort_by_key(order);
-    let mut text = serde_json::to_string_pretty(&all)?;
-    text.push('\n');
     let path = plan.output.join(FILE);
-    std::fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()))?;
+    std::fs::write(&path, table(&all)?).map_err(|error| format!("{}: {error}", path.display()))?;
     Ok(effects)
+}
+
+/// Returns effects as a table in CSV.
+fn table(effects: &[Effect]) -> Result<Vec<u8>, Failure> {
+    let mut lines = csv::WriterBuilder::new().has_headers(false).from_writer(Vec::new());
+    lines.write_record(COLUMNS)?;
+    for effect in effects {
+        lines.serialize(effect)?;
+    }
+    Ok(lines.into_inner().map_err(|error| error.into_error())?)
 }
 
 /// Returns the tables of an item by name, without the command that made them.
@@ -157,7 +182,10 @@ fn options_of(plan: &Plan) -> String {
 pub fn effects(output: &Path) -> Result<Vec<Effect>, Failure> {
     let path = output.join(FILE);
     let Ok(text) = std::fs::read_to_string(&path) else { return Ok(Vec::new()) };
-    serde_json::from_str(&text).map_err(|error| format!("{}: {error}", path.display()).into())
+    let lines = csv::Reader::from_reader(text.as_bytes()).into_records();
+    // Fields are found by their position: two columns are one pair.
+    let effects = lines.map(|line| line?.deserialize(None)).collect::<Result<_, csv::Error>>();
+    effects.map_err(|error| format!("{}: {error}", path.display()).into())
 }
 
 fn compare<'a>(
@@ -252,6 +280,33 @@ fn changed_verdicts(effects: &[&Effect]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn effects_are_read_as_written() {
+        let effect = Effect {
+            assumption: "paper/share".to_owned(),
+            value: 0.17,
+            changed_to: 0.085,
+            item: "paper/item".to_owned(),
+            run: "--quick --set 'length=1'".to_owned(),
+            claim: "it falls, \"at once\"".to_owned(),
+            holds_in: [2, 1],
+            cases: [3, 4],
+            verdicts: [Verdict::Partly, Verdict::NotReproduced],
+            same_data: false,
+            undecided_reason: None,
+        };
+        let refused = Effect { undecided_reason: Some("too small".to_owned()), ..effect.clone() };
+        let effects = [Effect { same_data: true, ..effect.clone() }, refused, effect];
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join(FILE), table(&effects).unwrap()).unwrap();
+        assert_eq!(super::effects(folder.path()).unwrap(), effects);
+
+        std::fs::write(folder.path().join(FILE), "assumption,value\npaper/share,0.17\n").unwrap();
+        let error = super::effects(folder.path()).unwrap_err().to_string();
+        assert!(error.contains("assumptions.csv"), "{error}");
+        assert_eq!(super::effects(&folder.path().join("none")).unwrap(), []);
+    }
 
     #[test]
     fn page_names_changed_and_unchanged_verdicts() {

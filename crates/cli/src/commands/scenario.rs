@@ -35,7 +35,7 @@ pub fn run(command: &Command) -> Result<(), Failure> {
     }
 }
 
-/// Returns the schema of scenarios, the text of docs/scenario.schema.json.
+/// Returns the schema of scenarios.
 fn schema() -> String {
     let schema = top::schema();
     pretty(&schema)

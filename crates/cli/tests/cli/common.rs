@@ -59,3 +59,28 @@ pub fn small() -> (tempfile::TempDir, String) {
 pub fn json(path: &Path) -> Value {
     serde_json::from_slice(&std::fs::read(path).expect("a file")).expect("JSON")
 }
+
+/// Returns the JSON Schema that a command prints, after a check that all references lead to definitions.
+#[allow(dead_code)]
+pub fn schema(arguments: &[&str]) -> Value {
+    let text = outcome(arguments, 0).0;
+    let schema: Value = serde_json::from_str(&text).expect("JSON");
+    assert_eq!(schema["$schema"], "https://json-schema.org/draft/2020-12/schema");
+    let mut references = 0;
+    for reference in text.split("\"$ref\": \"").skip(1) {
+        let (path, _) = reference.split_once('"').expect("the end of a reference");
+        let pointer = path.strip_prefix('#').expect("a reference into the schema");
+        assert!(schema.pointer(pointer).is_some(), "{path}");
+        references += 1;
+    }
+    assert!(references > 10, "{references}");
+    schema
+}
+
+/// Asserts that a schema has the top-level keys of a TOML file.
+#[allow(dead_code)]
+pub fn assert_knows_keys(schema: &Value, path: &Path) {
+    let file: toml::Table = std::fs::read_to_string(path).expect("a file").parse().expect("TOML");
+    let unknown = file.keys().find(|key| schema["properties"].get(key).is_none());
+    assert_eq!(unknown, None, "{}", path.display());
+}

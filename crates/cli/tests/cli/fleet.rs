@@ -1,6 +1,6 @@
 //! Tests of `wearwell fleet`: its tables and files, its schema, refusals.
 
-use crate::common::{outcome, repository};
+use crate::common::{assert_knows_keys, outcome, repository, schema};
 use serde_json::Value;
 
 /// A fleet of drives that are solved at once.
@@ -82,10 +82,14 @@ fn check_simulates_some_drives() {
 }
 
 #[test]
-fn schema_file_is_current() {
-    let (schema, _) = outcome(&["fleet", "--schema"], 0);
-    let stored = std::fs::read_to_string(repository().join("docs/fleet.schema.json")).unwrap_or_default();
-    assert!(schema == stored, "it is not: run `wearwell fleet --schema > docs/fleet.schema.json`");
+fn schema_of_fleets_is_complete_and_knows_the_keys_of_the_samples() {
+    let schema = schema(&["fleet", "--schema"]);
+    for sample in ["fleet", "whole_drives"] {
+        let path = repository().join(format!("docs/samples/{sample}.toml"));
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert!(text.starts_with("#:schema ../fleet.schema.json\n"), "{sample}");
+        assert_knows_keys(&schema, &path);
+    }
 }
 
 #[test]

@@ -7,3 +7,4 @@ mod docs;
 mod language;
 mod tidy;
 mod tutorials;
+mod weight;

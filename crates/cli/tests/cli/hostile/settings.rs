@@ -1,7 +1,7 @@
 //! Tests `--set` with invalid values for every key of the scenario schema, in every form of its table.
 
 use super::{Case, CaseRandom};
-use crate::common::{SMALL, json, repository};
+use crate::common::{SMALL, schema};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
@@ -136,7 +136,7 @@ fn case(command: &[&str], key: &SchemaKey, value: &str) -> Case {
 
 /// Returns all cases.
 pub fn cases() -> Vec<Case> {
-    let schema = json(&repository().join("docs/scenario.schema.json"));
+    let schema = schema(&["scenario", "schema"]);
     let mut keys = Vec::new();
     walk(&schema, &schema, SchemaPath::default(), &mut keys);
     assert!(keys.len() > 300, "{}", keys.len());
