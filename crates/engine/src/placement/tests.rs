@@ -112,7 +112,7 @@ fn variants() -> Vec<Value> {
         json!({"kind": "age_classes", "averaged_blocks": 1, "age_bounds": []}),
         json!({"kind": "references", "threshold": 3, "separate_cleaned": true}),
         json!({"kind": "promotion", "classes": 255}),
-        json!({"kind": "fading_average", "classes": 3, "count_ratio": 1.5}),
+        json!({"kind": "fading_average", "classes": 3, "base": 1.5}),
         json!({"kind": "interval_clusters", "clusters": 3, "adjust_blocks": 1}),
         json!({"kind": "chunk_frequency", "classes": 1, "chunk_pages": 3, "half_life_pages": 1}),
         json!({"kind": "multi_queue", "queues": 2, "chunk_pages": 7}),
