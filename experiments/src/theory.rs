@@ -48,7 +48,7 @@ pub struct Model {
     pub spare_factor: f64,
     /// Cleaning policy.
     pub policy: Policy,
-    /// Hot shares of the writes and of the space, `(r, f)`.
+    /// Share of the writes that go to hot pages, and share of the space that is hot: `(r, f)`.
     pub load: Load,
 }
 

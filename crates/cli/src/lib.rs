@@ -57,7 +57,7 @@ Examples:
   wearwell serve my.toml --nbd unix:drive.sock    the drive as a block device, for fio, QEMU and file systems
   wearwell live demo                              a small live drive, what writing does to it, and what would be better
   wearwell top unix:control.sock                  what a live drive does just now, in the terminal
-  wearwell image fsck drive                       whether a drive that is kept comes back from its flash
+  wearwell image fsck drive                       whether a kept drive can be recovered from its flash
   wearwell pull-plug drive --after 500 --torn     its power cut in the middle of the work
   wearwell theory double --hot-writes 0.8 --hot-space 0.2   what it must be, by calculation alone
   wearwell model ftl --capacity '8 TiB'           RAM and recovery of FTLs, side by side

@@ -153,7 +153,7 @@ impl SweepProgress {
     }
 }
 
-/// Formats seconds for people.
+/// Formats a duration in seconds with a suitable unit.
 fn duration(seconds: f64) -> String {
     match seconds {
         few if few < 90.0 => format!("{few:.0} s"),

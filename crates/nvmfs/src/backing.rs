@@ -41,7 +41,7 @@ impl Backing {
     }
 }
 
-/// Returns `error` with the path in its message.
+/// Returns an error whose message begins with the path.
 pub(crate) fn at_path(path: &Path, error: impl Into<io::Error>) -> io::Error {
     let error = error.into();
     io::Error::new(error.kind(), format!("{}: {error}", path.display()))

@@ -43,14 +43,14 @@ pub enum DeviceError {
     #[error("power was lost before this was done")]
     PowerLost,
     /// The device cannot simulate a power cut.
-    #[error("the drive has no flash to come back from: serve it with an image of its flash")]
+    #[error("the drive has no flash to recover from: serve it with an image of its flash")]
     NoFlash,
     /// The image could not be read or written, or its drive did not recover after a power cut.
     #[error(transparent)]
     Image(#[from] ImageError),
     /// The stack returned a different content for a page than was written, which is a bug in Wearwell.
     #[error(
-        "page {page} came back from the flash as another content than was written; this is a defect, please report it"
+        "the flash returned another content for page {page} than was written; this is a defect, please report it"
     )]
     Astray {
         /// Logical page number.

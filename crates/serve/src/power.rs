@@ -55,7 +55,7 @@ impl Device {
     /// The errors of [`Device::in_image`].
     pub fn in_flash(plan: StoredFlashPlan, at: &Path) -> Result<Self, OpenError> {
         if let Some(refusal) = plan.no_recovery_reason {
-            let problem = format!("does not come back from its flash: {refusal}");
+            let problem = format!("cannot be recovered from its flash: {refusal}");
             return Err(OpenError::Scenario(ConfigError::new("ftl", problem)));
         }
         let (page_bytes, shares) = (plan.page_bytes as usize, plan.shares_contents);

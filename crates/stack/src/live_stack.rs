@@ -88,7 +88,7 @@ impl LiveStack {
     ) -> Result<Self, ConfigError> {
         let refusal = StoredFlashPlan::of(&resolved).no_recovery_reason.filter(|_| stored_flash.is_some());
         if let Some(refusal) = refusal {
-            return Err(ConfigError::new("ftl", format!("does not come back from its flash: {refusal}")));
+            return Err(ConfigError::new("ftl", format!("cannot be recovered from its flash: {refusal}")));
         }
         let journal = resolved.timing.is_some().then(Journal::default);
         let context = BuildContext { journal: journal.clone(), stored_flash, ..BuildContext::default() };

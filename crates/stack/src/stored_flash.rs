@@ -7,14 +7,14 @@ use crate::scenario::resolve::ResolvedScenario;
 /// Features with which a drive cannot recover from stored flash, each with the reason. Features that rule out power
 /// cuts also rule out this recovery.
 const NO_RECOVERY_REASONS: [(Feature, &str); 6] = [
+    (Feature::UnderLayer, "a log above keeps its tables in RAM, and their recovery is not simulated"),
+    (Feature::WearLevelling, "wear levelling uses the times of erases, which are not stored in flash"),
     (
-        Feature::UnderLayer,
-        "a log above keeps its tables in RAM, and how it would find them again is not simulated",
+        Feature::ProgramFailures,
+        "the next program failure is drawn by the simulation and is not stored in flash",
     ),
-    (Feature::WearLevelling, "wear levelling goes by when blocks were erased, which is not kept in flash"),
-    (Feature::ProgramFailures, "which program fails next is no property of flash that could be kept"),
-    (Feature::ReadDisturb, "how often blocks were read is not kept in flash"),
-    (ZONES, "a zoned drive has no map to come back with, and its write pointers are not kept in flash"),
+    (Feature::ReadDisturb, "the read counts of blocks are not stored in flash"),
+    (ZONES, "a zoned drive has no map to recover, and its write pointers are not kept in flash"),
     (Feature::BlockDirectory, "a directory of blocks does not know whose pages are where"),
 ];
 
@@ -23,11 +23,11 @@ const NO_RECOVERY_REASONS: [(Feature, &str); 6] = [
 pub struct StoredFlashPlan {
     /// Scenario of the drive, with every default filled in.
     pub scenario: Scenario,
-    /// Erase blocks.
+    /// Number of erase blocks.
     pub blocks: u32,
-    /// Pages of each block.
+    /// Number of pages per block.
     pub pages_per_block: u32,
-    /// Bytes of a page.
+    /// Size of a page in bytes.
     pub page_bytes: u32,
     /// True if equal contents are stored once (deduplication).
     pub shares_contents: bool,

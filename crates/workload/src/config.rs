@@ -53,7 +53,7 @@ workloads! {
     "sequential" Sequential "page after page, begun again at the end" "the best case of all cleaning";
     "fiu" Fiu "the request mix of an FIU trace: homes, web_vm or mail" "CAGC (Wu et al., IPDPS 2021), Table II; POD (Mao et al., IEEE TC 65(6), 2016), Table 3";
     "mixed" Mixed "several workloads side by side, interleaved" "Yang et al., \"Don't stack your log on my log\", INFLOW 2014";
-    "phases" Phases "several workloads one after the other, once or in turns" "as the consecutive jobs of fio; for loads that change";
+    "phases" Phases "several workloads one after the other, once or repeatedly" "as the consecutive jobs of fio; for loads that change";
 }
 
 /// Entry of a workload in `wearwell list`.

@@ -21,7 +21,7 @@ use wearwell_base::seed::Seed;
 pub struct Phases {
     /// The phases, in order; at least one.
     pub phases: Vec<Phase>,
-    /// True if the first phase follows the last. Otherwise the last one never ends.
+    /// True if the first phase follows the last. Otherwise the last phase never ends.
     #[serde(default)]
     pub repeat: bool,
 }

@@ -39,7 +39,7 @@ impl Setting {
 /// Figures of a recording.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FileSystemRecordingInfo {
-    /// Volume of the requests.
+    /// Volume number of the file system's requests in the trace.
     pub volume: u32,
     /// Name of the file system.
     pub file_system: String,

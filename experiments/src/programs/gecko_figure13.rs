@@ -57,7 +57,7 @@ fn with_equal_ram(settings: PagedSettings) -> PagedSettings {
     let mut settings = settings;
     settings.config.cleans_metadata = false;
     if !settings.config.has_ram_bitmap() {
-        // The paper has 64 MiB for 2^19 entries of 8 bytes.
+        // In the paper the bitmap takes 64 MiB, and the cache 4 MiB: 2^19 entries of 8 bytes.
         settings.config.cache_entries *= 17;
     }
     settings

@@ -57,9 +57,9 @@ pub struct Effect {
     pub claim: String,
     /// Number of cases in which the claim holds: with the value of the register, and with the changed value.
     pub holds_in: [u64; 2],
-    /// Number of cases, with both values.
+    /// Number of cases: with the value of the register, and with the changed value.
     pub cases: [u64; 2],
-    /// Verdict, with both values.
+    /// Verdict: with the value of the register, and with the changed value.
     pub verdicts: [Verdict; 2],
     /// True if the data of the item is identical, so that the assumption has no effect with these settings.
     pub same_data: bool,

@@ -34,7 +34,7 @@ pub struct InfoArgs {
 /// Checks every byte of an image and the recovery of its drive; changes nothing
 ///
 /// For flash, every checksum is compared and the FTL is recovered in memory; for a journal, every record is read. Exit
-/// codes are those of fsck(8): 0 no errors, 4 errors, 8 the image cannot be checked or is not an image any more.
+/// codes are those of fsck(8): 0 no errors, 4 errors, 8 the image cannot be checked or is no longer an image.
 #[derive(clap::Args)]
 pub struct FsckArgs {
     /// The image
@@ -206,7 +206,7 @@ fn steps(recovery: &RecoveryReport) -> String {
         let operations = [step.spare_reads, step.page_reads, step.page_writes, step.erases];
         [vec![step.name.to_owned()], operations.map(count).to_vec()].concat()
     };
-    let head = ["to come back", "spare reads", "page reads", "page writes", "erases"];
+    let head = ["recovery step", "spare reads", "page reads", "page writes", "erases"];
     grid(&head, recovery.steps.iter().map(row).collect(), &[1, 2, 3, 4])
 }
 

@@ -20,7 +20,7 @@ pub struct Args {
     /// Number of page programs and block erases before the cut
     #[arg(long, value_name = "N", default_value_t = 0)]
     after: u64,
-    /// Cut in the middle of the next operation, which leaves a page torn or a block half erased
+    /// Cut in the middle of the next operation, which leaves a torn page or a partly erased block
     #[arg(long)]
     torn: bool,
     /// Seconds to wait for the cut
@@ -50,18 +50,18 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             print(&wrap(&recovery_text(operations, &steps, trimmed_pages)))
         }
         Reply::Scheduled => {
-            print("The drive has not come to that operation yet; it will lose its power when it does.\n")
+            print("The drive has not reached that operation yet; it will lose its power then.\n")
         }
         Reply::Refused(problem) => Err(Failure::run(format!("{}: {problem}", args.folder.display()))),
     }
 }
 
 fn recovery_text(operations: u64, steps: &[Step], trimmed_pages: u64) -> String {
-    let head = ["to come back", "spare reads", "page reads", "page writes", "erases"];
+    let head = ["recovery step", "spare reads", "page reads", "page writes", "erases"];
     let row = |step: &Step| [vec![step.name.clone()], step.operations.map(count).to_vec()].concat();
     let mut text = format!("Power was lost after operation {} of the flash.\n", count(operations));
     text += &match steps {
-        [] => "Nothing was on its flash, so that it came back without reading any.\n".to_owned(),
+        [] => "Its flash was empty, so recovery read nothing.\n".to_owned(),
         steps => grid(&head, steps.iter().map(row).collect(), &[1, 2, 3, 4]),
     };
     if trimmed_pages > 0 {

@@ -25,7 +25,7 @@ pub fn figure(layer: &LayerResult) -> Option<String> {
     ))
 }
 
-/// Lists events that occurred, by name.
+/// Returns the names and counts of the FTL's events that occurred, separated by commas.
 fn events(ftl: &FtlResult) -> String {
     let happened = ftl.counts.iter().filter(|(_, times)| **times > 0);
     let texts: Vec<String> = happened.map(|(name, times)| format!("{name} {}", count(*times))).collect();

@@ -39,7 +39,7 @@ fn image_is_inspected_and_checked_after_power_cuts() {
     let cut = wearwell(at, &["pull-plug", "drive"]);
     assert!(cut.status.success() && output_text(&cut).contains("without reading any"), "{cut:?}");
     let later = wearwell(at, &["pull-plug", "drive", "--after", "5", "--torn", "--wait", "0"]);
-    assert!(later.status.success() && output_text(&later).contains("has not come to that"), "{later:?}");
+    assert!(later.status.success() && output_text(&later).contains("has not reached that"), "{later:?}");
     let used = wearwell(at, &["image", "fsck", "drive"]);
     assert!(used.status.code() == Some(8) && output_text(&used).contains("in use"), "{used:?}");
     server.kill().unwrap();

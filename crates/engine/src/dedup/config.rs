@@ -39,7 +39,7 @@ pub struct IndexSettings {
     /// Bits of a fingerprint, 1 to 64; with few bits, different contents are taken for equal.
     #[schemars(range(min = 1, max = 64))]
     pub fingerprint_bits: u32,
-    /// True if a page with a matching fingerprint is read and compared before it is taken for equal.
+    /// True if a page with a matching fingerprint is read and compared before both are considered equal.
     pub verify: bool,
     /// Places the index in flash. Default: in RAM.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -123,7 +123,7 @@ pub enum Detect {
     },
 }
 
-/// The configuration of a kind.
+/// The configuration of the given kind of deduplication.
 pub trait DedupKind {
     /// Name, help and source.
     const ENTRY: Entry;

@@ -36,7 +36,7 @@ impl Default for Config {
 impl PlacementKind for Config {
     const ENTRY: Entry = Entry {
         name: "death_windows",
-        help: "by the window of time in which each page will be overwritten, which is known: what dies together lies together",
+        help: "by the known window of time in which each page will be overwritten: pages invalidated together share blocks",
         source: "our own, after the offline algorithm of Lange, Naor and Yadgar, SIGMETRICS 2022, as far as it is public",
     };
     type Placement = DeathWindows;

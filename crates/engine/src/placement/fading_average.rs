@@ -29,7 +29,7 @@ impl Default for Config {
 impl PlacementKind for Config {
     const ENTRY: Entry = Entry {
         name: "fading_average",
-        help: "a write counter a page, lowered by cleaning, beside powers of a fading average (FADaC)",
+        help: "a write counter per page, lowered by cleaning and compared with powers of a fading average (FADaC)",
         source: "Kremer and Brinkmann, SYSTOR 2019, as in Wang et al., FAST 2022",
     };
     type Placement = FadingAverage;

@@ -42,7 +42,7 @@ impl Config {
 impl PlacementKind for Config {
     const ENTRY: Entry = Entry {
         name: "write_count",
-        help: "classes by a saturating write counter a page, halved from time to time",
+        help: "classes by a saturating write counter per page, halved from time to time",
         source: "Hsieh, Kuo and Chang, ACM TOS 2(1), 2006",
     };
     type Placement = WriteCount;

@@ -1,4 +1,4 @@
-//! Programs on their way to a die, which must arrive in page order.
+//! Programs of pages that are planned but have not reached their die; they must arrive in page order.
 
 use crate::units::BlockId;
 
@@ -17,8 +17,8 @@ impl PendingPrograms {
         PendingPrograms { pending: vec![Vec::new(); dies as usize] }
     }
 
-    /// Records that `node` programs `block` on `die` next. Returns the program that it must follow there, if that is
-    /// still under way.
+    /// Records `node` as the next program of `block` on `die`. Returns the previous program of that block if it has
+    /// not reached the die yet.
     pub fn plan(&mut self, die: u32, block: BlockId, node: u32) -> Option<u32> {
         let pending = &mut self.pending[die as usize];
         match pending.iter_mut().find(|(open, _)| *open == block) {
@@ -36,7 +36,7 @@ impl PendingPrograms {
         self.pending[die as usize].iter().any(|(open, _)| *open == block)
     }
 
-    /// Records that `node` has reached `die`.
+    /// Records that the program `node` has reached `die`.
     #[inline]
     pub fn arrived(&mut self, die: u32, node: u32) {
         self.pending[die as usize].retain(|(_, last)| *last != node);

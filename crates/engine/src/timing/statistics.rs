@@ -211,7 +211,7 @@ impl RequestStatistics {
         };
         let responses_ns = above(&self.responses, |value_ns, count| value_ns as f64 * count as f64);
         let cleaning_ns = above(&self.cleaning, |_, count_ns| count_ns as f64);
-        // Classes are precise to three digits only, so that the share might exceed 1.
+        // The histograms' classes are precise to three digits only, so the computed share might exceed 1.
         let cleaning_share = if responses_ns > 0.0 { (cleaning_ns / responses_ns).min(1.0) } else { 0.0 };
         Percentile { percent, response_ns: response_ns.min(self.max_ns), cleaning_share }
     }

@@ -85,7 +85,7 @@ struct LogPageRef {
 #[derive(Clone, Debug)]
 pub struct ValidityLog {
     config: LogConfig,
-    /// Divider that computes the block of a slot.
+    /// Divides the number of a physical page by the pages per block.
     block_of: Divider,
     /// Number of the newest entry of each block.
     heads: Vec<u64>,

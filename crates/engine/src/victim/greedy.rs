@@ -61,7 +61,7 @@ pub struct Greedy {
 /// Capacity for blocks that wait to be pushed on their stacks.
 const PENDING_CAPACITY: usize = 512;
 
-/// One block in this many is watched after a scan.
+/// Number of candidates for each block that a scan selects to be watched.
 const CANDIDATES_PER_WATCHED_BLOCK: usize = 32;
 
 impl Greedy {

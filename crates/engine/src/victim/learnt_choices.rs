@@ -16,7 +16,7 @@ pub struct Config {
     /// Initial number of blocks drawn for each victim, 1 to 256; rounded to the nearest number of the ladder.
     #[schemars(range(min = 1, max = 256))]
     pub choices: u32,
-    /// Length of an epoch in victims per block, above 0. The number on trial and the base alternate by epoch; the
+    /// Length of an epoch in victims per block, above 0. The tried number and the base number alternate by epoch; the
     /// first half of each epoch is ignored.
     pub epoch: f64,
     /// Number of standard errors by which the trial must differ from the base to be decided; above 0.

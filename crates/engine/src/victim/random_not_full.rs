@@ -17,7 +17,7 @@ pub struct Config {}
 impl VictimKind for Config {
     const ENTRY: Entry = Entry {
         name: "random_not_full",
-        help: "any closed block with at least one dead page, each with the same chance",
+        help: "a closed block with at least one invalid page, each equally likely",
         source: "in the class of Van Houdt, SIGMETRICS 2013; under uniform writes 1/WA = S_f + rho/b",
     };
     const PROPERTIES: Properties = Properties { draws_random: true, ..Properties::NONE };

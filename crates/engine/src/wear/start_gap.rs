@@ -37,7 +37,7 @@ impl Config {
 impl WearKind for Config {
     const ENTRY: Entry = Entry {
         name: "start_gap",
-        help: "every `interval` erases the next block in a circle is moved, whatever it holds",
+        help: "every `interval` erases the next block in a circle is moved, whatever its pages",
         source: "after Start-Gap: Qureshi et al., MICRO 2009",
     };
 

@@ -100,8 +100,8 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         self.store.close()
     }
 
-    /// Returns the file system in an open store. Searches for unlinked files and removes them; [`Nvmfs::mount`] gets
-    /// them from the scan instead.
+    /// Returns the file system in an open store. Searches all inodes for unlinked files and removes these files;
+    /// [`Nvmfs::mount`] gets them from the scan instead.
     ///
     /// # Errors
     /// [`Error::Damaged`] if there is no root directory, or if a file cannot be removed.

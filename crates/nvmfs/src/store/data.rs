@@ -155,7 +155,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         if !self.make_room_for_cache(chunks.len() as u32)? {
             return Ok(());
         }
-        // The pointers of all blocks between these two are in one pointer block, or nearly all are.
+        // Most pointers of the blocks in between lie in the same pointer blocks as the pointers of these two blocks.
         for ends in [block, block + chunks.len() as u64 - 1] {
             let at = self.region.pointer_at(ino, ends)?.expect("it was read through it");
             self.region.note_changing(at);

@@ -24,7 +24,7 @@ fn format(placement: PlacementKind) -> Format {
     Format { id: 7, inodes: Some(64), placement, ..Format::default() }
 }
 
-/// One grouping is combined with fixed lists, the other with adaptive lists.
+/// Returns options with `grouping`. One grouping is tested with fixed lists, the other with adaptive lists.
 fn options(grouping: Grouping) -> Options {
     let lists = match grouping {
         Grouping::Lru => Lists::Fixed,

@@ -14,7 +14,7 @@ use wearwell_theory::selection::{
 /// Names of the policies of the mean field.
 const POLICIES: [&str; 5] = ["d_choices", "random", "random_plus_plus", "random_not_full", "greedy_limit"];
 
-/// Tolerance, beyond rounding errors, for the values that a user-defined law returns.
+/// Tolerance, beyond rounding errors, for the values that a user-defined selection law returns.
 const TOLERANCE: f64 = 1e-6;
 
 /// Number of calls with shares that are NaN after which the calculation ends with an error.

@@ -17,7 +17,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Runs `work` without the lock of the interpreter.
 ///
-/// Laws written in Python are called on the calling thread, where Ctrl-C reaches them and calls may be nested. Other
+/// Selection laws written in Python are called on the calling thread, where Ctrl-C reaches them and calls may be nested. Other
 /// work runs in another thread while this thread checks for Ctrl-C, unless the work is too short for that.
 pub fn run_detached<T: Send>(
     py: Python<'_>,

@@ -146,7 +146,7 @@ pub fn check(folder: &Path, progress: &mut dyn FnMut(f64) -> bool) -> Result<Che
             how.and_then(Result::ok)
         }
         (Err(_), Some(Err(problem))) => {
-            problems.push(format!("the drive does not come back: {problem}"));
+            problems.push(format!("the drive cannot be recovered: {problem}"));
             None
         }
         (Err(error), _) => {

@@ -71,6 +71,6 @@ fn recover(plan: &StoredFlashPlan, image: &FlashImage) -> Result<LiveStack, Open
             Err(problem) => Err(image.damaged(problem).into()),
         },
         Ok(Err(error)) => Err(image.problem().map_or(OpenError::Scenario(error), OpenError::Image)),
-        Err(_) => Err(image.damaged("its FTL lost its way while it came back").into()),
+        Err(_) => Err(image.damaged("its FTL failed during recovery").into()),
     }
 }

@@ -83,7 +83,7 @@ pub struct Device {
     /// Program/erase cycles that a block endures; default from the preset.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub endurance_cycles: Option<u32>,
-    /// Terabytes, of 10^12 bytes, that the data sheet lets the host write (TBW); results compare their own figure with it.
+    /// Terabytes (10^12 bytes) that the host may write according to the data sheet (TBW); results compare the computed value with it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tbw: Option<f64>,
     /// Drive writes per day (DWPD) that the data sheet allows over `measure.warranty_years`; must agree with `tbw` if both are

@@ -92,7 +92,7 @@ pub static FEATURE_CONFLICTS: &[FeatureConflict] = &[
     FeatureConflict {
         feature: Feature::Power,
         with: &[ZONES],
-        reason: "needs an FTL that comes back from its flash, and a zoned drive has no map to come back with",
+        reason: "needs an FTL that can be recovered from its flash, and a zoned drive has no map to recover",
     },
     FeatureConflict {
         feature: Feature::Power,

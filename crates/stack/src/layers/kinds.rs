@@ -56,7 +56,7 @@ pub enum PageMap {
     Absent,
 }
 
-/// Properties of a kind of FTL with its default settings. Tests of all FTLs rely on them.
+/// Properties of an FTL of one kind with its default settings. Tests of all FTLs rely on them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FtlProperties {
     /// Location of the map.
@@ -193,7 +193,7 @@ pub(super) fn placement_handles(placement: &PlacementConfig) -> u8 {
     }
 }
 
-/// Configuration of a kind.
+/// Configuration of the given kind.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct KindConfig<K: Kind> {
     /// Settings of the table `structure`.

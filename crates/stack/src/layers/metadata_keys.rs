@@ -85,7 +85,7 @@ metadata_keys! {
     journal_bytes: u32;
     /// Writes of a flush; default none.
     on_flush: OnFlush;
-    /// Streams only for the log's own pages, in addition to those of the placement.
+    /// Number of streams only for pages of the log itself, in addition to the streams of the placement.
     own_streams: u8;
     /// Required number of streams, including own streams; default any number.
     streams: u8;

@@ -17,7 +17,7 @@ use wearwell_engine::log::{BoxedLayer, ObjectLayout};
 pub struct Objects {
     /// Size of an object; objects are contiguous.
     pub object_size: ByteSize,
-    /// Classes of heat, each a stream hint for the layer below, from cold to hot.
+    /// Number of temperature classes, from cold to hot; each is a stream hint for the layer below.
     #[schemars(range(min = 1))]
     pub classes: u8,
     /// Drive writes after which the write counts of the objects are halved.
@@ -33,7 +33,7 @@ impl Default for Objects {
 impl Kind for Objects {
     const ENTRY: Entry = Entry {
         name: "objects",
-        help: "objects in place of blocks: the drive knows how hot each is and hands that down as a stream hint",
+        help: "objects instead of blocks: the drive forwards the temperature of each object as a stream hint",
         source: "Kang, Yang and Miller, MSST 2011; Yang et al., INFLOW 2014, sec. 6",
     };
     type On = OnLayer;

@@ -18,7 +18,7 @@ pub struct PassThrough {}
 impl Kind for PassThrough {
     const ENTRY: Entry = Entry {
         name: "pass_through",
-        help: "passes everything on, maps and cleans nothing",
+        help: "forwards all requests; maps and cleans nothing",
         source: "a control: nothing may change",
     };
     type On = OnLayer;

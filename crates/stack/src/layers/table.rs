@@ -31,7 +31,7 @@ struct LayerTable<'a, B: Serialize, K: Kind, A: Serialize> {
     after: A,
 }
 
-/// The settings of a kind with its name.
+/// The settings of a kind, with the name of the kind.
 #[derive(Serialize)]
 struct NamedSettings<'a, K: Serialize> {
     kind: &'static str,

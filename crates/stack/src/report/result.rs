@@ -124,7 +124,7 @@ pub struct OfflineResult {
     pub write_amplification: f64,
 }
 
-/// Prediction of theory for the store that the host writes to.
+/// Theory's prediction for the FTL or log to which the host writes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TheoryResult {
     /// Layer that the prediction is about.

@@ -53,7 +53,7 @@ pub(super) fn warning(timing: &TimingReport, config: &TimingConfig, geometry: &G
     let dies_per_block = (geometry.superblock_blocks as usize).div_ceil(geometry.planes as usize);
     let queue_depth = config.queue_depth.unwrap_or(u32::MAX);
     let cause = if 2.0 * outage_ns > response_ns {
-        "they wait for the drive to come back after losing power (`power`)".into()
+        "they wait for the drive to recover after losing power (`power`)".into()
     } else if 2.0 * cleaning_ns > response_ns {
         match config.cleaning {
             Some(Cleaning::Foreground) => {

@@ -71,11 +71,11 @@ pub struct TraceConfig {
     /// True to pass discards in the trace on as TRIM.
     #[serde(default = "default_true")]
     pub trim: bool,
-    /// Runs with a layer that deduplicates: treatment of a written request whose digests do not tell its contents.
+    /// Runs with a layer that deduplicates: treatment of a written request whose digests do not determine its contents.
     #[serde(default)]
     pub missing_digests: MissingDigests,
     /// Runs with a layer that deduplicates: true if each pass through the trace writes the contents of the pass before, so that
-    /// all of them are duplicates; otherwise each pass has contents of its own.
+    /// all of them are duplicates; otherwise each pass has its own contents.
     #[serde(default)]
     pub repeat_contents: bool,
     /// Runs with times: treatment of a request whose timestamp is earlier than that of the request before it.
@@ -88,7 +88,7 @@ fn default_true() -> bool {
     true
 }
 
-/// Treatment of a written request whose digests do not tell its contents.
+/// Treatment of a written request whose digests do not determine its contents.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum MissingDigests {

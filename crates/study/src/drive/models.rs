@@ -5,7 +5,7 @@ use wearwell_theory::mean_field::{MeanField, Structure};
 use wearwell_theory::selection::DChoices;
 use wearwell_theory::{Classes, Drive, TheoryError, closed_forms, solve_spare};
 
-/// Pattern of writes with a victim policy.
+/// A pattern of writes and a victim policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DriveModel {
     /// Uniform writes; the victim is the block with the fewest valid pages.
@@ -14,7 +14,7 @@ pub enum DriveModel {
     DChoices,
     /// Hot and cold writes; the victim is the best of ten; new and moved pages are in separate blocks.
     HotCold,
-    /// Any writes, random victims: an upper bound for every reasonable policy.
+    /// Any pattern of writes with random victims: an upper bound for every reasonable policy.
     Random,
 }
 

@@ -75,7 +75,7 @@ pub struct Group {
     pub endurance_factor: Distribution,
 }
 
-/// Tenant: a source of writes with drives of its own.
+/// Tenant: a source of writes, with its own drives.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Tenant {
@@ -249,7 +249,7 @@ impl Simulation {
     }
 }
 
-/// Refuses an empty list, and names that are empty or duplicate.
+/// Refuses an empty list of names, empty names and duplicate names.
 fn check_names<'a>(list: &str, names: impl Iterator<Item = &'a str>) -> Result<(), ConfigError> {
     let names: Vec<&str> = names.collect();
     if names.is_empty() {

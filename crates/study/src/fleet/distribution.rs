@@ -285,7 +285,7 @@ impl JsonSchema for Distribution {
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         json_schema!({
-            "description": "A number, or the law that it is drawn from.",
+            "description": "A number, or the distribution from which it is drawn.",
             "anyOf": [{"type": "number"}, generator.subschema_for::<Law>()]
         })
     }

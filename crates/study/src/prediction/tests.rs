@@ -179,8 +179,8 @@ fn unsupported_scenario_returns_the_reason() {
     }
 }
 
-/// Drives that deduplicate on writing or on cleaning, with and without regions: compares the predicted with the
-/// measured write amplification and sharing.
+/// Compares predicted with measured write amplification and sharing, for drives that deduplicate on writing or on
+/// cleaning, with and without regions.
 #[test]
 fn dedup_is_predicted() {
     let greedy = ("/ftl/victim", json!("greedy"));

@@ -144,7 +144,7 @@ fn full_store_ends_sweep_and_keeps_finished_runs() {
 #[derive(Debug)]
 struct ReverseExecutor {
     max_runs: usize,
-    /// True if it returns an error when it gives up.
+    /// True if the executor returns an error when it gives up.
     returns_error: bool,
 }
 

@@ -42,11 +42,11 @@ enum Change {
 /// Block of a tutorial.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Block {
-    /// Line of its first fence, from 1.
+    /// Line number of the opening fence, from 1.
     line: usize,
     language: String,
     text: String,
-    /// Comment in the line before.
+    /// HTML comment in the line before the block, such as [`FOLLOWED`]; empty if there is none.
     mark: String,
     /// Changed file.
     file: Option<(Change, String)>,

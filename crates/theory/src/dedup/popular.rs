@@ -72,7 +72,8 @@ impl PopularContents {
     }
 }
 
-/// Sums over current and former contents: logical pages, and contents with one, with two and with more than one sharer.
+/// Sums over current and former contents: number of logical pages, and numbers of contents that one, two, and more
+/// than one logical page share.
 #[derive(Default)]
 struct SharerSums {
     members: f64,

@@ -46,8 +46,8 @@ impl PageCounts {
         }
     }
 
-    /// Returns the counts of all pages, given counts of a sample at `rate`, or of all pages if `rate` is `None`. Reads
-    /// and writes touched `read_pages` and `written_pages`, with repetitions, which are upper bounds.
+    /// Returns the counts of all pages, given counts of a sample at `rate`, or of all pages if `rate` is `None`. The
+    /// upper bounds `read_pages` and `written_pages` count repeated reads and writes of a page each time.
     pub fn extrapolated(self, rate: Option<SampleRate>, read_pages: u64, written_pages: u64) -> PageCounts {
         let Some(rate) = rate else { return self };
         let scaled = |pages: u64| rate.scale_up(pages as f64);

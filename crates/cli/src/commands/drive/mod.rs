@@ -109,7 +109,7 @@ struct UsageArgs {
     /// Host writes per day: 500GB
     #[arg(long, value_name = "SIZE", value_parser = figure_parsers::per_day, conflicts_with = "trace")]
     per_day: Option<ByteSize>,
-    /// Trace whose own rate is that of the use; it is read once for that
+    /// Trace whose write rate is the rate of use; it is read once to compute the rate
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
     /// Format of the trace, where the content is ambiguous; see `wearwell trace formats`

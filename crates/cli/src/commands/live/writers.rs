@@ -160,7 +160,7 @@ fn overwrite(client: &mut Client, keep_going: &mut dyn FnMut() -> bool) -> io::R
 /// run, and discarded. The log has an eighth of the drive, tables have three quarters; the space of merged tables is
 /// trimmed.
 fn log_and_tables(client: &mut Client, keep_going: &mut dyn FnMut() -> bool) -> io::Result<()> {
-    /// Bytes of a batch of records.
+    /// Size of a batch of records in bytes.
     const BATCH: u64 = 8 << 10;
     /// Number of tables that are merged together.
     const MERGED_TABLES: u64 = 4;

@@ -53,7 +53,7 @@ pub struct Args {
     /// Halve and double each assumption that the items use, and show which verdicts change
     #[arg(long, conflicts_with_all = ["assume", "judge"])]
     vary_assumptions: bool,
-    /// Run nothing: judge the claims by existing data, and write the pages
+    /// Execute no runs: decide the claims from existing data, and write the pages
     #[arg(long)]
     judge: bool,
     /// Also run finished items again

@@ -183,7 +183,7 @@ fn print_flash_recovery(folder: &Path, opened: &OpenReport) {
     let steps = opened.recovery.as_ref().map_or(&[][..], |recovery| &recovery.steps);
     let sum = |operations: fn(&RecoveryStep) -> u64| steps.iter().map(operations).sum::<u64>();
     print_message(format_args!(
-        "{}: the drive came back from its flash: {} spare areas and {} pages read, {} pages written, {} blocks erased",
+        "{}: the drive was recovered from its flash: {} spare areas and {} pages read, {} pages written, {} blocks erased",
         folder.display(),
         sum(|step| step.spare_reads),
         sum(|step| step.page_reads),

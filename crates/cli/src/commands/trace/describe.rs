@@ -30,7 +30,7 @@ pub struct Args {
     /// Page size that footprint and overwriting are counted with, bytes
     #[arg(long, value_name = "BYTES", default_value_t = 4096, value_parser = clap::value_parser!(u64).range(1..))]
     page_size: u64,
-    /// Leave out the distance in distinct pages between two writes of a page
+    /// Do not compute the distance in distinct pages between two writes of a page
     #[arg(long)]
     no_stack_distance: bool,
     /// Follow only this fraction of the pages, above 0 and at most 1: for traces whose pages do not fit into memory
@@ -40,7 +40,7 @@ pub struct Args {
     /// stay exact.
     #[arg(long, value_name = "RATE")]
     sample: Option<SampleRate>,
-    /// A drive's endurance, terabytes (10^12 bytes) that the host may write: how many years is that, at the trace's rate?
+    /// Endurance of a drive in terabytes (10^12 bytes) of host writes; prints its life in years at the trace's rate
     #[arg(long, value_name = "TB", value_parser = positive)]
     tbw: Option<f64>,
     /// Output format

@@ -26,10 +26,10 @@ pub struct Args {
     /// The trace's format; see `wearwell trace formats`
     #[arg(long, value_name = "NAME")]
     to: String,
-    /// Scenario whose workload it is (TOML), or a file with nothing but the keys of a workload
+    /// Scenario with the workload (TOML), or a file that contains only the keys of a workload
     #[arg(long, value_name = "FILE")]
     workload: Option<PathBuf>,
-    /// Kind of workload, with --set for what it needs; see `wearwell list workloads`
+    /// Kind of workload; --set gives the keys it requires; see `wearwell list workloads`
     #[arg(long, value_name = "NAME", required_unless_present = "workload")]
     kind: Option<String>,
     /// A key of the workload, such as read_ratio=0.5
@@ -44,7 +44,7 @@ pub struct Args {
     /// Number of requests
     #[arg(long, value_name = "N", default_value_t = 1_000_000)]
     requests: u64,
-    /// Mean number of requests a second
+    /// Mean number of requests per second
     #[arg(long, value_name = "N", default_value_t = 10_000.0)]
     rate: f64,
     /// Random arrivals (a Poisson process) instead of even ones

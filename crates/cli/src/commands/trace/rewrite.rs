@@ -97,13 +97,13 @@ pub struct CutArgs {
     /// Seconds since the trace's first request
     #[arg(long, value_name = "FROM..TO", value_parser = parse_range::<f64>)]
     seconds: Option<(Option<f64>, Option<f64>)>,
-    /// Addresses of which a request has to touch some, such as 0..4GiB
+    /// Keep only requests that touch these addresses, such as 0..4GiB
     #[arg(long, value_name = "FROM..TO", value_parser = parse_range::<Bytes>)]
     bytes: Option<(Option<Bytes>, Option<Bytes>)>,
     /// Operations, separated by commas
     #[arg(long, value_enum, value_delimiter = ',', value_name = "OP,...")]
     ops: Option<Vec<OpName>>,
-    /// Let the first request that is kept be at time 0
+    /// Shift all times so that the first kept request is at time 0
     #[arg(long)]
     rebase_time: bool,
 }

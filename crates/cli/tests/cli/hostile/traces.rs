@@ -73,7 +73,7 @@ struct ReadCases<'a> {
 }
 
 impl ReadCases<'_> {
-    /// Adds a case that checks the trace, and for every few traces also one with another command.
+    /// Adds a case that checks the trace. For some traces, also adds a case with another command.
     fn add(&mut self, what: &str, ending: &str, content: Vec<u8>) {
         let file = format!("bad{ending}");
         let name = self.format.name;

@@ -19,7 +19,7 @@ struct TreeNode {
     last_use: u64,
 }
 
-/// A tree with fixed fan-out. The keys are the numbers of translation pages, without gaps, so a node's position
+/// A tree with a fixed fan-out. The keys are the numbers of translation pages, without gaps, so a node's position
 /// follows from the key, and only addresses are stored. Each entry counts 8 bytes, because a real tree would also
 /// store the key.
 ///

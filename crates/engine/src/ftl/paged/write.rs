@@ -185,7 +185,7 @@ impl<F: Flash> PagedFtl<F> {
         Ok(())
     }
 
-    /// Called after an insertion into or update of the cache: enforces the limit of dirty entries, and takes a
+    /// To be called after a cache entry is inserted or updated: enforces the limit of dirty entries, and takes a
     /// checkpoint if one is due.
     pub(super) fn after_cache_update(&mut self) -> Result<(), LayerError> {
         self.limit_dirty(true)?;

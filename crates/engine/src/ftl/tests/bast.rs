@@ -92,7 +92,8 @@ fn partial_merge_appends_missing_pages() {
     assert_eq!(read(&mut drive, 0..12), (100..112).collect::<Vec<u64>>());
 }
 
-/// In a data block, pages without a newer copy in a log are valid; in a log, the newest copies.
+/// Pages of a data block are valid if no log block holds a newer copy. In a log block, the newest copy of each page
+/// is valid.
 #[test]
 fn left_valid_counts_data_blocks_and_logs() {
     let mut drive = hybrid(config());

@@ -7,8 +7,8 @@ use crate::config::ConfigError;
 #[derive(Clone, Debug)]
 pub(super) struct SpacePlan {
     pub levels: usize,
-    /// For a leveled tree, size in tables at which each level pushes a table down; the last level never reaches its
-    /// size.
+    /// For a leveled tree, size in tables at which a table of the level is merged into the next level. The last
+    /// level never reaches its size.
     pub targets: Vec<u64>,
     /// Extents that must be free before a memtable is flushed: for its tables and for the merges that follow.
     pub reserve: u64,

@@ -27,7 +27,7 @@ fn validity(settings: serde_json::Value) -> ValidityConfig {
     serde_json::from_value(settings).unwrap()
 }
 
-/// Builds a small FTL of a kind, in a shape determined by the seed.
+/// Builds a small FTL of the given kind; the seed determines its geometry and settings.
 fn build(
     power: PowerSource,
     seed: u64,

@@ -73,7 +73,7 @@ fn victim(name: &str, size: &StoreSize) -> Box<dyn VictimPolicy> {
     config.build_boxed(size).unwrap()
 }
 
-/// Creates a log on segments of the FTL, with a policy that considers pages left valid below.
+/// Creates a log on segments of the FTL. Its victim policy considers the pages that a trim leaves valid in the FTL.
 fn stacked_log(seed: u64) -> BoxedLayer<ContentId> {
     let segments = Segments::new(boxed_ftl(seed), 16, Some(TrimRule::default()));
     let size = StoreSize { blocks: 20, pages_per_block: 16, logical_pages: 200, seed: Seed(seed) };

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 pub struct ReportError {
     /// Name of the file.
     pub file: String,
-    /// Key of the problem; empty if it concerns the whole file.
+    /// Key of the value with the problem; empty if the problem concerns the whole file.
     pub key: String,
     /// Description of the problem.
     pub problem: String,

@@ -25,8 +25,8 @@ fn one_choice_gives_the_inverse_of_the_spare_factor() {
     }
 }
 
-/// Here the cyclic guess is too far from the solution. Results for blocks of 64 and 128 pages extrapolate to 256 about
-/// as `a - c / b`.
+/// For these drives the initial guess by cyclic cleaning is far from the solution. Write amplification approximately
+/// follows `a - c / b` with `b` pages per block, so the results for 64 and 128 pages predict the result for 256.
 #[test]
 fn large_blocks_converge_from_small_blocks() {
     for (r, f, choices, spare) in [(0.99, 0.01, 10.0, 0.1), (0.9, 0.1, 100.0, 0.07)] {
