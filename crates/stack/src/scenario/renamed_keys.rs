@@ -63,7 +63,7 @@ fn warn(path: &str, table: &str, keys: &Map<String, Value>, warnings: &mut Vec<S
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Draft;
+    use crate::scenario::draft::Draft;
     use serde_json::json;
 
     /// Returns the scenario that `change` makes of a small drive, with the given name of the key.
