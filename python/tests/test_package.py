@@ -24,6 +24,15 @@ def own_names(thing):
     return {name for name in vars(thing) if not name.startswith("_") or name in special}
 
 
+def stub_parameters(function):
+    """Return each parameter of a stub: its name, and whether it is keyword-only and has a default."""
+    arguments = function.args
+    required = len(arguments.args) - len(arguments.defaults)
+    positional = [(each.arg, False, at >= required) for at, each in enumerate(arguments.args)]
+    keywords = zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+    return positional + [(each.arg, True, default is not None) for each, default in keywords]
+
+
 def test_stubs_name_every_function():
     definitions = (ast.FunctionDef, ast.ClassDef)
     named = {node.name: node for node in STUBS.body if isinstance(node, definitions)}
@@ -34,8 +43,10 @@ def test_stubs_name_every_function():
             methods = {child.name for child in node.body if isinstance(child, ast.FunctionDef)}
             assert methods == own_names(getattr(_core, name)) - ({"__new__"} - methods), name
         else:
-            parameters = [each.arg for each in node.args.args + node.args.kwonlyargs]
-            assert parameters == list(inspect.signature(getattr(_core, name)).parameters), name
+            compiled = inspect.signature(getattr(_core, name)).parameters.values()
+            assert stub_parameters(node) == [
+                (each.name, each.kind is each.KEYWORD_ONLY, each.default is not each.empty) for each in compiled
+            ], name
 
 
 def test_everything_public_is_documented_and_listed():

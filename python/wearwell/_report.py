@@ -15,7 +15,8 @@ from .result import Result
 if TYPE_CHECKING:
     import pandas as pd
 
-EXPECTED_ARGUMENTS = "a result, or a table of wearwell.sweep, wearwell.advise or wearwell.limit, is wanted"
+_TABLES = ["wearwell.sweep", *DOCUMENTS.values()]
+EXPECTED_ARGUMENTS = f"a result, or a table of {', '.join(_TABLES[:-1])} or {_TABLES[-1]}, is wanted"
 
 Reportable: TypeAlias = Union[Result, "pd.DataFrame"]
 

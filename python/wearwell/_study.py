@@ -17,8 +17,8 @@ from ._sweep import open_store
 if TYPE_CHECKING:
     import pandas as pd
 
-# Attributes of tables that hold the document of their page.
-DOCUMENTS = ("advice", "limit")
+# Attributes of tables that hold the document of their page, with the functions that return such tables.
+DOCUMENTS = {"advice": "wearwell.advise", "limit": "wearwell.limit"}
 
 
 @dataclass(frozen=True)

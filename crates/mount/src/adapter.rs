@@ -13,12 +13,6 @@ use super::trees::{self, FileInfo, file_info, live_ino, with_file};
 use super::worker::Shared;
 use super::xattrs::{self, reply_sized};
 use super::{Mountable, Options};
-use fuser::{
-    BsdFileFlags, Errno, FileHandle, Filesystem, FopenFlags, Generation, INodeNo, InitFlags, KernelConfig,
-    LockOwner, OpenAccMode, OpenFlags, RenameFlags, ReplyAttr, ReplyCreate, ReplyData, ReplyDirectory,
-    ReplyDirectoryPlus, ReplyEmpty, ReplyEntry, ReplyLseek, ReplyOpen, ReplyStatfs, ReplyWrite, ReplyXattr,
-    Request, TimeOrNow, WriteFlags,
-};
 use std::ffi::OsStr;
 use std::io;
 use std::ops::ControlFlow;
@@ -26,6 +20,12 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
+use wearwell_fuse::fuser::{
+    BsdFileFlags, Errno, FileHandle, Filesystem, FopenFlags, Generation, INodeNo, InitFlags, KernelConfig,
+    LockOwner, OpenAccMode, OpenFlags, RenameFlags, ReplyAttr, ReplyCreate, ReplyData, ReplyDirectory,
+    ReplyDirectoryPlus, ReplyEmpty, ReplyEntry, ReplyLseek, ReplyOpen, ReplyStatfs, ReplyWrite, ReplyXattr,
+    Request, TimeOrNow, WriteFlags,
+};
 use wearwell_nvmfs::api::{Attributes, BLOCK_BYTES, Change, Error, Kind, MAX_NAME_BYTES, Result};
 
 /// Maximum size of one write request, bytes.

@@ -1,8 +1,8 @@
 //! Conversions between the types of the kernel and of this crate.
 
-use fuser::{Errno, FileAttr, FileType, INodeNo, RenameFlags, TimeOrNow};
 use rustix::fs::{FallocateFlags, FileType as Type, Mode, XattrFlags};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use wearwell_fuse::fuser::{Errno, FileAttr, FileType, INodeNo, RenameFlags, TimeOrNow};
 use wearwell_nvmfs::api::{Allocate, Attributes, BLOCK_BYTES, Error, Kind, Rename, Seek, SetXattr};
 
 /// Result of a request.

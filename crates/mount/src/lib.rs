@@ -19,17 +19,15 @@ mod worker;
 mod xattrs;
 
 pub use files::{FileNvmfs, FileNvmfsMount};
-use fuser::{Config, MountOption, Session, SessionACL};
 use rustix::io::Errno;
-use rustix::mount::UnmountFlags;
 use std::fs::File;
 use std::io;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::path::Path;
 use std::sync::Arc;
-use std::thread::JoinHandle;
 use std::time::Duration;
 pub use trees::SnapshotInfo;
+use wearwell_fuse::fuser::MountOption;
+use wearwell_fuse::{Session, default_threads};
 use wearwell_nvmfs::api::{Error, FileSystem, Result};
 use worker::{Shared, Worker};
 
@@ -94,9 +92,6 @@ pub trait Mountable: FileSystem {
     }
 }
 
-/// Upper limit for the default number of request threads.
-const MAX_DEFAULT_THREADS: usize = 4;
-
 /// Mount options.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -120,13 +115,6 @@ pub struct Options {
     pub cache_time: Duration,
 }
 
-/// Returns the default number of request threads: at most half of the processors, because the programs that use the
-/// mount need processors, too.
-fn default_threads() -> usize {
-    std::thread::available_parallelism()
-        .map_or(1, |processors| (processors.get() / 2).clamp(1, MAX_DEFAULT_THREADS))
-}
-
 impl Default for Options {
     fn default() -> Self {
         Options {
@@ -144,28 +132,21 @@ impl Default for Options {
 }
 
 impl Options {
-    fn config(&self, subtype: MountOption) -> Config {
-        let mut config = Config::default();
-        config.mount_options = vec![
-            MountOption::FSName(self.source.clone()),
-            subtype,
-            MountOption::DefaultPermissions,
-            if self.read_only { MountOption::RO } else { MountOption::RW },
-        ];
-        config.mount_options.extend(self.no_exec.then_some(MountOption::NoExec));
-        config.n_threads = Some(self.threads.max(1));
-        // Each thread gets its own connection to the kernel if the user may open one.
-        config.clone_fd =
-            self.threads > 1 && File::options().read(true).write(true).open("/dev/fuse").is_ok();
-        config.acl = if self.allow_other { SessionACL::All } else { SessionACL::Owner };
-        config
+    fn session_options(&self, subtype: MountOption) -> wearwell_fuse::Options {
+        let access = if self.read_only { MountOption::RO } else { MountOption::RW };
+        let no_exec = self.no_exec.then_some(MountOption::NoExec);
+        wearwell_fuse::Options {
+            source: self.source.clone(),
+            allow_other: self.allow_other,
+            threads: self.threads,
+            mount_options: [subtype, access].into_iter().chain(no_exec).collect(),
+        }
     }
 }
 
 /// Mounted file system. Dropping this value unmounts the file system without waiting for open files.
 pub struct Mount<F: Mountable + Send + 'static> {
-    at: PathBuf,
-    session: Option<JoinHandle<io::Result<()>>>,
+    session: Option<Session>,
     shared: Arc<Shared<F>>,
     worker: Option<Worker>,
 }
@@ -183,41 +164,37 @@ pub fn mount<F: Mountable + Send + 'static>(
     let shared = Arc::new(Shared::new(file_system));
     let open = |subtype| {
         let adapter = adapter::Adapter::new(shared.clone(), options.clone())?;
-        Session::new(adapter, &at, &options.config(subtype))
+        Session::start(adapter, &at, &options.session_options(subtype))
     };
     // With this option, the mount table shows fuse.nvmfs for mounts by root, too; kernels before 2019 refuse it.
     let session = open(MountOption::CUSTOM("subtype=nvmfs".into()))
         .or_else(|_| open(MountOption::Subtype("nvmfs".into())))?;
     let worker = Worker::start(shared.clone(), options.scrub)?;
-    let session = std::thread::Builder::new().name("nvmfs-requests".into()).spawn(move || session.run())?;
-    Ok(Mount { at, session: Some(session), shared, worker: Some(worker) })
+    Ok(Mount { session: Some(session), shared, worker: Some(worker) })
 }
 
 impl<F: Mountable + Send + 'static> Mount<F> {
     /// True if the file system was already unmounted, for example by `umount`.
     pub fn has_ended(&self) -> bool {
-        self.session.as_ref().is_none_or(JoinHandle::is_finished)
+        self.session.as_ref().is_none_or(Session::has_ended)
     }
 
     /// Unmounts the directory. Fails with EBUSY while files on it are open; the caller can try again.
     pub fn unmount(&self) -> io::Result<()> {
-        if self.has_ended() {
-            return Ok(());
-        }
-        unmount(&self.at, UnmountFlags::empty())
+        let session = self.session.as_ref().filter(|session| !session.has_ended());
+        session.map_or(Ok(()), |session| wearwell_fuse::unmount(session.at()))
     }
 
     /// Ends the mount even if files are open: writes buffered data, makes later accesses fail, and closes the file
     /// system.
     pub fn end(mut self) -> io::Result<()> {
-        if !self.has_ended() {
+        if let Some(session) = self.session.as_mut().filter(|session| !session.has_ended()) {
             // This writes data that the kernel has buffered, mainly of mapped files.
-            if let Ok(directory) = File::open(&self.at) {
+            if let Ok(directory) = File::open(session.at()) {
                 let _ = rustix::fs::syncfs(directory);
             }
-            unmount(&self.at, UnmountFlags::DETACH)?;
             // The detached session refuses requests until the last process that uses it, or this process, ends.
-            drop(self.session.take());
+            session.detach()?;
         }
         let worked = self.worker.take().expect("only this and drop take it").stop();
         let closed = self.shared.take().map_or(Ok(()), F::close);
@@ -232,7 +209,7 @@ impl<F: Mountable + Send + 'static> Mount<F> {
     /// Waits for the unmount, stops the background work and closes the file system.
     pub fn join(mut self) -> io::Result<()> {
         let session = self.session.take().expect("only this and drop take it");
-        let served = session.join().unwrap_or_else(|_| Err(io::Error::other("serving requests panicked")));
+        let served = session.join();
         let worked = self.worker.take().expect("only this and drop take it").stop();
         let closed = self.shared.take().map_or(Ok(()), F::close);
         served.and(worked.and(closed).map_err(io::Error::other))
@@ -241,10 +218,7 @@ impl<F: Mountable + Send + 'static> Mount<F> {
 
 impl<F: Mountable + Send + 'static> Drop for Mount<F> {
     fn drop(&mut self) {
-        if !self.has_ended() {
-            // A destructor cannot report errors.
-            let _ = unmount(&self.at, UnmountFlags::DETACH);
-        }
+        drop(self.session.take());
         if let Some(worker) = self.worker.take() {
             let _ = worker.stop();
         }
@@ -253,22 +227,5 @@ impl<F: Mountable + Send + 'static> Drop for Mount<F> {
 
 /// Unmounts a directory, which another process may have mounted. The server of the mount then closes the file system.
 pub fn unmount_directory(at: &Path) -> io::Result<()> {
-    unmount(at, UnmountFlags::empty())
-}
-
-fn unmount(at: &Path, how: UnmountFlags) -> io::Result<()> {
-    match rustix::mount::unmount(at, how) {
-        // The directory was already unmounted.
-        Ok(()) | Err(Errno::INVAL | Errno::NOENT) => Ok(()),
-        Err(Errno::PERM) => unmount_as_user(at, how),
-        Err(error) => Err(error.into()),
-    }
-}
-
-/// Unmounts through fusermount3, which has the privileges that users other than root lack.
-fn unmount_as_user(at: &Path, how: UnmountFlags) -> io::Result<()> {
-    let flags = if how.contains(UnmountFlags::DETACH) { "-uz" } else { "-u" };
-    let output = Command::new("fusermount3").arg(flags).arg("--").arg(at).stdin(Stdio::null()).output()?;
-    let message = || io::Error::other(String::from_utf8_lossy(&output.stderr).trim().to_owned());
-    if output.status.success() { Ok(()) } else { Err(message()) }
+    wearwell_fuse::unmount(at)
 }

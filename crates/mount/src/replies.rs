@@ -2,10 +2,10 @@
 
 use super::convert::{self, RequestResult};
 use super::trees::FileInfo;
-use fuser::{Generation, ReplyAttr, ReplyEmpty, ReplyEntry, Request};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::time::{Duration, SystemTime};
+use wearwell_fuse::fuser::{Generation, ReplyAttr, ReplyEmpty, ReplyEntry, Request};
 use wearwell_nvmfs::api::Caller;
 
 /// Replies with a file that was found or created.

@@ -7,10 +7,10 @@ use super::privileges::drop_privileges;
 use super::trees::with_file;
 use super::wait_pool::WaitPool;
 use super::worker::{Attempt, Shared};
-use fuser::{INodeNo, ReplyData, ReplyWrite};
 use std::cell::RefCell;
 use std::io;
 use std::sync::Arc;
+use wearwell_fuse::fuser::{INodeNo, ReplyData, ReplyWrite};
 use wearwell_nvmfs::api::{Caller, Ino, Result};
 
 thread_local! {

@@ -6,8 +6,8 @@
 
 use super::Mountable;
 use super::convert::attributes;
-use fuser::{FileAttr, INodeNo};
 use std::ops::ControlFlow;
+use wearwell_fuse::fuser::{FileAttr, INodeNo};
 use wearwell_nvmfs::api::{Attributes, Entry, Error, FileSystem, Ino, Kind, ROOT, Result};
 
 /// Name of the snapshot directory in the root.

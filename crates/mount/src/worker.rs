@@ -4,12 +4,12 @@ use super::Mountable;
 use super::convert::errno;
 use super::deleted_files::DeletedFiles;
 use super::trees::live_ino;
-use fuser::{Errno, INodeNo};
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
+use wearwell_fuse::fuser::{Errno, INodeNo};
 use wearwell_nvmfs::api::{Error, Ino, Result};
 
 /// Time for which the background thread sleeps when there is nothing to do.

@@ -4,7 +4,7 @@ use super::Mountable;
 use super::acls::is_acl;
 use super::convert::RequestResult;
 use super::trees::{live_ino, with_file};
-use fuser::{Errno, INodeNo, ReplyXattr};
+use wearwell_fuse::fuser::{Errno, INodeNo, ReplyXattr};
 use wearwell_nvmfs::api::{Error, ROOT, Result};
 use wearwell_nvmfs::stats::{SNAPSHOT_XATTR, STATS_XATTR};
 

@@ -3,27 +3,17 @@
 use crate::Failure;
 use crate::nvmfs::clean_up::{CleanUp, output_of};
 use crate::nvmfs::pace::Pacer;
-use fuser::{
-    Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation, INodeNo, KernelConfig,
-    LockOwner, OpenFlags, ReplyAttr, ReplyData, ReplyEmpty, ReplyEntry, ReplyOpen, ReplyStatfs, ReplyWrite,
-    Request as Asked, WriteFlags,
-};
 use rustix::fs::{FallocateFlags, fallocate};
-use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant, UNIX_EPOCH};
+use std::time::{Duration, Instant};
+use wearwell_fuse::fuser::{Errno, InitFlags};
+use wearwell_fuse::{FILE_NAME, Folder, Options, Session, SingleFile, SingleFileFolder};
 use wearwell_trace::{Op, Request, RequestBatch};
 
-const DISK: INodeNo = INodeNo(2);
-const NAME: &str = "disk";
-/// Time for which attributes may be cached: only requests change the disk.
-const ATTRIBUTE_TTL: Duration = Duration::from_secs(1 << 20);
-/// Maximum size of a request of the loop device, bytes.
-const MAX_WRITE_BYTES: u32 = 1 << 20;
 const BLOCK_BYTES: u32 = 4096;
 
 /// Storage for the content of a disk.
@@ -96,8 +86,10 @@ pub struct Recorder {
     log: Arc<RequestLog>,
     /// Path of the disk.
     pub disk: PathBuf,
-    /// Unmounts the disk, which also ends the thread that serves it.
+    /// Unmounts the disk, which also ends the thread that serves it. Declared before the session, because it waits until
+    /// the disk is no longer busy.
     _clean_up: CleanUp,
+    _session: Session,
 }
 
 impl Recorder {
@@ -148,12 +140,11 @@ impl Recorder {
         std::fs::create_dir_all(&mount_point)?;
         let log = Arc::new(RequestLog { started: Instant::now(), requests: Mutex::default() });
         let disk = Disk { media, bytes, log: Arc::clone(&log), on_write, pace };
-        let session = fuser::spawn_mount(disk, &mount_point, &fuser::Config::default())?;
+        let folder = Folder(SingleFileFolder::new(disk));
+        let session = Session::start(folder, &mount_point, &Options::new("recorder"))?;
         let mut clean_up = CleanUp::default();
         clean_up.add_unmount(&mount_point.to_string_lossy());
-        // Dropping the session would unmount the disk before the file systems on it are unmounted.
-        std::mem::forget(session);
-        Ok(Recorder { log, disk: mount_point.join(NAME), _clean_up: clean_up })
+        Ok(Recorder { log, disk: mount_point.join(FILE_NAME), _clean_up: clean_up, _session: session })
     }
 
     /// Returns the number of requests so far.
@@ -197,26 +188,6 @@ struct Disk {
     pace: Option<Arc<Pacer>>,
 }
 
-fn attributes(ino: INodeNo, kind: FileType, bytes: u64) -> FileAttr {
-    FileAttr {
-        ino,
-        size: bytes,
-        blocks: bytes / 512,
-        atime: UNIX_EPOCH,
-        mtime: UNIX_EPOCH,
-        ctime: UNIX_EPOCH,
-        crtime: UNIX_EPOCH,
-        kind,
-        perm: if kind == FileType::Directory { 0o755 } else { 0o644 },
-        nlink: 1,
-        uid: 0,
-        gid: 0,
-        rdev: 0,
-        flags: 0,
-        blksize: BLOCK_BYTES,
-    }
-}
-
 impl Disk {
     /// Records a request, and waits for its duration.
     fn complete(&self, op: Op, offset_bytes: u64, length_bytes: u64) {
@@ -225,120 +196,50 @@ impl Disk {
             pace.wait(op, offset_bytes, length_bytes);
         }
     }
-
-    fn attributes_of(&self, ino: INodeNo) -> FileAttr {
-        match ino {
-            DISK => attributes(DISK, FileType::RegularFile, self.bytes),
-            _ => attributes(INodeNo::ROOT, FileType::Directory, 0),
-        }
-    }
 }
 
-impl Filesystem for Disk {
-    fn init(&mut self, _: &Asked, config: &mut KernelConfig) -> io::Result<()> {
-        config.set_max_write(MAX_WRITE_BYTES).map_err(|nearest| {
-            io::Error::other(format!("the kernel takes writes of up to {nearest} bytes only"))
-        })?;
+impl SingleFile for Disk {
+    /// Only requests change the disk.
+    const CACHE_TIME: Duration = Duration::from_secs(1 << 20);
+    const CAPABILITIES: InitFlags = InitFlags::empty();
+    const MAX_REQUESTS: Option<u16> = None;
+
+    fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// The loop device uses the block size as its discard granularity.
+    fn page_bytes(&self) -> u32 {
+        BLOCK_BYTES
+    }
+
+    fn read(&self, offset: u64, out: &mut [u8]) -> Result<(), Errno> {
+        self.media.read(offset, out).map_err(|_| Errno::EIO)?;
+        self.complete(Op::Read, offset, out.len() as u64);
         Ok(())
     }
 
-    fn lookup(&self, _: &Asked, _: INodeNo, name: &OsStr, reply: ReplyEntry) {
-        if name == NAME {
-            reply.entry(&ATTRIBUTE_TTL, &self.attributes_of(DISK), Generation(0));
-        } else {
-            reply.error(Errno::ENOENT);
-        }
-    }
-
-    fn getattr(&self, _: &Asked, ino: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
-        reply.attr(&ATTRIBUTE_TTL, &self.attributes_of(ino));
-    }
-
-    fn open(&self, _: &Asked, _: INodeNo, _: OpenFlags, reply: ReplyOpen) {
-        let flags = FopenFlags::FOPEN_DIRECT_IO | FopenFlags::FOPEN_PARALLEL_DIRECT_WRITES;
-        reply.opened(FileHandle(0), flags);
-    }
-
-    fn read(
-        &self,
-        _: &Asked,
-        _: INodeNo,
-        _: FileHandle,
-        offset: u64,
-        size: u32,
-        _: OpenFlags,
-        _: Option<LockOwner>,
-        reply: ReplyData,
-    ) {
-        let length = u64::from(size).min(self.bytes.saturating_sub(offset));
-        let mut buffer = vec![0; length as usize];
-        match self.media.read(offset, &mut buffer) {
-            Ok(()) => {
-                if length > 0 {
-                    self.complete(Op::Read, offset, length);
-                }
-                reply.data(&buffer);
-            }
-            Err(_) => reply.error(Errno::EIO),
-        }
-    }
-
-    fn write(
-        &self,
-        _: &Asked,
-        _: INodeNo,
-        _: FileHandle,
-        offset: u64,
-        data: &[u8],
-        _: WriteFlags,
-        _: OpenFlags,
-        _: Option<LockOwner>,
-        reply: ReplyWrite,
-    ) {
-        let fits = offset.checked_add(data.len() as u64).is_some_and(|end| end <= self.bytes);
-        if !fits || self.media.write(offset, data).is_err() {
-            return reply.error(Errno::EIO);
-        }
+    fn write(&self, offset: u64, data: &[u8]) -> Result<(), Errno> {
+        self.media.write(offset, data).map_err(|_| Errno::EIO)?;
         (self.on_write)(&*self.media, offset, data);
         self.complete(Op::Write, offset, data.len() as u64);
-        reply.written(data.len() as u32);
+        Ok(())
     }
 
     /// Discards arrive as hole punching. The kernel distinguishes them from zeroing, but a drive without a command
     /// for zeroing would receive zeros, so zeroing counts as a write.
-    fn fallocate(
-        &self,
-        _: &Asked,
-        _: INodeNo,
-        _: FileHandle,
-        offset: u64,
-        length: u64,
-        mode: i32,
-        reply: ReplyEmpty,
-    ) {
+    fn allocate(&self, offset: u64, length: u64, mode: i32) -> Result<(), Errno> {
         let punches = mode as u32 & FallocateFlags::PUNCH_HOLE.bits() != 0;
         if length == 0 || self.media.clear(offset, length, punches).is_err() {
-            return reply.error(Errno::EIO);
+            return Err(Errno::EIO);
         }
         self.complete(if punches { Op::Trim } else { Op::Write }, offset, length);
-        reply.ok();
+        Ok(())
     }
 
-    fn fsync(&self, _: &Asked, _: INodeNo, _: FileHandle, _: bool, reply: ReplyEmpty) {
-        if self.media.flush().is_err() {
-            return reply.error(Errno::EIO);
-        }
+    fn flush(&self) -> Result<(), Errno> {
+        self.media.flush().map_err(|_| Errno::EIO)?;
         self.complete(Op::Flush, 0, 0);
-        reply.ok();
-    }
-
-    fn flush(&self, _: &Asked, _: INodeNo, _: FileHandle, _: LockOwner, reply: ReplyEmpty) {
-        reply.ok();
-    }
-
-    fn statfs(&self, _: &Asked, _: INodeNo, reply: ReplyStatfs) {
-        // The loop device uses the block size as its discard granularity.
-        let blocks = self.bytes / u64::from(BLOCK_BYTES);
-        reply.statfs(blocks, 0, 0, 1, 0, BLOCK_BYTES, 255, BLOCK_BYTES);
+        Ok(())
     }
 }

@@ -1,10 +1,5 @@
 //! File systems with which NVMFS is compared.
 
-use fuser::{
-    BackgroundSession, BsdFileFlags, Config, Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags,
-    Generation, INodeNo, InitFlags, KernelConfig, LockOwner, MountOption, OpenFlags, ReplyAttr, ReplyCreate,
-    ReplyData, ReplyEmpty, ReplyEntry, ReplyOpen, ReplyWrite, Request, Session, TimeOrNow, WriteFlags,
-};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::ffi::OsStr;
@@ -15,6 +10,12 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, SystemTime};
+use wearwell_fuse::fuser::{
+    BsdFileFlags, Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation, INodeNo,
+    InitFlags, KernelConfig, LockOwner, OpenFlags, ReplyAttr, ReplyCreate, ReplyData, ReplyEmpty, ReplyEntry,
+    ReplyOpen, ReplyWrite, Request, TimeOrNow, WriteFlags,
+};
+use wearwell_fuse::{Options, Session};
 
 /// File or directory to which the kernel holds a reference.
 struct Node {
@@ -31,13 +32,10 @@ pub struct PassThrough {
 
 impl PassThrough {
     /// Mounts the directory `below` on `at`. The mount ends when the result is dropped.
-    pub fn mount(below: &Path, at: &Path, threads: usize) -> io::Result<BackgroundSession> {
+    pub fn mount(below: &Path, at: &Path, threads: usize) -> io::Result<Session> {
         let root = Arc::new(Node { path: below.to_owned(), file: None });
-        let mut config = Config::default();
-        config.mount_options = vec![MountOption::FSName("passed".into()), MountOption::DefaultPermissions];
-        config.n_threads = Some(threads);
-        config.clone_fd = threads > 1;
-        Session::new(PassThrough { nodes: RwLock::default(), root }, at, &config)?.spawn()
+        let options = Options { threads, ..Options::new("passed") };
+        Session::start(PassThrough { nodes: RwLock::default(), root }, at, &options)
     }
 
     fn node(&self, ino: INodeNo) -> io::Result<Arc<Node>> {

@@ -4,8 +4,6 @@
 #[cfg(all(feature = "fuse", target_os = "linux"))]
 mod disk;
 #[cfg(all(feature = "fuse", target_os = "linux"))]
-mod folder;
-#[cfg(all(feature = "fuse", target_os = "linux"))]
 mod mount;
 #[cfg(all(feature = "fuse", target_os = "linux"))]
 mod replies;

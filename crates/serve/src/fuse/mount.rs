@@ -1,23 +1,16 @@
 //! FUSE mount of the device.
 
-use super::disk::{DISK, DiskFolder};
-use super::folder::{Files, Folder};
+use super::disk::DiskFile;
 use super::zones::{SEQUENTIAL, ZoneFolder};
 use crate::shared::SharedDevice;
 use crate::transport::{Endpoint, Transport};
-use fuser::{Config, MountOption, Session, SessionUnmounter};
 use rustix::io::Errno;
-use rustix::mount::UnmountFlags;
-use std::fs::File;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::thread::JoinHandle;
-
-/// Maximum number of request threads. Fewer are used on a machine with few processors, because the clients need
-/// processors, too.
-const MAX_THREADS: usize = 4;
+use wearwell_fuse::fuser::MountOption;
+use wearwell_fuse::{FILE_NAME, Files, Folder, Options, Session, SingleFileFolder, default_threads};
 
 /// Path of an empty directory that is not a mount point.
 struct Directory(PathBuf);
@@ -67,11 +60,9 @@ impl Endpoint for Directory {
 
 /// Mounted file, or files of zones, in a directory.
 struct FuseMount {
-    at: PathBuf,
     /// Path that clients use.
     client_path: PathBuf,
-    unmounter: SessionUnmounter,
-    session: Option<JoinHandle<io::Result<()>>>,
+    session: Option<Session>,
 }
 
 impl FuseMount {
@@ -84,41 +75,33 @@ impl FuseMount {
                 at,
                 SEQUENTIAL,
             ),
-            None => FuseMount::mount_files(DiskFolder::new(device).map_err(io::Error::other)?, at, DISK),
+            None => {
+                let file = DiskFile::new(device).map_err(io::Error::other)?;
+                FuseMount::mount_files(SingleFileFolder::new(file), at, FILE_NAME)
+            }
         }
     }
 
     fn mount_files(files: impl Files, at: &Path, client_path: &str) -> io::Result<Self> {
-        let mut session = Session::new(Folder(files), at, &config()).map_err(with_hint)?;
-        let unmounter = session.unmount_callable();
-        let session = std::thread::Builder::new().name("fuse".into()).spawn(move || session.run())?;
-        Ok(FuseMount {
-            at: at.to_owned(),
-            client_path: at.join(client_path),
-            unmounter,
-            session: Some(session),
-        })
+        let session = Session::start(Folder(files), at, &options()).map_err(with_hint)?;
+        Ok(FuseMount { client_path: at.join(client_path), session: Some(session) })
     }
 
     /// Unmounts the directory. If the device was taken from [`SharedDevice`], processes that still have the file open get
     /// errors.
     fn end(&mut self) -> Result<(), String> {
-        let Some(session) = self.session.take() else { return Ok(()) };
-        match self.unmounter.unmount() {
-            Ok(()) => {
-                // A panic of the thread was already reported.
-                let _ = session.join();
-                Ok(())
-            }
-            Err(error) => {
-                let (at, shown) = (self.at.display(), self.client_path.display());
-                match rustix::mount::unmount(&self.at, UnmountFlags::DETACH) {
-                    Ok(()) => Err(format!(
-                        "{shown} is open still, in a loop device perhaps; whoever uses it gets errors from now on"
-                    )),
-                    Err(_) => Err(format!("{at} could not be unmounted: {error}")),
-                }
-            }
+        let Some(mut session) = self.session.take() else { return Ok(()) };
+        let Err(error) = session.unmount() else {
+            // A panic of the thread was already reported.
+            let _ = session.join();
+            return Ok(());
+        };
+        match session.detach() {
+            Ok(()) => Err(format!(
+                "{} is open still, in a loop device perhaps; whoever uses it gets errors from now on",
+                self.client_path.display()
+            )),
+            Err(_) => Err(format!("{} could not be unmounted: {error}", session.at().display())),
         }
     }
 }
@@ -129,7 +112,7 @@ impl Transport for FuseMount {
     }
 
     fn is_closed(&self) -> bool {
-        self.session.as_ref().is_none_or(JoinHandle::is_finished)
+        self.session.as_ref().is_none_or(Session::has_ended)
     }
 
     fn close(mut self: Box<Self>) -> Result<(), String> {
@@ -144,21 +127,16 @@ impl Drop for FuseMount {
     }
 }
 
-fn config() -> Config {
-    let processors = std::thread::available_parallelism().map_or(1, usize::from);
-    let threads = (processors / 2).clamp(1, MAX_THREADS);
-    let mut config = Config::default();
-    config.mount_options = vec![
-        MountOption::FSName("wearwell".into()),
-        MountOption::Subtype("wearwell".into()),
-        MountOption::DefaultPermissions,
-        MountOption::NoExec,
-        MountOption::NoAtime,
-    ];
-    config.n_threads = Some(threads);
-    // Each thread gets its own connection to the kernel if the user may open one.
-    config.clone_fd = threads > 1 && File::options().read(true).write(true).open("/dev/fuse").is_ok();
-    config
+fn options() -> Options {
+    Options {
+        threads: default_threads(),
+        mount_options: vec![
+            MountOption::Subtype("wearwell".into()),
+            MountOption::NoExec,
+            MountOption::NoAtime,
+        ],
+        ..Options::new("wearwell")
+    }
 }
 
 /// Adds a hint to an error message.

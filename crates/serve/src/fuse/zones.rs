@@ -1,14 +1,14 @@
 //! Directory of zones, each of which is a file that is written sequentially. It is compatible with zonefs
 //! (Documentation/filesystems/zonefs.rst), which Linux offers for zoned block devices.
 
-use super::folder::Files;
-use super::replies::{Owner, errno};
+use super::replies::errno;
 use crate::device::Zones;
 use crate::error::DeviceError;
 use crate::shared::SharedDevice;
-use fuser::{Errno, FileAttr, FileType, FopenFlags, INodeNo, InitFlags};
 use std::ffi::OsStr;
 use std::time::Duration;
+use wearwell_fuse::fuser::{Errno, FileAttr, FileType, FopenFlags, INodeNo, InitFlags};
+use wearwell_fuse::{Files, Owner};
 
 /// Name of the directory with the sequential zones.
 pub const SEQUENTIAL: &str = "seq";
@@ -62,12 +62,12 @@ impl Files for ZoneFolder {
     const CAPABILITIES: InitFlags = InitFlags::empty();
     const OPEN_FLAGS: FopenFlags = FopenFlags::FOPEN_DIRECT_IO;
 
-    fn device(&self) -> &SharedDevice {
-        &self.device
-    }
-
     fn bytes(&self) -> u64 {
         u64::from(self.zones.count) * self.zones.bytes
+    }
+
+    fn content_bytes(&self) -> Result<u64, Errno> {
+        self.device.with(|device| Ok(device.content_bytes())).map_err(errno)
     }
 
     fn page_bytes(&self) -> u32 {
@@ -129,6 +129,10 @@ impl Files for ZoneFolder {
         Ok((zone.offset + offset.min(zone.length), zone.length.saturating_sub(offset).min(bytes)))
     }
 
+    fn read(&self, offset: u64, out: &mut [u8]) -> Result<(), Errno> {
+        self.device.with(|device| device.read(offset, out)).map_err(errno)
+    }
+
     fn write(&self, node_id: INodeNo, offset: u64, data: &[u8]) -> Result<u32, Errno> {
         let zone = self.zone(node_id)?;
         let end = offset.saturating_add(data.len() as u64);
@@ -137,5 +141,8 @@ impl Files for ZoneFolder {
         }
         self.device.with(|device| device.write(zone.offset + offset, data)).map_err(errno)?;
         Ok(data.len() as u32)
+    }
+    fn flush(&self) -> Result<(), Errno> {
+        self.device.with(|device| device.flush()).map_err(errno)
     }
 }

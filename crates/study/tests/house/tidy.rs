@@ -12,7 +12,7 @@ use wearwell_workload::WORKLOADS;
 ///
 /// `theory` is in a low row because it must not depend on the simulator with which it is compared.
 const ORDER_OF_CRATES: &[&[&str]] = &[
-    &["base"],
+    &["base", "fuse"],
     &["trace", "theory", "workload", "engine"],
     &["stack"],
     &["study", "report", "nvmfs"],

@@ -1,7 +1,5 @@
 //! FUSE request handler for a directory with implementations of [`Files`].
 
-use super::replies::errno;
-use crate::shared::SharedDevice;
 use fuser::{
     BsdFileFlags, Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation, INodeNo,
     InitFlags, KernelConfig, LockOwner, OpenFlags, ReplyAttr, ReplyData, ReplyDirectory, ReplyEmpty,
@@ -14,28 +12,28 @@ use std::time::{Duration, SystemTime};
 
 /// Maximum size of a write request from the kernel, bytes.
 const MAX_WRITE_BYTES: u32 = 1 << 20;
-/// Maximum number of background requests that the kernel has in progress.
-const MAX_REQUESTS: u16 = 64;
 
 thread_local! {
     /// Read buffer of each thread, which is reused so that requests need not clear a new one.
     static BUFFER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Files of a directory that are parts of one device.
+/// Files of a directory that are parts of one disk.
 pub trait Files: Send + Sync + 'static {
     /// Time for which the kernel may cache attributes.
     const CACHE_TIME: Duration;
     /// Kernel capabilities that the files need.
     const CAPABILITIES: InitFlags;
-    /// Flags of opened files. All files bypass the page cache, so that the device sees the accesses that a real drive
+    /// Maximum number of background requests that the kernel has in progress; `None` for the kernel's default.
+    const MAX_REQUESTS: Option<u16> = Some(64);
+    /// Flags of opened files. All files bypass the page cache, so that the disk sees the accesses that a real drive
     /// would see.
     const OPEN_FLAGS: FopenFlags;
 
-    /// Returns the device of the files.
-    fn device(&self) -> &SharedDevice;
-    /// Returns the size of the device in bytes.
+    /// Returns the size of the disk in bytes.
     fn bytes(&self) -> u64;
+    /// Returns the number of bytes of the disk that have content.
+    fn content_bytes(&self) -> Result<u64, Errno>;
     /// Returns the page size in bytes.
     fn page_bytes(&self) -> u32;
     /// Returns the number of files and directories.
@@ -48,11 +46,15 @@ pub trait Files: Send + Sync + 'static {
     fn entries(&self, node_id: INodeNo, from: u64) -> impl Iterator<Item = (INodeNo, FileType, String)>;
     /// Sets the size of a file.
     fn resize(&self, node_id: INodeNo, bytes: u64) -> Result<(), Errno>;
-    /// Returns the offset on the device of the byte `offset` of the file, and the number of bytes, at most `bytes`,
+    /// Returns the offset on the disk of the byte `offset` of the file, and the number of bytes, at most `bytes`,
     /// that exist from there.
     fn range(&self, node_id: INodeNo, offset: u64, bytes: u64) -> Result<(u64, u64), Errno>;
+    /// Fills `out` with the bytes of the disk from `offset` on.
+    fn read(&self, offset: u64, out: &mut [u8]) -> Result<(), Errno>;
     /// Writes to a file. Returns the number of bytes written.
     fn write(&self, node_id: INodeNo, offset: u64, data: &[u8]) -> Result<u32, Errno>;
+    /// Makes all writes durable.
+    fn flush(&self) -> Result<(), Errno>;
     /// Frees or zeroes a range, as `fallocate` does.
     fn allocate(&self, _offset: u64, _length: u64, _mode: i32) -> Result<(), Errno> {
         Err(Errno::ENOSYS)
@@ -87,7 +89,9 @@ impl<F: Files> Filesystem for Folder<F> {
         config.add_capabilities(F::CAPABILITIES & config.capabilities()).expect("the kernel offers these");
         // If a value is refused, the kernel uses the nearest allowed value (the default of older kernels).
         let _ = config.set_max_write(MAX_WRITE_BYTES);
-        let _ = config.set_max_background(MAX_REQUESTS);
+        if let Some(requests) = F::MAX_REQUESTS {
+            let _ = config.set_max_background(requests);
+        }
         Ok(())
     }
 
@@ -155,9 +159,9 @@ impl<F: Files> Filesystem for Folder<F> {
                 buffer.resize(length, 0);
             }
             let out = &mut buffer[..length];
-            match self.0.device().with(|device| device.read(offset, out)) {
+            match self.0.read(offset, out) {
                 Ok(()) => reply.data(out),
-                Err(error) => reply.error(errno(error)),
+                Err(error) => reply.error(error),
             }
         });
     }
@@ -186,7 +190,7 @@ impl<F: Files> Filesystem for Folder<F> {
     }
 
     fn fsync(&self, _: &Request, _: INodeNo, _: FileHandle, _data_only: bool, reply: ReplyEmpty) {
-        done(reply, self.0.device().with(|device| device.flush()).map_err(errno));
+        done(reply, self.0.flush());
     }
 
     fn fallocate(
@@ -220,7 +224,7 @@ impl<F: Files> Filesystem for Folder<F> {
 
     /// The page size is reported as the block size, because loop devices use it as the discard granularity.
     fn statfs(&self, _: &Request, _: INodeNo, reply: ReplyStatfs) {
-        let content_bytes = self.0.device().with(|device| Ok(device.content_bytes())).unwrap_or(0);
+        let content_bytes = self.0.content_bytes().unwrap_or(0);
         let (bytes, page) = (self.0.bytes(), self.0.page_bytes());
         let free = bytes.saturating_sub(content_bytes) / u64::from(page);
         reply.statfs(bytes / u64::from(page), free, free, self.0.count(), 0, page, 255, page);
