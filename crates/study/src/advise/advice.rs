@@ -20,7 +20,7 @@ pub struct Advice {
     pub base: Figures,
     /// Distance from the lower bound; `None` for a stack without one, such as a log on an FTL.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub limit: Option<BoundDistance>,
+    pub lower_bound: Option<BoundDistance>,
     /// Changes tried alone, best first.
     pub changes: Vec<TrialResult>,
     /// Changes tried together, ordered by step and within each step best first.
