@@ -20,8 +20,8 @@ _RESULT_FIELDS: tuple[tuple[tuple[str, ...], str, str], ...] = (
 )
 """Renamed fields of a run's result: path of the objects (``*`` for each item of a list), old name, new name."""
 
-NEW_NAMES = {old: new for _, old, new in _RESULT_FIELDS}
-"""New names of all renamed fields, by their old names."""
+NEW_NAMES = {old: new for _, old, new in _RESULT_FIELDS} | {"law": "model", "by": "method"}
+"""New names of all renamed fields, by their old names; the last are of `wearwell.drive`."""
 
 _PACKAGE = Path(__file__).parent
 

@@ -37,12 +37,29 @@ const RENAMED_FIELDS: &[RenamedField] = &[
     renamed(ROWS, "foreseeing_write_amplification", "offline_write_amplification"),
     renamed(ROWS, "above_foreseeing", "above_offline"),
     renamed(ROWS, "above_foreseeing_ci95", "above_offline_ci95"),
+    renamed(&["base", "costs", "*"], "what", "resource"),
+    renamed(&["changes", "*", "costs", "*"], "what", "resource"),
+    renamed(&["changes", "*", "prices", "*"], "what", "resource"),
+    renamed(&["changes", "*", "options", "*"], "place", "location"),
+    renamed(&["combinations", "*", "costs", "*"], "what", "resource"),
+    renamed(&["combinations", "*", "prices", "*"], "what", "resource"),
+    renamed(&["combinations", "*", "options", "*"], "place", "location"),
 ];
 
-/// Gives the fields of a document of an earlier version their present names.
+/// Lists of an advice whose items have a verdict.
+const WITH_VERDICT: [&[&str]; 2] = [&["changes", "*"], &["combinations", "*"]];
+
+/// Gives the fields of a document of an earlier version their present names, and its verdicts too.
 pub fn rename_old_fields(document: &mut Value) {
     for RenamedField { objects, old, new } in RENAMED_FIELDS {
         for_each_object(document, objects, &mut |object| rename(object, old, new));
+    }
+    for objects in WITH_VERDICT {
+        for_each_object(document, objects, &mut |object| {
+            if let Some(verdict) = object.get_mut("verdict").filter(|verdict| **verdict == "untold") {
+                *verdict = "insignificant".into();
+            }
+        });
     }
 }
 
@@ -92,6 +109,23 @@ mod tests {
             "rows": [{ "victim": "fifo", "above_offline": 0.5, "above_offline_ci95": null }],
         });
         assert_eq!(renamed(old), new);
+        assert_eq!(renamed(new.clone()), new);
+    }
+
+    #[test]
+    fn old_advice_equals_the_new_one() {
+        let advice = |[bound, best, resource, location, verdict]: [&str; 5]| {
+            let costs = json!([{ resource: "capacity" }]);
+            let change = json!({
+                "verdict": verdict, "costs": costs, "prices": [{ resource: "capacity" }],
+                "options": [{ location: "fs" }],
+            });
+            json!({
+                "base": { "costs": costs }, bound: { best: null }, "changes": [change], "combinations": [change],
+            })
+        };
+        let new = advice(["lower_bound", "offline", "resource", "location", "insignificant"]);
+        assert_eq!(renamed(advice(["limit", "foreseeing", "what", "place", "untold"])), new);
         assert_eq!(renamed(new.clone()), new);
     }
 

@@ -71,7 +71,7 @@ function keyNumbers({ reading, history }) {
 }
 
 function state({ reading }) {
-  return reading.died ? verdict(false, `The drive takes no more writes: ${reading.died}.`) : null;
+  return reading.failure ? verdict(false, `The drive takes no more writes: ${reading.failure}.`) : null;
 }
 
 const all = (make) => ({ run }) => { const made = make(run); return made.length ? element("div", {}, ...made) : null; };

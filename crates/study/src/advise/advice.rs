@@ -134,7 +134,6 @@ pub enum TrialVerdict {
     /// The run with or without the change did not reach a steady state, so the saving is unreliable.
     Unsteady,
     /// No statistically significant difference.
-    #[serde(rename = "untold")]
     Insignificant,
     /// The run cleaned nothing, so write amplification cannot be compared.
     Meaningless,
