@@ -14,7 +14,7 @@ def test_data_sheet_figures_agree_with_the_document():
     assert found.rating.dwpd == pytest.approx(1.0)
     assert found.write_amplification_limit == pytest.approx(3000 * 2**41 / 3504e12)
     assert found.usage.rated_years == pytest.approx(3504e3 / 800 / 365.25)
-    assert found.predictions[0].law == "sequential"
+    assert found.predictions[0].model == "sequential"
     assert found == ww.drive.sheet(**(SHEET | {"tbw": None, "dwpd": 1}), gb_per_day=800, pages_per_block=16)
 
 
@@ -23,7 +23,7 @@ def test_reports_are_read_from_files_and_from_dictionaries():
     seen = ww.drive.smart(july, since=june, pages_per_block=4)
     assert seen.between.write_amplification.value == pytest.approx(3.18, abs=1e-4)
     assert seen.between.days.value == 30
-    by = {life.by: life.years for life in seen.life}
+    by = {life.method: life.years for life in seen.life}
     assert by["percentage_used"].low < by["percentage_used"].value < by["percentage_used"].high
     random = seen.effective[-1]
     assert random.spare_factor.value == pytest.approx(1 / seen.between.write_amplification.value)

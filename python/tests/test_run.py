@@ -6,6 +6,7 @@ import textwrap
 import threading
 
 import pytest
+from conftest import ROOT
 
 import wearwell as ww
 
@@ -31,7 +32,7 @@ def test_result_reads_as_attributes_tables_and_text(small, tmp_path):
     assert windows.window_host_pages.sum() == windows.host_pages.iloc[-1]
     layers = result.layers
     measured = layers.loc["ftl"]
-    assert measured.outgoing_host_write == measured.incoming_write == result.course.measured_host_pages
+    assert measured.outgoing_host_write == measured.incoming_write == result.phases.measured_host_pages
     assert measured.outgoing_host_write + measured.outgoing_cleaning_write == result.nand.programs
     polars = pytest.importorskip("polars")
     assert isinstance(result.to_polars(), polars.DataFrame)
@@ -183,3 +184,28 @@ def test_timed_runs_have_response_times_and_a_timeline():
     assert counted.nand == result.nand
     with pytest.raises(ValueError, match="not timed"):
         counted.timeline  # noqa: B018 - asking is the test
+
+
+def test_result_of_an_earlier_version_is_read_with_present_names(tmp_path):
+    recorded = ROOT / "crates" / "stack" / "tests" / "golden" / "old_field_names.json"
+    result = ww.Result.from_json(recorded)
+    assert result.phases.measured_host_pages == 568
+    assert result.lower_bound.offline.victim == "foresight"
+    assert result.erase_heat_map.windows_per_interval == 1
+    assert result.layer("ftl").dedup.invalidated_by_references == [184, 0, 0, 0]
+    assert result.summary()["measured_life_tbw"] == result.measured_life.tbw > 0
+    assert not {"course", "limit", "worn_out", "heat"} & set(result.to_dict())
+    path = tmp_path / "again.json"
+    result.to_json(path)
+    assert ww.Result.from_json(path) == result
+
+
+def test_old_attributes_warn_and_name_the_new_ones(small):
+    result = ww.run(small)
+    with pytest.warns(DeprecationWarning, match="'course' is now 'phases'") as warned:
+        assert result.course is result.phases
+    assert warned[0].filename == __file__
+    with pytest.warns(DeprecationWarning, match="'windows_per_interval'"):
+        assert result.erase_heat_map["windows_in_stretch"] == result.erase_heat_map.windows_per_interval
+    with pytest.raises(AttributeError, match="there is no 'limit'"):
+        _ = result.limit

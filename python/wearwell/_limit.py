@@ -57,11 +57,11 @@ def limit(
     -------
     pandas.DataFrame
         A row for each placement and victim policy, that of the scenario first; a single row for a drive that has
-        neither. ``lower_bound`` is a proven bound for the same writes. ``foreseeing_write_amplification`` is the best
-        result of policies that know the future. ``above_lower_bound`` and ``above_foreseeing`` are the distances from
+        neither. ``lower_bound`` is a proven bound for the same writes. ``offline_write_amplification`` is the best
+        result of policies that know the future. ``above_lower_bound`` and ``above_offline`` are the distances from
         both, in pages per host page. ``lost_by_placement``, ``lost_by_victim`` and ``lost_by_block_size`` add up to
         all rewritten pages. ``problem`` is the reason why a row was not run. With several seeds,
-        ``write_amplification_ci95`` and ``above_foreseeing_ci95`` are half-widths of 95 % intervals. `report` draws
+        ``write_amplification_ci95`` and ``above_offline_ci95`` are half-widths of 95 % intervals. `report` draws
         the table on a page.
 
     Raises

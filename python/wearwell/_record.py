@@ -4,9 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
+from ._old_names import NEW_NAMES, warn_of_old_name
+
 
 class Record(dict[str, Any]):
-    """A dictionary whose entries are also attributes."""
+    """A dictionary whose entries are also attributes.
+
+    An entry is also found by its deprecated old name, with a ``DeprecationWarning``.
+    """
+
+    def __missing__(self, name: str) -> Any:
+        new = NEW_NAMES.get(name)
+        if new is None or new not in self:
+            raise KeyError(name)
+        warn_of_old_name(name, new)
+        return self[new]
 
     def __getattr__(self, name: str) -> Any:
         try:

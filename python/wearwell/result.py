@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 from . import _html
 from ._drawing import Course, draw_course
 from ._extras import import_extra
+from ._old_names import rename_old_fields
 from ._page import run_document, write_page
 from ._record import Record
 
@@ -34,7 +35,7 @@ class Result:
     """The result of one run.
 
     Every entry of the result is an attribute: ``result.write_amplification``, ``result.wear.erases_max``,
-    ``result.lifetime.tbw`` (10^12 bytes), ``result.course.steady``, ``result.warnings``. A meaningless figure, such
+    ``result.lifetime.tbw`` (10^12 bytes), ``result.phases.steady``, ``result.warnings``. A meaningless figure, such
     as the write amplification of a run without cleaning, is ``None``, and a warning gives the reason. Everything
     except ``performance`` is a function of the scenario; comparisons ignore ``performance``.
     """
@@ -50,13 +51,17 @@ class Result:
 
     @classmethod
     def from_json(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a result that `to_json` or the command line wrote; raises ``ValueError`` for other files."""
+        """Read a result that `to_json` or the command line wrote; raises ``ValueError`` for other files.
+
+        Results of earlier versions are read too; their fields get their present names.
+        """
         try:
             data = json.loads(Path(path).read_text(encoding="utf-8"), object_pairs_hook=_record)
         except ValueError as error:
             raise ValueError(f"{os.fspath(path)}: is no result of Wearwell ({error})") from None
         if not isinstance(data, Record) or not {"scenario", "windows", "layers"} <= set(data):
             raise ValueError(f"{os.fspath(path)}: is no result of Wearwell")
+        rename_old_fields(data)
         return cls(data)
 
     def to_dict(self) -> dict[str, Any]:
@@ -195,15 +200,15 @@ class Result:
         """Return the figures of the result as one flat row, as in a sweep's table."""
         data = self._data
         estimate = data.write_amplification_estimate or {}
-        lifetime, worn_out = data.lifetime or {}, data.worn_out or {}
+        lifetime, measured_life = data.lifetime or {}, data.measured_life or {}
         row: dict[str, Any] = {
             "write_amplification": data.write_amplification,
             "write_amplification_mean": estimate.get("mean"),
             "write_amplification_ci95": estimate.get("ci95_half_width"),
-            "steady": data.course.steady,
-            "measured_drift": data.course.measured_drift,
-            "measured_drive_writes": data.course.measured_drive_writes,
-            "measured_host_pages": data.course.measured_host_pages,
+            "steady": data.phases.steady,
+            "measured_drift": data.phases.measured_drift,
+            "measured_drive_writes": data.phases.measured_drive_writes,
+            "measured_host_pages": data.phases.measured_host_pages,
             "programs": data.nand.programs,
             "erases": data.nand.erases,
             **data.device.over_provisioning,
@@ -243,7 +248,7 @@ class Result:
             "tbw": lifetime.get("tbw"),
             "dwpd": lifetime.get("dwpd"),
             "years": lifetime.get("years"),
-            "worn_out_tbw": worn_out.get("tbw"),
+            "measured_life_tbw": measured_life.get("tbw"),
         }
         if rating := data.get("rating"):
             row |= {
@@ -299,13 +304,13 @@ class Result:
         amplification = "means nothing here" if data.write_amplification is None else f"{data.write_amplification:.4f}"
         if half_width is not None:
             amplification += f" ± {half_width:.4f} (95 %)"
-        device, course = data.device, data.course
+        device, phases = data.device, data.phases
         figures = [
             ("write amplification", amplification),
             ("logical capacity", f"{device.logical_pages * device.page_bytes / 2**30:.3f} GiB"),
             ("spare factor", f"{device.over_provisioning.spare_factor:.4f}"),
-            ("measured", f"{course.measured_drive_writes:.2f} drive writes"),
-            ("steady", "yes" if course.steady else "no"),
+            ("measured", f"{phases.measured_drive_writes:.2f} drive writes"),
+            ("steady", "yes" if phases.steady else "no"),
             ("erases of a block", f"mean {data.wear.erases_mean:.2f}, most {data.wear.erases_max}"),
         ]
         if data.lifetime:
@@ -360,7 +365,7 @@ def course_of(result: Result) -> Course:
         drive_writes=windows.host_pages / result.device.logical_pages,
         # There is no value before the first cleaning.
         write_amplification=windows.write_amplification.astype(float),
-        measured_drive_writes=result.course.measured_drive_writes,
+        measured_drive_writes=result.phases.measured_drive_writes,
         mean=result.write_amplification,
         half_width=estimate.get("ci95_half_width") or 0.0,
     )

@@ -34,7 +34,7 @@ async function theory(tell) {
     const values = thinned(control, MOST_ON_CURVE);
     const curve = [];
     for (let from = 0; from < values.length; from += AT_ONCE) {
-      const question = { settings: chosenBeside(control.key), along: { key: control.key, values: values.slice(from, from + AT_ONCE) } };
+      const question = { settings: chosenBeside(control.key), axis: { key: control.key, values: values.slice(from, from + AT_ONCE) } };
       curve.push(...(await ask("/api/theory", question, signal)).points);
       tell({ here: here.points[0], curve: [...curve], done: curve.length >= values.length });
     }
@@ -49,7 +49,7 @@ const simulations = new Map();
 async function simulate(values) {
   const control = axisControl();
   const beside = chosenBeside(control.key);
-  const { simulations: started } = await ask("/api/simulations", { settings: beside, along: { key: control.key, values } });
+  const { simulations: started } = await ask("/api/simulations", { settings: beside, axis: { key: control.key, values } });
   const curve = JSON.stringify([control.key, beside]);
   for (const { value, number } of started) simulations.set(number, { curve, key: control.key, settings: beside, value, state: { state: "waiting" } });
 }

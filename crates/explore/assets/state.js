@@ -7,9 +7,9 @@ const touched = new Set();
 let along = "device.spare_factor";
 
 const same = (one, other) => JSON.stringify(one) === JSON.stringify(other);
-const controller = (control) => (control.when ? byKey.get(control.when.key) : null);
+const controller = (control) => (control.condition ? byKey.get(control.condition.key) : null);
 // True if a control has an effect with the current values of the other controls.
-const applies = (control) => !control.when || (applies(controller(control)) && control.when.is_one_of.includes(standing.get(control.when.key)));
+const applies = (control) => !control.condition || (applies(controller(control)) && control.condition.is_one_of.includes(standing.get(control.condition.key)));
 
 // True if a control must be sent to the server, because its value, or the value of its parent, differs from the
 // scenario.

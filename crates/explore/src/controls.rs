@@ -30,7 +30,6 @@ pub struct Control {
     /// Initial position of the slider if `initial` is `None`.
     pub start: Value,
     /// Condition under which the control has an effect.
-    #[serde(rename = "when")]
     pub condition: Option<Condition>,
 }
 

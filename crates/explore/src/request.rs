@@ -15,7 +15,7 @@ pub const MAX_POINTS: usize = 64;
 pub struct PointsRequest {
     settings: Vec<(String, Value)>,
     #[serde(default)]
-    #[serde(rename = "along")]
+    #[serde(alias = "along")]
     axis: Option<CurveAxis>,
 }
 

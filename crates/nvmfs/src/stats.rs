@@ -131,13 +131,13 @@ impl Sub for Counts {
 #[serde(default)]
 pub struct ChecksumStats {
     /// True if data has checksums too.
-    #[serde(rename = "of_data")]
+    #[serde(alias = "of_data")]
     pub covers_data: bool,
     /// Checksum mismatches found by reads, by changes and by the scrub.
-    #[serde(rename = "wrong")]
+    #[serde(alias = "wrong")]
     pub mismatches: u64,
     /// Description of the last mismatch.
-    #[serde(rename = "last_wrong")]
+    #[serde(alias = "last_wrong")]
     pub last_mismatch: Option<String>,
     /// Completed background scrub passes.
     pub passes: u64,

@@ -33,7 +33,7 @@ function change(state, op) {
   if (op.op === "write") {
     panel.written[cause] += 1;
     panel.pages[at] = { life: "live", stale: false, fresh: true, label, cause, group };
-  } else if (op.op === "die") {
+  } else if (op.op === "invalidate") {
     Object.assign(panel.pages[at], { life: "dead", stale: false, fresh: true });
   } else if (op.op === "stale") {
     panel.pages[at].stale = op.stale;
@@ -271,7 +271,7 @@ function legend() {
   const ops = frames.flatMap((frame) => frame.ops);
   const has = (test) => ops.some(test);
   const entries = [[{ life: "free" }, "free", true], [{ grouped }, grouped ? "valid, in the colour of what it belongs to" : "valid, written by the host", true],
-    [{ life: "dead" }, "no longer valid", has(({ op }) => op === "die")],
+    [{ life: "dead" }, "no longer valid", has(({ op }) => op === "invalidate")],
     [{ cause: 1, grouped }, grouped ? "moved by cleaning" : "valid, moved by cleaning", has(({ op, cause }) => op === "write" && cause === 1)],
     [{ cause: 2, grouped }, "T: a part of the translation table", has(({ op, cause }) => op === "write" && cause === 2)],
     [{ cause: 3, grouped }, "V: says which pages are valid", has(({ op, cause }) => op === "write" && cause === 3)],

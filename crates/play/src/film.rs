@@ -90,7 +90,6 @@ pub enum Op {
         cell: Cell,
     },
     /// A page was invalidated.
-    #[serde(rename = "die")]
     Invalidate {
         /// Panel number.
         panel: usize,

@@ -289,7 +289,7 @@ fn draw_limit(value: &Value) -> Result<Option<String>, Failure> {
         return Ok(None);
     }
     bars.sort_by(|one, other| one.value.total_cmp(&other.value));
-    let best = &value["foreseeing"];
+    let best = &value["offline"];
     let best = number(&best["write_amplification"]).map(|value| ReferenceLine {
         name: format!("knowing the future ({}, {})", text_of(&best["placement"]), text_of(&best["victim"])),
         value,
@@ -379,7 +379,7 @@ mod tests {
         let rows = [row("greedy", json!(3.5)), row("fifo", json!(null)), row("random", json!(2.5))];
         let best =
             json!({ "placement": "death_windows", "victim": "foresight", "write_amplification": 1.25 });
-        let limit = json!({ "lower_bound": 1.125, "foreseeing": best, "rows": rows });
+        let limit = json!({ "lower_bound": 1.125, "offline": best, "rows": rows });
         let svg = named("limit").unwrap().svg(&limit).unwrap();
         let at = |text: &str| svg.find(text).unwrap_or_else(|| panic!("{text} in {svg}"));
         assert!(at("double, random") < at("double, greedy") && !svg.contains("fifo"));

@@ -1,6 +1,7 @@
 //! Documents of a page: JSON values with a name and of a known kind.
 
 use crate::kinds::{KINDS, Kind, run};
+use crate::rename_old_fields;
 use serde_json::{Value, json};
 use std::path::Path;
 use wearwell_stack::RunResult;
@@ -19,13 +20,14 @@ impl Document {
         Document { kind: &run::KIND, name: name.to_owned(), data: run::page_data(result) }
     }
 
-    /// Recognises the JSON output of any command, and returns its document.
+    /// Recognises the JSON output of any command, also that of earlier versions, and returns its document.
     ///
     /// # Errors
     ///
     /// Returns an error for JSON that no command prints, for damaged JSON, and for output of another version of the
     /// program that this version cannot read.
-    pub fn read(name: &str, value: Value) -> Result<Document, String> {
+    pub fn read(name: &str, mut value: Value) -> Result<Document, String> {
+        rename_old_fields(&mut value);
         let Some(kind) = KINDS.iter().find(|kind| (kind.matches)(&value)) else {
             let commands: Vec<&str> = KINDS.iter().map(|kind| kind.command).collect();
             return Err(format!(

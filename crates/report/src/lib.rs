@@ -8,11 +8,13 @@
 
 mod document;
 mod kinds;
+mod old_fields;
 mod windows;
 
 pub use document::Document;
 pub use kinds::reproduction::with_plots_and_tables as reproduction;
 pub use kinds::sweep::guess_axes as axes;
+pub use old_fields::rename_old_fields;
 
 use flate2::read::GzDecoder;
 use serde_json::{Value, json};

@@ -48,7 +48,7 @@ pub struct Step {
     /// Name of the step.
     pub name: String,
     /// Numbers of spare areas read, pages read, pages written and blocks erased.
-    #[serde(rename = "did")]
+    #[serde(alias = "did")]
     pub operations: [u64; 4],
 }
 
@@ -57,7 +57,7 @@ pub struct Step {
 #[serde(rename_all = "snake_case")]
 pub enum Reply {
     /// Power was cut, and the drive recovered.
-    #[serde(rename = "came_back")]
+    #[serde(alias = "came_back")]
     Recovered {
         /// Number of flash operations before the power cut.
         operations: u64,
@@ -67,7 +67,7 @@ pub enum Reply {
         trimmed_pages: u64,
     },
     /// The drive has not reached the operation yet. Power is cut when it does.
-    #[serde(rename = "waits")]
+    #[serde(alias = "waits")]
     Scheduled,
     /// The command failed.
     Refused(String),

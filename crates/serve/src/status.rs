@@ -6,7 +6,10 @@ use std::collections::BTreeMap;
 use wearwell_stack::{IntermediateResult, StackSnapshot};
 
 /// Version of the format of a [`Reading`]. New fields keep the number; renamed fields or changed meanings increase it.
-pub const FORMAT_VERSION: u32 = 1;
+pub const FORMAT_VERSION: u32 = 2;
+
+/// Oldest format version that can be read. Version 1 has other names of fields.
+const OLDEST_FORMAT_VERSION: u32 = 1;
 
 /// Percentiles of latencies in a reading.
 const PERCENTS: [f64; 5] = [50.0, 90.0, 99.0, 99.9, 100.0];
@@ -33,7 +36,7 @@ pub struct Status {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Reading {
     /// Format version, see [`FORMAT_VERSION`].
-    #[serde(rename = "form")]
+    #[serde(alias = "form")]
     pub format_version: u32,
     /// Version of Wearwell.
     pub version: String,
@@ -46,7 +49,7 @@ pub struct Reading {
     /// Bytes of stored content.
     pub content_bytes: u64,
     /// Reason why the drive accepts no writes, if it is at its end of life.
-    #[serde(rename = "died")]
+    #[serde(alias = "died")]
     pub failure: Option<String>,
     /// Requests since the device was opened, by operation: `read`, `write`, `trim`, `flush`.
     pub requests: BTreeMap<String, RequestReading>,
@@ -112,8 +115,9 @@ impl Reading {
     /// # Errors
     /// Fails if the value is not a reading or has another format version.
     pub fn from_json(value: serde_json::Value) -> Result<Reading, String> {
-        match value.get("form").and_then(serde_json::Value::as_u64) {
-            Some(form) if form == u64::from(FORMAT_VERSION) => {}
+        let version = value.get("format_version").or_else(|| value.get("form"));
+        match version.and_then(serde_json::Value::as_u64) {
+            Some(form) if (OLDEST_FORMAT_VERSION.into()..=FORMAT_VERSION.into()).contains(&form) => {}
             Some(form) => {
                 return Err(format!(
                     "this reading is of form {form}, and this program knows form {FORMAT_VERSION}"
@@ -209,8 +213,11 @@ mod tests {
     #[test]
     fn from_json_of_other_format_version_fails() {
         let refused = |value| Reading::from_json(value).unwrap_err();
-        assert!(refused(serde_json::json!({ "form": 2 })).contains("form 2"));
-        assert!(refused(serde_json::json!({ "form": 1 })).contains("no whole reading"));
+        assert!(refused(serde_json::json!({ "format_version": 3 })).contains("form 3"));
+        assert!(refused(serde_json::json!({ "form": 0 })).contains("form 0"));
+        for whole in [serde_json::json!({ "format_version": 2 }), serde_json::json!({ "form": 1 })] {
+            assert!(refused(whole).contains("no whole reading"));
+        }
         assert!(refused(serde_json::json!([])).contains("no reading"));
     }
 }

@@ -53,7 +53,7 @@ pub fn summary_row(result: &RunResult) -> Row {
         ("tbw".to_owned(), json!(result.lifetime.map(|lifetime| lifetime.tbw))),
         ("dwpd".to_owned(), json!(result.lifetime.map(|lifetime| lifetime.dwpd))),
         ("years".to_owned(), json!(result.lifetime.and_then(|lifetime| lifetime.years))),
-        ("worn_out_tbw".to_owned(), json!(result.measured_life.map(|worn_out| worn_out.tbw))),
+        ("measured_life_tbw".to_owned(), json!(result.measured_life.map(|life| life.tbw))),
     ]);
     row.extend(result.rating.iter().flat_map(rating_columns));
     row.extend([
@@ -68,10 +68,10 @@ pub fn summary_row(result: &RunResult) -> Row {
 
 /// Returns the columns of results that were compared with their lower bound.
 fn limit_columns(limit: &LowerBoundResult) -> Row {
-    let foreseeing = limit.offline.as_ref().map(|best| best.write_amplification);
+    let offline = limit.offline.as_ref().map(|best| best.write_amplification);
     vec![
         ("lower_bound".to_owned(), json!(limit.lower_bound)),
-        ("foreseeing_write_amplification".to_owned(), json!(foreseeing)),
+        ("offline_write_amplification".to_owned(), json!(offline)),
     ]
 }
 

@@ -19,7 +19,7 @@ function asRun({ reading, history }) {
   const [host, programs, erases] = [of((one) => one.host_pages), of((one) => one.programs), of((one) => one.erases)];
   const windows = host.map((pages, index) => ({ phase: "live", host_pages: samples[index + 1].host_pages, window_host_pages: pages, programs: programs[index], erases: erases[index], write_amplification: programs[index] / pages }));
   const series = reading.layers.flatMap((layer) => Object.keys(CAUSES).map((cause) => ({ layer: layer.name, cause, pages: of((one) => one.writes[layer.name]?.[cause] || 0) })));
-  return { ...reading, windows, causes: series.filter(({ pages }) => pages.some((one) => one > 0)), course: { measured_host_pages: reading.host_pages } };
+  return { ...reading, windows, causes: series.filter(({ pages }) => pages.some((one) => one > 0)), phases: { measured_host_pages: reading.host_pages } };
 }
 
 // Draws lines over the time since the device was opened.
@@ -71,7 +71,7 @@ function keyNumbers({ reading, history }) {
 }
 
 function state({ reading }) {
-  return reading.died ? verdict(false, `The drive takes no more writes: ${reading.died}.`) : null;
+  return reading.failure ? verdict(false, `The drive takes no more writes: ${reading.failure}.`) : null;
 }
 
 const all = (make) => ({ run }) => { const made = make(run); return made.length ? element("div", {}, ...made) : null; };

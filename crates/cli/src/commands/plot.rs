@@ -6,6 +6,7 @@ use crate::results::json;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use std::path::PathBuf;
 use wearwell_plot::figures::{self, FIGURES};
+use wearwell_report::rename_old_fields;
 
 /// Draws a figure of a result for a paper: SVG, PDF or PNG
 ///
@@ -53,6 +54,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     check_can_create(&args.output)?;
     let figure = figures::named(&args.figure).map_err(Failure::Usage)?;
     let of = |problem: wearwell_plot::Failure| format!("{}: {problem}", args.result.display());
-    let svg = figure.svg(&json(&args.result)?).map_err(|problem| Failure::Usage(of(problem)))?;
+    let mut result = json(&args.result)?;
+    rename_old_fields(&mut result);
+    let svg = figure.svg(&result).map_err(|problem| Failure::Usage(of(problem)))?;
     write_bytes(&args.output, &make(&svg).map_err(|problem| Failure::Run(of(problem)))?)
 }

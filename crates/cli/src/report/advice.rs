@@ -92,7 +92,7 @@ pub fn as_table(advice: &Advice, repeat: &RepeatCommand) -> String {
 
 /// Describes the improvement that placement and cleaning could achieve on the unchanged drive.
 fn headroom(advice: &Advice) -> String {
-    let Some(limit) = &advice.limit else { return String::new() };
+    let Some(limit) = &advice.lower_bound else { return String::new() };
     let best = limit.offline.as_ref();
     let best = best.map_or(String::new(), |best| {
         format!(" what knows the future writes {:.4}, and", best.write_amplification)

@@ -25,7 +25,7 @@ fn data_sheets_are_shown() {
     let rates = "--capacity 3.84TB --dwpd 1 --warranty 5y --sequential-write 2.7GB/s --random-write 130k";
     insta::assert_snapshot!("rates", drive(rates, 0).0);
     let csv = drive(&format!("{SHEET} --format csv"), 0).0;
-    assert!(csv.starts_with("capacity_bytes,spare_factor,law,") && csv.lines().count() == 6, "{csv}");
+    assert!(csv.starts_with("capacity_bytes,spare_factor,model,") && csv.lines().count() == 6, "{csv}");
 }
 
 #[test]

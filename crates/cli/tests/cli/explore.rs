@@ -84,7 +84,7 @@ fn page_agrees_with_commands() {
     let served = ServedPage::start(&[&scenario]);
     let question = json!({
         "settings": [["ftl.victim.policy", "d_choices"], ["ftl.victim.choices", 5]],
-        "along": { "key": "device.spare_factor", "values": [0.1, 0.3] },
+        "axis": { "key": "device.spare_factor", "values": [0.1, 0.3] },
     });
     let theory = served.post_json("/api/theory", &question);
     let started = served.post_json("/api/simulations", &question);
@@ -137,7 +137,7 @@ fn scenario_without_theory_is_reported_and_can_be_simulated() {
 fn stopped_simulations_end() {
     let served = ServedPage::start(&["--threads", "1", "--capacity", "64 GiB"]);
     let along = json!({ "key": "seed", "values": [1, 2, 3] });
-    let started = served.post_json("/api/simulations", &json!({ "settings": [], "along": along }));
+    let started = served.post_json("/api/simulations", &json!({ "settings": [], "axis": along }));
     let numbers: Vec<u64> = started["simulations"]
         .as_array()
         .unwrap()
@@ -162,14 +162,14 @@ fn hostile_requests_are_refused() {
     refused(theory, r#"{"settings":[["device.capacity","1 EiB"]]}"#, 422, "no control");
     refused(theory, r#"{"settings":[["device.spare_factor",0.123]]}"#, 422, "none of its values");
     refused(theory, r#"{"settings":[["device.spare_factor","x"]]}"#, 422, "none of its values");
-    refused(theory, r#"{"settings":[],"along":{"key":"nothing","values":[1]}}"#, 422, "no control");
+    refused(theory, r#"{"settings":[],"axis":{"key":"nothing","values":[1]}}"#, 422, "no control");
     refused(
         theory,
-        &json!({ "settings": [], "along": { "key": "seed", "values": vec![1; 65] } }).to_string(),
+        &json!({ "settings": [], "axis": { "key": "seed", "values": vec![1; 65] } }).to_string(),
         422,
         "65 points",
     );
-    refused("/api/scenario", r#"{"settings":[],"along":{"key":"seed","values":[]}}"#, 422, "one scenario");
+    refused("/api/scenario", r#"{"settings":[],"axis":{"key":"seed","values":[]}}"#, 422, "one scenario");
     refused(theory, r#"{"settings":[],"more":1}"#, 422, "unknown field");
     refused(theory, "[", 400, "");
     refused(theory, &"[".repeat(60_000), 422, "");

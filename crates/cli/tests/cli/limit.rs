@@ -23,12 +23,12 @@ fn all_output_formats_agree() {
     let heads = reader.headers().unwrap().clone();
     let at = |name: &str| heads.iter().position(|head| head == name).unwrap();
     for (row, record) in rows.iter().zip(reader.records().map(Result::unwrap)) {
-        for name in ["write_amplification", "above_foreseeing_ci95", "lost_by_placement"] {
+        for name in ["write_amplification", "above_offline_ci95", "lost_by_placement"] {
             assert_eq!(record[at(name)].parse::<f64>().unwrap(), row[name].as_f64().unwrap(), "{name}");
         }
     }
     let text = std::fs::read_to_string(&page).unwrap();
-    assert!(text.contains("\"kind\":\"limit\"") && text.contains("least_rewrites"));
+    assert!(text.contains("\"kind\":\"limit\"") && text.contains("min_rewrites"));
     // The printed JSON can later be drawn on a page.
     let saved = folder.path().join("limit.json");
     std::fs::write(&saved, json.to_string()).unwrap();

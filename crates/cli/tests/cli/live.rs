@@ -50,7 +50,10 @@ fn top_prints_one_screen_or_json_lines() {
     assert!(text.lines().count() == 24 && text.lines().all(|line| line.chars().count() <= 80), "{text}");
     let (line, _) = outcome(&["top", &address, "--once", "--json"], 0);
     let reading: serde_json::Value = serde_json::from_str(&line).unwrap();
-    assert_eq!((reading["form"].as_u64(), reading["erased_blocks"]["ftl"].as_u64()), (Some(1), Some(96)));
+    assert_eq!(
+        (reading["format_version"].as_u64(), reading["erased_blocks"]["ftl"].as_u64()),
+        (Some(2), Some(96))
+    );
     assert!(outcome(&["top", &address], 2).1.contains("--once or --json"));
     drop(served);
     assert!(outcome(&["top", &address, "--once"], 1).1.contains("wearwell serve --control"));

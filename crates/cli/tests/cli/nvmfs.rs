@@ -197,7 +197,7 @@ fn data_checksums_use_nvram_unless_disabled() {
     let images = Images::new();
     let pages = |images: &Images| {
         let stats = images.stats();
-        (stats["pages"].as_u64().unwrap(), stats["checksums"]["of_data"].as_bool().unwrap())
+        (stats["pages"].as_u64().unwrap(), stats["checksums"]["covers_data"].as_bool().unwrap())
     };
     let (with_checksums, has) = pages(&images);
     images.mkfs(&["--size", "8 MiB", "--ssd-size", "64 MiB", "--force", "--no-data-checksums"], 0);

@@ -76,8 +76,8 @@ fn drawn_figures_add_up() {
     let blocks: u64 = histogram.iter().map(|blocks| blocks.as_u64().unwrap()).sum();
     assert_eq!(blocks, result["device"]["blocks"].as_u64().unwrap());
     assert_eq!(result["wear"]["map"]["erases"].as_array().unwrap().len() as u64, blocks);
-    let heat = &result["heat"];
-    let stretch = heat["windows_in_stretch"].as_u64().unwrap() as usize;
+    let heat = &result["erase_heat_map"];
+    let stretch = heat["windows_per_interval"].as_u64().unwrap() as usize;
     let windows = result["windows"].as_array().unwrap();
     let sum = |list: &[serde_json::Value]| list.iter().map(|erases| erases.as_u64().unwrap()).sum::<u64>();
     let rows = heat["erases"].as_array().unwrap();
@@ -316,11 +316,11 @@ fn non_result_files_are_refused_by_name() {
             "{\"version\": \"0.0.9\", \"mode\": \"theory\", \"model\": 1, \"parameters\": {}}",
             "Wearwell 0.0.9 made it",
         ),
-        ("run.json", "{\"scenario\": {}, \"course\": 1, \"layers\": []}", "this is no whole result"),
+        ("run.json", "{\"scenario\": {}, \"phases\": 1, \"layers\": []}", "this is no whole result"),
         ("advice.json", "{\"base\": {}, \"changes\": 1, \"combinations\": []}", "this is no whole advice"),
         (
             "limit.json",
-            "{\"lower_bound\": 1, \"least_rewrites\": 0, \"rows\": 1}",
+            "{\"lower_bound\": 1, \"min_rewrites\": 0, \"rows\": 1}",
             "this is no whole drive beside its limit",
         ),
     ] {

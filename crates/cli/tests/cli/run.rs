@@ -158,7 +158,7 @@ fn trace_path_is_relative_to_scenario_or_working_directory() {
     let from_flag: Value = serde_json::from_slice(&output.stdout).unwrap();
     let from_file: Value = serde_json::from_str(&from_file).unwrap();
     assert_eq!(without_performance(from_file.clone()), without_performance(from_flag));
-    assert!(from_file["course"]["trace_passes"].as_u64() > Some(0));
+    assert!(from_file["phases"]["trace_passes"].as_u64() > Some(0));
     // Repeats the result from another directory.
     std::fs::write(&result_path, from_file.to_string()).unwrap();
     let (repeated, _) = outcome(&["run", &result_path.display().to_string(), "--format", "json"], 0);

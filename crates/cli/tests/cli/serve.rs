@@ -77,7 +77,7 @@ fn live_status_agrees_with_result() {
     };
     assert!(get("/").contains("<title>A live drive</title>"));
     assert!(get("/metrics").contains("wearwell_flash_operations_total{operation=\"program\"} 0\n"));
-    assert!(get("/status.json").contains("\"form\":1,"));
+    assert!(get("/status.json").contains("\"format_version\":2,"));
     Command::new("kill").arg(server.id().to_string()).status().unwrap();
     assert_eq!(server.wait().unwrap().code(), Some(0));
 }

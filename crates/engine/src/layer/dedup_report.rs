@@ -53,7 +53,7 @@ pub struct DedupReport {
     /// Number of stored contents by reference count: 1, 2, 3, more.
     pub live_by_references: [u64; 4],
     /// Number of contents that are no longer referenced, by their highest reference count: 1, 2, 3, more.
-    #[serde(rename = "died_by_references")]
+    #[serde(alias = "died_by_references")]
     pub invalidated_by_references: [u64; 4],
 }
 

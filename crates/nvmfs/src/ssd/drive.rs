@@ -17,12 +17,12 @@ pub struct Drive {
     /// Number of blocks erased.
     pub erases: u64,
     /// Smallest erase count of a block since the drive was new.
-    #[serde(rename = "least_erases")]
+    #[serde(alias = "least_erases")]
     pub min_erases: u32,
     /// Mean erase count of the blocks.
     pub mean_erases: f64,
     /// Largest erase count of a block.
-    #[serde(rename = "most_erases")]
+    #[serde(alias = "most_erases")]
     pub max_erases: u32,
     /// Number of blocks that are bad from the factory or worn out.
     pub bad_blocks: u32,

@@ -1,14 +1,14 @@
 // Advice: the savings of each change with intervals, the commands that repeat the comparison, and the costs of the
 // change.
 
-const VERDICTS = { saves: "saves", costs: "costs", unsteady: "not steady", untold: "no difference that can be told", meaningless: "means nothing", failed: "failed" };
+const VERDICTS = { saves: "saves", costs: "costs", unsteady: "not steady", insignificant: "no difference that can be told", meaningless: "means nothing", failed: "failed" };
 const PRICE_UNITS = { bytes: (value) => bytes(value), runs: (value) => `${amount(value)} runs`, pages: (value) => `${amount(value)} pages` };
 
 const percent = (share) => (typeof share === "number" ? `${amount(100 * share)} %` : "–");
 
-function priceText({ layer, what, unit, before, after }) {
+function priceText({ layer, resource, unit, before, after }) {
   const say = PRICE_UNITS[unit] || amount;
-  return `${layer ? `${layer}: ` : ""}${what} ${say(before)} → ${say(after)}`;
+  return `${layer ? `${layer}: ` : ""}${resource} ${say(before)} → ${say(after)}`;
 }
 
 function savings(title, tried) {
@@ -54,7 +54,7 @@ function layersOf(base, best) {
 
 // Changed options of software, shown as removed and added lines.
 function optionLines(options) {
-  return options.map(({ software, layer, place, before, after }) => `@@ ${software}${software === layer ? "" : ` (${layer})`}: ${place}\n${before ? `-${before}\n` : ""}+${after}`).join("\n");
+  return options.map(({ software, layer, location, before, after }) => `@@ ${software}${software === layer ? "" : ` (${layer})`}: ${location}\n${before ? `-${before}\n` : ""}+${after}`).join("\n");
 }
 
 function commands(tried) {

@@ -1,7 +1,7 @@
 // Figures of a run, and comparison of several runs.
 
 function steadiness(result) {
-  const { steady } = result.course;
+  const { steady } = result.phases;
   const words = steady ? "The warm-up ended in a steady state." : "No steady state was reached before it was measured.";
   const told = result.warnings.length === 1 ? " There is a warning:" : ` There are ${result.warnings.length} warnings:`;
   return verdict(steady && !result.warnings.length, result.warnings.length ? words + told : words);
@@ -12,7 +12,7 @@ function keyNumbers(result) {
   const shown = [
     ["write amplification", amount(result.write_amplification), estimate ? `± ${amount(estimate.ci95_half_width)} (95 %)` : ""],
     ["by theory", result.theory ? amount(result.theory.write_amplification) : null, result.theory?.model || ""],
-    ["host writes measured", amount(result.course.measured_host_pages), `pages; ${amount(result.course.measured_drive_writes)} drive writes`],
+    ["host writes measured", amount(result.phases.measured_host_pages), `pages; ${amount(result.phases.measured_drive_writes)} drive writes`],
     ["flash programs", amount(result.nand.programs), `pages; ${amount(result.nand.erases)} erases`],
     ["spare factor", amount(result.device.over_provisioning.spare_factor), `over-provisioning ${amount(100 * result.device.over_provisioning.over_provisioning)} %`],
     ["lifetime", result.lifetime ? `${amount(result.lifetime.tbw)} TB` : null, result.lifetime ? `written; ${amount(result.lifetime.dwpd)} drive writes a day` : ""],
@@ -36,7 +36,7 @@ function comparison(documents, id) {
   const made = element("section", { id }, element("h2", {}, "Side by side"));
   const rows = runs.map(({ name, result }) => [
     name, amount(result.write_amplification), amount(result.write_amplification_estimate?.ci95_half_width), amount(result.theory?.write_amplification), amount(result.lifetime?.tbw),
-    amount(result.wear.erases_deviation), ...["read", "write"].map((kind) => { const request = result.timing?.requests?.[kind]; return request?.requests ? duration(request.mean_ns) : "–"; }), result.course.steady ? "yes" : "no",
+    amount(result.wear.erases_deviation), ...["read", "write"].map((kind) => { const request = result.timing?.requests?.[kind]; return request?.requests ? duration(request.mean_ns) : "–"; }), result.phases.steady ? "yes" : "no",
   ]);
   made.append(table(["run", "amplification", "± (95 %)", "theory", "TB of life", "deviation of erases", "read, mean", "write, mean", "steady"], rows));
   made.append(amplifications(runs), together(runs));
@@ -49,7 +49,7 @@ function amplifications(runs) {
   const layers = [...new Set(runs.flatMap(({ result }) => result.layers.map((layer) => layer.name)))];
   const value = (result, layer, cause) => {
     const found = result.layers.find((one) => one.name === layer);
-    return (found?.outgoing?.[cause]?.write || 0) / (result.course.measured_host_pages || 1);
+    return (found?.outgoing?.[cause]?.write || 0) / (result.phases.measured_host_pages || 1);
   };
   const series = layers.flatMap((layer) => known.filter((cause) => cause !== "host" && runs.some(({ result }) => value(result, layer, cause) > 0)).map((cause) => ({ name: `${layer}: ${CAUSES[cause]}`, of: ({ result }) => value(result, layer, cause) })));
   return figure({

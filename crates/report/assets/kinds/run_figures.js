@@ -98,7 +98,7 @@ function flows(result) {
   const cause = Object.fromEntries(links.filter((link) => link.cause).map((link) => [link.source, link.cause]));
   const names = [...new Set(links.flatMap((link) => [link.source, link.target]))];
   const colour = (name) => (cause[name] ? colourOf(cause[name]) : name === "the flash" ? style("--faint") : colourOf("host"));
-  const per = (value) => amount(value / result.course.measured_host_pages);
+  const per = (value) => amount(value / result.phases.measured_host_pages);
   return figure({
     title: "Where writes come from",
     text: `Pages written while it was measured, to scale, from the host through ${below.size > 1 ? "the layers" : "the FTL"} to the flash; what a layer writes for itself joins on its way.`,
@@ -149,7 +149,7 @@ function erases(result) {
 
 // Erases by region of the drive over time.
 function heat(result) {
-  const { heat } = result;
+  const { erase_heat_map: heat } = result;
   if (!heat || heat.erases.length < 2 || heat.erases[0].length < 2) return null;
   const { blocks } = result.device;
   const from = heat.erases[0].map((_, region) => region * heat.blocks_in_region);
@@ -161,7 +161,7 @@ function heat(result) {
   const [least, most] = [Math.min(...whole), Math.max(...whole)];
   return figure({
     title: "Where it is erased, over time",
-    text: `Erases of a block in each ${heat.windows_in_stretch === 1 ? "window" : `stretch of ${heat.windows_in_stretch} windows`}, in regions of ${heat.blocks_in_region} neighbouring ${heat.blocks_in_region === 1 ? "block" : "blocks"}. Over the whole run, from ${amount(least)} (from block ${from[whole.indexOf(least)]}) to ${amount(most)} (from block ${from[whole.indexOf(most)]}) a block.`,
+    text: `Erases of a block in each ${heat.windows_per_interval === 1 ? "window" : `stretch of ${heat.windows_per_interval} windows`}, in regions of ${heat.blocks_in_region} neighbouring ${heat.blocks_in_region === 1 ? "block" : "blocks"}. Over the whole run, from ${amount(least)} (from block ${from[whole.indexOf(least)]}) to ${amount(most)} (from block ${from[whole.indexOf(most)]}) a block.`,
     option: () => ({
       tooltip: { ...common().tooltip, trigger: "item", formatter: ({ value: [x, y, value] }) => `until ${at[x]} drive writes, from block ${from[y]}: ${amount(value)} erases a block` },
       grid: { left: 80, right: 90, top: 10, bottom: 48 }, legend: { show: false }, xAxis: axis("drive writes", { type: "category", data: at, nameGap: 26 }), yAxis: axis("from block", { type: "category", data: from, nameGap: 60 }),

@@ -8,7 +8,7 @@ pub const KIND: Kind = Kind {
     name: "limit",
     title: "drive beside its limit",
     command: "`wearwell limit --output LIMIT.json`",
-    matches: |value| has_keys(value, &["lower_bound", "least_rewrites", "rows"]),
+    matches: |value| has_keys(value, &["lower_bound", "min_rewrites", "rows"]),
     page_data,
     scripts: &[include_str!("../../assets/kinds/limit.js")],
 };
@@ -20,18 +20,18 @@ fn page_data(value: Value) -> Result<Value, String> {
         ("write_amplification", OptionalNumber),
         ("lower_bound", Number),
         ("host_pages", Number),
-        ("least_rewrites", Number),
+        ("min_rewrites", Number),
         ("open_share", OptionalNumber),
         ("warnings", List),
     ];
     check(&value, "", &figures)?;
-    match &value["foreseeing"] {
+    match &value["offline"] {
         Value::Null => {}
         best @ Value::Object(_) => {
             let fields = [("placement", Text), ("victim", Text), ("write_amplification", Number)];
-            check(best, "foreseeing", &fields)?;
+            check(best, "offline", &fields)?;
         }
-        other => return Err(format!("`foreseeing` is {}, and must be an object or null", excerpt(other))),
+        other => return Err(format!("`offline` is {}, and must be an object or null", excerpt(other))),
     }
     let fields = [
         ("placement", Text),
@@ -39,7 +39,7 @@ fn page_data(value: Value) -> Result<Value, String> {
         ("write_amplification", OptionalNumber),
         ("write_amplification_ci95", OptionalNumber),
         ("above_lower_bound", OptionalNumber),
-        ("above_foreseeing", OptionalNumber),
+        ("above_offline", OptionalNumber),
         ("lost_by_placement", OptionalNumber),
         ("lost_by_victim", OptionalNumber),
         ("lost_by_block_size", OptionalNumber),
@@ -58,19 +58,19 @@ mod tests {
     fn damaged_limit_is_refused_by_field() {
         let row = json!({
             "placement": "double", "victim": "greedy", "write_amplification": 2.0, "write_amplification_ci95": null,
-            "above_lower_bound": 1.0, "above_foreseeing": 0.5, "lost_by_placement": 0.4, "lost_by_victim": 0.1,
+            "above_lower_bound": 1.0, "above_offline": 0.5, "lost_by_placement": 0.4, "lost_by_victim": 0.1,
             "lost_by_block_size": 0.5, "problem": null,
         });
         let good = json!({
             "version": "0.1.0", "replicas": 3, "write_amplification": 2.0, "lower_bound": 1.0, "host_pages": 100,
-            "least_rewrites": 0, "open_share": 1.0, "warnings": [], "rows": [row], "scenario": {},
-            "foreseeing": { "placement": "death_windows", "victim": "greedy", "write_amplification": 1.5 },
+            "min_rewrites": 0, "open_share": 1.0, "warnings": [], "rows": [row], "scenario": {},
+            "offline": { "placement": "death_windows", "victim": "greedy", "write_amplification": 1.5 },
         });
         assert!((KIND.matches)(&good) && page_data(good.clone()).is_ok());
         for (path, value, expected) in [
             ("/lower_bound", json!(null), "`lower_bound` is null, and must be a number"),
-            ("/foreseeing", json!(3), "`foreseeing` is 3, and must be an object or null"),
-            ("/foreseeing/victim", json!(3), "`foreseeing.victim` is 3, and must be a text"),
+            ("/offline", json!(3), "`offline` is 3, and must be an object or null"),
+            ("/offline/victim", json!(3), "`offline.victim` is 3, and must be a text"),
             ("/rows/0/lost_by_victim", json!("x"), "`rows[0].lost_by_victim` is \"x\""),
             ("/rows", json!({}), "`rows` is no list"),
         ] {

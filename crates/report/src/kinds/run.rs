@@ -9,7 +9,7 @@ pub const KIND: Kind = Kind {
     name: "run",
     title: "result",
     command: "`wearwell run --output RESULT.json`",
-    matches: |value| has_keys(value, &["scenario", "course", "layers"]),
+    matches: |value| has_keys(value, &["scenario", "phases", "layers"]),
     page_data: |value| {
         RunResult::read(value).map(|result| page_data(&result)).map_err(|error| error.to_string())
     },

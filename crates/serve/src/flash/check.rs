@@ -52,7 +52,6 @@ pub struct PageLine {
     /// Page number in the block.
     pub page: u32,
     /// Kind of content.
-    #[serde(rename = "holds")]
     pub kind: &'static str,
     /// Number of the operation that programmed the page.
     pub operation: u64,

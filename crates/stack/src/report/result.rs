@@ -34,7 +34,7 @@ pub struct RunResult {
     /// The drive.
     pub device: DeviceResult,
     /// Phases of the run.
-    #[serde(rename = "course")]
+    #[serde(alias = "course")]
     pub phases: RunPhases,
     /// Write amplification of the whole stack over the measured part; `None` if the figure would mean nothing.
     pub write_amplification: Option<f64>,
@@ -44,7 +44,7 @@ pub struct RunResult {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub theory: Option<TheoryResult>,
     /// Lower bound on write amplification and results of offline (clairvoyant) policies, if the caller asked for them.
-    #[serde(rename = "limit", default, skip_serializing_if = "Option::is_none")]
+    #[serde(alias = "limit", default, skip_serializing_if = "Option::is_none")]
     pub lower_bound: Option<LowerBoundResult>,
     /// The layers in the order of the scenario, the FTL last.
     pub layers: Vec<LayerResult>,
@@ -61,7 +61,7 @@ pub struct RunResult {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rating: Option<RatingResult>,
     /// The measured life of a drive that was run until blocks wore out.
-    #[serde(rename = "worn_out")]
+    #[serde(alias = "worn_out")]
     pub measured_life: Option<MeasuredLife>,
     /// Response times and their parts; only for timed runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -79,7 +79,7 @@ pub struct RunResult {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub causes: Vec<CauseSeries>,
     /// Erases by position of the block, in each window of `windows`.
-    #[serde(rename = "heat", default, skip_serializing_if = "Option::is_none")]
+    #[serde(alias = "heat", default, skip_serializing_if = "Option::is_none")]
     pub erase_heat_map: Option<EraseHeatMap>,
     /// Speed of the simulation; differs from run to run.
     pub performance: Performance,
@@ -106,10 +106,10 @@ pub struct LowerBoundResult {
     /// Write amplification that no policy can beat, even with knowledge of the future.
     pub lower_bound: f64,
     /// Fewest pages that any policy has to rewrite.
-    #[serde(rename = "least_rewrites")]
+    #[serde(alias = "least_rewrites")]
     pub min_rewrites: u64,
     /// The best offline (clairvoyant) policies; `None` if the FTL has no placement and no victim policy.
-    #[serde(rename = "foreseeing")]
+    #[serde(alias = "foreseeing")]
     pub offline: Option<OfflineResult>,
 }
 

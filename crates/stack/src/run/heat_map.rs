@@ -15,7 +15,7 @@ pub struct EraseHeatMap {
     /// Neighbouring blocks in a region; the last region may have fewer.
     pub blocks_in_region: u32,
     /// Windows of the time series in an interval; the last interval may have fewer.
-    #[serde(rename = "windows_in_stretch")]
+    #[serde(alias = "windows_in_stretch")]
     pub windows_per_interval: u32,
     /// Host pages written by the end of each interval, since the drive was new.
     pub host_pages: Vec<u64>,

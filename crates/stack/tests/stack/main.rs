@@ -10,6 +10,7 @@ mod fitted_drives;
 mod ftls;
 mod golden;
 mod metadata;
+mod old_results;
 mod pairs;
 mod placements;
 mod replay;

@@ -20,7 +20,7 @@ pub struct Advice {
     pub base: Figures,
     /// Distance from the lower bound; `None` for a stack without one, such as a log on an FTL.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub limit: Option<BoundDistance>,
+    pub lower_bound: Option<BoundDistance>,
     /// Changes tried alone, best first.
     pub changes: Vec<TrialResult>,
     /// Changes tried together, ordered by step and within each step best first.
@@ -134,7 +134,6 @@ pub enum TrialVerdict {
     /// The run with or without the change did not reach a steady state, so the saving is unreliable.
     Unsteady,
     /// No statistically significant difference.
-    #[serde(rename = "untold")]
     Insignificant,
     /// The run cleaned nothing, so write amplification cannot be compared.
     Meaningless,

@@ -14,7 +14,6 @@ pub struct Cost {
     /// Layer that uses the resource.
     pub layer: String,
     /// Name of the resource.
-    #[serde(rename = "what")]
     pub resource: &'static str,
     /// Unit: `bytes`, `runs` or `pages`.
     pub unit: &'static str,
@@ -28,7 +27,6 @@ pub struct Price {
     /// Layer with the cost; unset for the whole stack.
     pub layer: Option<String>,
     /// Name of the resource.
-    #[serde(rename = "what")]
     pub resource: &'static str,
     /// Unit: `bytes`, `runs` or `pages`.
     pub unit: &'static str,

@@ -123,7 +123,7 @@ pub fn advise(
         version,
         replicas: options.replicas,
         base: figures,
-        limit: None,
+        lower_bound: None,
         changes: Vec::new(),
         combinations: Vec::new(),
         skipped,
@@ -132,7 +132,7 @@ pub fn advise(
     if advice.base.write_amplification.is_none() {
         return Ok(advice);
     }
-    advice.limit = bound_distance(draft, &options.sweep, observer)?;
+    advice.lower_bound = bound_distance(draft, &options.sweep, observer)?;
     let trials = run_single_changes(&stack, &mut runner, &advice.base, candidates, &references)?;
     let mut single_trials: Vec<TrialResult> = trials.iter().map(|(_, trial)| trial.clone()).collect();
     rank(&mut single_trials);

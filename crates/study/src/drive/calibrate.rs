@@ -11,7 +11,6 @@ use wearwell_theory::TheoryError;
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct EffectiveSpace {
     /// Model that was inverted.
-    #[serde(rename = "law")]
     pub model: DriveModel,
     /// Description of the writes that the model assumes.
     pub writes: String,

@@ -11,7 +11,6 @@ use wearwell_stack::Lifetime;
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RemainingLife {
     /// Method: `percentage_used`, `tbw` or `cycles`.
-    #[serde(rename = "by")]
     pub method: &'static str,
     /// Bytes that the host can still write.
     pub host_bytes: Interval,

@@ -60,7 +60,6 @@ pub struct Usage {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Prediction {
     /// Name of the model, or `sequential`, which moves no pages.
-    #[serde(rename = "law")]
     pub model: &'static str,
     /// Description of the writes.
     pub writes: String,

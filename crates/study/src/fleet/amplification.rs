@@ -23,7 +23,6 @@ pub struct Basis {
     /// Name of the tenant.
     pub tenant: String,
     /// Method: `theory` or `simulation`.
-    #[serde(rename = "rests_on")]
     pub method: &'static str,
     /// Name of the model, or the reason why there is none.
     pub model: String,

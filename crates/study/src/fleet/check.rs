@@ -82,13 +82,10 @@ pub struct CheckRow {
 #[serde(rename_all = "snake_case")]
 pub enum TheoryAccuracy {
     /// The interval of the difference lies within the tolerance.
-    #[serde(rename = "trusted")]
     WithinTolerance,
     /// The interval lies outside the tolerance.
-    #[serde(rename = "off")]
     OutsideTolerance,
     /// Undecided: more drives are needed.
-    #[serde(rename = "open")]
     Undecided,
 }
 

@@ -55,7 +55,6 @@ pub struct YearRow {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LifeRow {
     /// Kind of row: `all`, `group` or `tenant`.
-    #[serde(rename = "of")]
     pub kind: &'static str,
     /// Name of the group or tenant.
     pub name: String,

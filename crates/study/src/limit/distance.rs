@@ -40,7 +40,6 @@ pub struct BoundDistance {
     /// Lower bound on write amplification.
     pub lower_bound: f64,
     /// Result of the best offline policies; `None` if the FTL lacks a placement or a victim policy.
-    #[serde(rename = "foreseeing")]
     pub offline: Option<OfflineResult>,
 }
 
@@ -70,10 +69,10 @@ pub fn bound_distance(
     let unchanged = PairRuns::new(draft, 1, options, &stop_observer).run_unchanged()?.remove(0);
     let Some(write_amplification) = unchanged.write_amplification else { return Ok(None) };
     let compared = add_lower_bound(draft, unchanged, options, &stop_observer)?;
-    Ok(compared.lower_bound.map(|LowerBoundResult { lower_bound, offline: foreseeing, .. }| BoundDistance {
+    Ok(compared.lower_bound.map(|LowerBoundResult { lower_bound, offline, .. }| BoundDistance {
         write_amplification,
         lower_bound,
-        offline: foreseeing,
+        offline,
     }))
 }
 

@@ -150,7 +150,8 @@ fn every_field_of_a_result_is_documented() {
         "workload": { "kind": "uniform" },
         "measure": { "until_worn_out_blocks": 1 },
     }));
-    for optional in ["write_amplification", "write_amplification_estimate", "lifetime", "rating", "worn_out"]
+    for optional in
+        ["write_amplification", "write_amplification_estimate", "lifetime", "rating", "measured_life"]
     {
         assert!(!worn_out[optional].is_null(), "{optional} is missing from the test's own result");
     }

@@ -108,7 +108,7 @@ pub fn rows(summary: &DriveSummary) -> Vec<Row> {
         let values = [
             ("capacity_bytes", json!(summary.capacity_bytes)),
             ("spare_factor", json!(summary.spare_space.spare_factor)),
-            ("law", json!(one.model)),
+            ("model", json!(one.model)),
             ("writes", json!(one.writes)),
             ("cleaning", json!(one.cleaning)),
             ("write_amplification", json!(one.write_amplification)),

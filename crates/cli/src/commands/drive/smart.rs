@@ -186,7 +186,7 @@ pub fn rows(evaluation: &FieldEvaluation) -> Vec<Row> {
         .collect();
     let effective = |one: &EffectiveSpace| {
         let model = [
-            ("law".to_owned(), json!(one.model)),
+            ("theory_model".to_owned(), json!(one.model)),
             ("nominal_write_amplification".to_owned(), json!(one.nominal_write_amplification)),
         ];
         [&common[..], &lives[..], &model[..], &bounds("spare_factor", one.spare_factor)[..]].concat()

@@ -77,10 +77,8 @@ struct Report {
     /// True if the problems were corrected, except those in `uncorrected`.
     repaired: bool,
     /// Problems that cannot be corrected: lost data, and names in snapshots.
-    #[serde(rename = "left")]
     uncorrected: u64,
     /// Part of `uncorrected` that concerns names in snapshots; these problems end when the snapshots are deleted.
-    #[serde(rename = "left_in_snapshots")]
     uncorrected_in_snapshots: u64,
 }
 

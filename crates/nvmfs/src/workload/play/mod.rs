@@ -87,7 +87,7 @@ pub struct PlayCounts {
     /// Number of operations.
     pub operations: u64,
     /// Number of files and directories created.
-    #[serde(rename = "made")]
+    #[serde(alias = "made")]
     pub created: u64,
     /// Number of files deleted.
     pub deleted: u64,

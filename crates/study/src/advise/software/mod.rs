@@ -47,7 +47,6 @@ pub struct OptionChange {
     /// Software that the layer represents.
     pub software: &'static str,
     /// Location of the option: a section of a file, or a command.
-    #[serde(rename = "place")]
     pub location: &'static str,
     /// Name of the option.
     pub key: &'static str,
