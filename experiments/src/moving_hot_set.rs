@@ -4,6 +4,7 @@
 use crate::Failure;
 use crate::replicas::scenario;
 use crate::session::Session;
+use crate::table::Fields;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write;
 use wearwell_stack::Scenario;
@@ -71,9 +72,12 @@ impl Settings {
 
 impl MovingDrive {
     /// Returns the first fields of the drive's rows.
-    pub fn fields(&self) -> Vec<String> {
-        let MovingDrive { spare_factor, hot_writes, hot_space, period } = self;
-        vec![format!("{spare_factor}"), format!("{hot_writes}"), format!("{hot_space}"), format!("{period}")]
+    pub fn fields(&self) -> Fields {
+        Fields::default()
+            .text("S_f", self.spare_factor)
+            .text("r", self.hot_writes)
+            .text("f", self.hot_space)
+            .text("period", self.period)
     }
 
     /// Returns the name of the drive as a case of a statement.

@@ -6,7 +6,7 @@ use crate::hot_cold::{Frontier, Setting};
 use crate::interval::Interval;
 use crate::replicas::{run_all, run_each, write_amplification};
 use crate::session::Session;
-use crate::table::Table;
+use crate::table::{Fields, Table};
 use crate::theory::{Load, Model, Policy, solve_all};
 use std::iter::zip;
 use wearwell_stack::{Phase, RunResult};
@@ -208,16 +208,7 @@ pub fn run(session: &Session) -> Result<(), Failure> {
 /// Returns a table of the steady state over the number of blocks. It is compared with the model, and with the model
 /// without the erased spare space in the internal frontier, which is `(b - 1) / 2` pages on average.
 fn steady_by_size(session: &Session) -> Result<Table, Failure> {
-    let mut table = Table::new(&[
-        "structure",
-        "r",
-        "f",
-        "blocks",
-        "simulated",
-        "ci",
-        "above_model_percent",
-        "expected_percent",
-    ]);
+    let mut table = Table::default();
     for (name, structure, frontier) in STRUCTURES {
         for (_, load) in LOADS {
             let at = |spare_factor: f64| {
@@ -239,11 +230,18 @@ fn steady_by_size(session: &Session) -> Result<Table, Failure> {
                 let expected = at((0.1 - idle) / (1.0 - idle))?;
                 let found = write_amplification(&replicas);
                 let (r, f) = load;
-                let fields = [format!("{:.4}", found.mean), format!("{:.4}", found.half_width)];
-                let percent =
-                    [found.mean, expected].map(|value| format!("{:+.3}", 100.0 * (value / model - 1.0)));
-                let key = [name.to_owned(), format!("{r:.2}"), format!("{f:.2}"), blocks.to_string()];
-                table.push(key.into_iter().chain(fields).chain(percent).collect());
+                let percent = |value: f64| format!("{:+.3}", 100.0 * (value / model - 1.0));
+                table.add(
+                    Fields::default()
+                        .text("structure", name)
+                        .number("r", r, 2)
+                        .number("f", f, 2)
+                        .text("blocks", blocks)
+                        .number("simulated", found.mean, 4)
+                        .number("ci", found.half_width, 4)
+                        .text("above_model_percent", percent(found.mean))
+                        .text("expected_percent", percent(expected)),
+                );
             }
         }
     }
