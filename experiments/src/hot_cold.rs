@@ -3,7 +3,7 @@
 use crate::Failure;
 use crate::chart::{Chart, Series};
 use crate::interval::Interval;
-use crate::replicas::scenario;
+use crate::replicas::{phases, scenario};
 use crate::session::Session;
 use crate::table::{Fields, Table};
 use wearwell_stack::Scenario;
@@ -118,21 +118,7 @@ impl Setting {
         initial: &InitialPhase,
         length: f64,
     ) -> Result<Scenario, Failure> {
-        let (drive_writes, mixing) = (length * self.warm_up(initial), initial.mixing);
-        self.scenario_with(
-            frontier,
-            blocks,
-            &format!(
-                r#"
-                [precondition]
-                random_overwrites = {mixing:?}
-                [measure]
-                warm_up = {drive_writes:?}
-                drive_writes = {drive_writes:?}
-                window = 1.0
-                "#
-            ),
-        )
+        self.scenario_with(frontier, blocks, &phases(initial.mixing, length * self.warm_up(initial)))
     }
 
     /// Returns the scenario; `phases` contains the tables `[precondition]` and `[measure]`.

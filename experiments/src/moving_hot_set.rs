@@ -2,7 +2,7 @@
 //! and the scenario for its simulation.
 
 use crate::Failure;
-use crate::replicas::scenario;
+use crate::replicas::{phases, scenario};
 use crate::session::Session;
 use crate::table::Fields;
 use serde::{Deserialize, Serialize};
@@ -110,7 +110,7 @@ impl MovingDrive {
     /// Returns an error if the scenario cannot be read.
     pub fn scenario(&self, victim: &str, settings: &Settings) -> Result<Scenario, Failure> {
         let MovingDrive { spare_factor, hot_writes, hot_space, period } = self;
-        let drive_writes = DRIVE_WRITES * settings.length;
+        let phases = phases(2.0, DRIVE_WRITES * settings.length);
         let mut text = format!(
             r#"
             [device]
@@ -122,12 +122,7 @@ impl MovingDrive {
             placement = "double"
             reclaim = "in_place"
             copy_order = "random"
-            [precondition]
-            random_overwrites = 2.0
-            [measure]
-            warm_up = {drive_writes:?}
-            drive_writes = {drive_writes:?}
-            window = 1.0
+            {phases}
             [workload]
             kind = "phases"
             repeat = true

@@ -6,7 +6,7 @@
 use crate::Failure;
 use crate::chart::{Chart, Series};
 use crate::interval::Interval;
-use crate::replicas::{Replica, run_all, scenario, write_amplification};
+use crate::replicas::{Replica, phases, run_all, scenario, write_amplification};
 use crate::session::Session;
 use crate::table::{Fields, Table};
 use wearwell_stack::Scenario;
@@ -35,7 +35,7 @@ const BASELINE: usize = 1;
 fn scenario_of(victim: &str, placement: &str, load: (f64, f64), length: f64) -> Result<Scenario, Failure> {
     let (r, f) = load;
     // The run has five turnovers of the cold data, as for the tables.
-    let drive_writes = length * (5.0 * (1.0 - f) / (1.0 - r)).max(20.0);
+    let phases = phases(2.0, length * (5.0 * (1.0 - f) / (1.0 - r)).max(20.0));
     scenario(&format!(
         r#"
         [device]
@@ -53,12 +53,7 @@ fn scenario_of(victim: &str, placement: &str, load: (f64, f64), length: f64) -> 
         hot_writes = {r:?}
         hot_space = {f:?}
         hint = "temperature"
-        [precondition]
-        random_overwrites = 2.0
-        [measure]
-        warm_up = {drive_writes:?}
-        drive_writes = {drive_writes:?}
-        window = 1.0
+        {phases}
         "#
     ))
 }

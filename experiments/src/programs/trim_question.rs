@@ -7,7 +7,7 @@
 use crate::Failure;
 use crate::chart::{Chart, Series};
 use crate::interval::Interval;
-use crate::replicas::{Replica, run_all, scenario, write_amplification};
+use crate::replicas::{Replica, phases, run_all, scenario, write_amplification};
 use crate::session::Session;
 use crate::table::{Fields, Table};
 use wearwell_stack::Scenario;
@@ -38,7 +38,7 @@ fn scenario_of(
     trim_ratio: f64,
     length: f64,
 ) -> Result<Scenario, Failure> {
-    let drive_writes = length * (5.0 * (1.0 - f) / (1.0 - r)).max(20.0);
+    let phases = phases(2.0, length * (5.0 * (1.0 - f) / (1.0 - r)).max(20.0));
     scenario(&format!(
         r#"
         [device]
@@ -55,12 +55,7 @@ fn scenario_of(
         hot_writes = {r:?}
         hot_space = {f:?}
         trim_ratio = {trim_ratio:?}
-        [precondition]
-        random_overwrites = 2.0
-        [measure]
-        warm_up = {drive_writes:?}
-        drive_writes = {drive_writes:?}
-        window = 1.0
+        {phases}
         "#
     ))
 }

@@ -5,7 +5,7 @@ use crate::Failure;
 use crate::chart::{Chart, Series};
 use crate::hot_cold::{Frontier, stack};
 use crate::interval::Interval;
-use crate::replicas::{run_all, scenario, write_amplification};
+use crate::replicas::{phases, run_all, scenario, write_amplification};
 use crate::session::Session;
 use crate::table::{Fields, Table};
 use rayon::prelude::*;
@@ -70,19 +70,14 @@ impl Case {
 
     fn scenario(&self, length: f64) -> Result<wearwell_stack::Scenario, Failure> {
         let stack = stack(self.frontier, BLOCKS, self.drive.pages_per_block(), SPARE_FACTOR, CHOICES);
-        let (exponent, drive_writes) = (self.exponent, self.warm_up(length));
+        let (exponent, phases) = (self.exponent, phases(2.0, self.warm_up(length)));
         scenario(&format!(
             r#"
             {stack}
             [workload]
             kind = "zipf"
             exponent = {exponent:?}
-            [precondition]
-            random_overwrites = 2.0
-            [measure]
-            warm_up = {drive_writes:?}
-            drive_writes = {drive_writes:?}
-            window = 1.0
+            {phases}
             "#
         ))
     }
