@@ -71,7 +71,7 @@ impl Fields {
 
     /// Appends a number with `decimals` decimals; the field is empty for NaN or `None`.
     pub fn number(self, column: &'static str, value: impl Into<Option<f64>>, decimals: usize) -> Self {
-        self.text(column, number(value.into().unwrap_or(f64::NAN), decimals))
+        self.text(column, number(value, decimals))
     }
 }
 
@@ -125,9 +125,10 @@ pub fn read_table(folder: &Path, name: &str) -> Result<Vec<Row>, Failure> {
     reader.records().map(row).collect()
 }
 
-/// Formats a number with `decimals` decimals; empty if it is NaN.
-pub fn number(value: f64, decimals: usize) -> String {
-    if value.is_nan() { String::new() } else { format!("{value:.decimals$}") }
+/// Formats a number with `decimals` decimals; empty for NaN or `None`.
+pub fn number(value: impl Into<Option<f64>>, decimals: usize) -> String {
+    let value = value.into().filter(|value| !value.is_nan());
+    value.map_or(String::new(), |value| format!("{value:.decimals$}"))
 }
 
 #[cfg(test)]
