@@ -4,6 +4,7 @@ use crate::Failure;
 use crate::gecko::mib;
 use crate::paged::{self, DELTA, Measurement, WriteVolume};
 use crate::session::Session;
+use crate::table::Fields;
 use serde_json::json;
 use wearwell_engine::ftl::paged::{BlockCounters, PagedSettings};
 use wearwell_theory::ftl::{CounterCoverage, Ftl, FtlDrive, FtlSizes, cleaning_write_amplification, ram};
@@ -131,41 +132,17 @@ impl Point {
         )
     }
 
-    /// First columns of a table of points.
-    pub const COLUMNS: [&str; 8] = [
-        "log2_blocks",
-        "pages_per_block",
-        "page_bytes",
-        "load",
-        "partitions",
-        "cache",
-        "counters_share",
-        "choices",
-    ];
-
-    /// Returns the fields of the point for these columns.
-    pub fn fields(&self) -> Vec<String> {
-        let Point {
-            log2_blocks,
-            pages_per_block,
-            page_bytes,
-            load,
-            partitions,
-            cache,
-            counter_share: share,
-            choices,
-            ..
-        } = self;
-        vec![
-            log2_blocks.to_string(),
-            pages_per_block.to_string(),
-            page_bytes.to_string(),
-            load.to_string(),
-            partitions.to_string(),
-            cache.to_string(),
-            share.to_string(),
-            choices.to_string(),
-        ]
+    /// Returns the first fields of a table of points.
+    pub fn fields(&self) -> Fields {
+        Fields::default()
+            .text("log2_blocks", self.log2_blocks)
+            .text("pages_per_block", self.pages_per_block)
+            .text("page_bytes", self.page_bytes)
+            .text("load", &self.load)
+            .text("partitions", self.partitions)
+            .text("cache", self.cache)
+            .text("counters_share", self.counter_share)
+            .text("choices", self.choices)
     }
 
     fn blocks(&self, log2_blocks: u32) -> u32 {

@@ -3,9 +3,9 @@
 use crate::Failure;
 use crate::chart::{Chart, Series};
 use crate::interval::Interval;
-use crate::replicas::scenario;
+use crate::replicas::{phases, scenario};
 use crate::session::Session;
-use crate::table::Table;
+use crate::table::{Fields, Table};
 use wearwell_stack::Scenario;
 
 /// Parameters of a row: pages per block `b`, spare factor `S_f`, choices `d`, and hot shares of the writes `r` and of
@@ -118,21 +118,7 @@ impl Setting {
         initial: &InitialPhase,
         length: f64,
     ) -> Result<Scenario, Failure> {
-        let (drive_writes, mixing) = (length * self.warm_up(initial), initial.mixing);
-        self.scenario_with(
-            frontier,
-            blocks,
-            &format!(
-                r#"
-                [precondition]
-                random_overwrites = {mixing:?}
-                [measure]
-                warm_up = {drive_writes:?}
-                drive_writes = {drive_writes:?}
-                window = 1.0
-                "#
-            ),
-        )
+        self.scenario_with(frontier, blocks, &phases(initial.mixing, length * self.warm_up(initial)))
     }
 
     /// Returns the scenario; `phases` contains the tables `[precondition]` and `[measure]`.
@@ -180,24 +166,6 @@ pub fn stack(
     )
 }
 
-const COLUMNS: &[&str] = &[
-    "b",
-    "S_f",
-    "d",
-    "r",
-    "f",
-    "column",
-    "paper_ode",
-    "paper_sim",
-    "paper_ci",
-    "ours",
-    "ours_ci",
-    "diff_percent",
-    "diff_in_ci",
-    "ours_vs_ode_percent",
-    "warm_up",
-];
-
 /// Writes the table with the columns of the paper next to those of this run, and the chart of the differences.
 pub fn publish<const S: usize>(
     session: &Session,
@@ -206,10 +174,10 @@ pub fn publish<const S: usize>(
     rows: &[PaperRow<S>],
     ours: &[[Interval; S]],
 ) -> Result<(), Failure> {
-    let (initial, mut table) = (InitialPhase::from_session(session)?, Table::new(COLUMNS));
+    let (initial, mut table) = (InitialPhase::from_session(session)?, Table::default());
     for (row, ours) in rows.iter().zip(ours) {
         for (at, column) in columns.iter().enumerate() {
-            table.push(compare(
+            table.add(compare(
                 row,
                 column,
                 [&row.simulated[at], &ours[at]],
@@ -247,23 +215,22 @@ fn compare<const S: usize>(
     column: &str,
     [paper, ours]: [&Interval; 2],
     warm_up: f64,
-) -> Vec<String> {
+) -> Fields {
     let Setting { pages_per_block, spare_factor, choices, hot_writes, hot_space } = row.setting;
-    vec![
-        pages_per_block.to_string(),
-        format!("{spare_factor:.2}"),
-        choices.to_string(),
-        format!("{hot_writes:.2}"),
-        format!("{hot_space:.2}"),
-        column.to_owned(),
-        format!("{:.4}", row.ode),
-        format!("{:.4}", paper.mean),
-        format!("{:.4}", paper.half_width),
-        format!("{:.5}", ours.mean),
-        format!("{:.5}", ours.half_width),
-        format!("{:+.4}", percent_of(ours, paper.mean).mean),
-        format!("{:+.2}", ours.distance(paper)),
-        format!("{:+.4}", percent_of(ours, row.ode).mean),
-        format!("{warm_up:.1}"),
-    ]
+    Fields::default()
+        .text("b", pages_per_block)
+        .number("S_f", spare_factor, 2)
+        .text("d", choices)
+        .number("r", hot_writes, 2)
+        .number("f", hot_space, 2)
+        .text("column", column)
+        .number("paper_ode", row.ode, 4)
+        .number("paper_sim", paper.mean, 4)
+        .number("paper_ci", paper.half_width, 4)
+        .number("ours", ours.mean, 5)
+        .number("ours_ci", ours.half_width, 5)
+        .text("diff_percent", format!("{:+.4}", percent_of(ours, paper.mean).mean))
+        .text("diff_in_ci", format!("{:+.2}", ours.distance(paper)))
+        .text("ours_vs_ode_percent", format!("{:+.4}", percent_of(ours, row.ode).mean))
+        .number("warm_up", warm_up, 1)
 }

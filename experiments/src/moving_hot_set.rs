@@ -2,8 +2,9 @@
 //! and the scenario for its simulation.
 
 use crate::Failure;
-use crate::replicas::scenario;
+use crate::replicas::{phases, scenario};
 use crate::session::Session;
+use crate::table::Fields;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write;
 use wearwell_stack::Scenario;
@@ -71,9 +72,12 @@ impl Settings {
 
 impl MovingDrive {
     /// Returns the first fields of the drive's rows.
-    pub fn fields(&self) -> Vec<String> {
-        let MovingDrive { spare_factor, hot_writes, hot_space, period } = self;
-        vec![format!("{spare_factor}"), format!("{hot_writes}"), format!("{hot_space}"), format!("{period}")]
+    pub fn fields(&self) -> Fields {
+        Fields::default()
+            .text("S_f", self.spare_factor)
+            .text("r", self.hot_writes)
+            .text("f", self.hot_space)
+            .text("period", self.period)
     }
 
     /// Returns the name of the drive as a case of a statement.
@@ -106,7 +110,7 @@ impl MovingDrive {
     /// Returns an error if the scenario cannot be read.
     pub fn scenario(&self, victim: &str, settings: &Settings) -> Result<Scenario, Failure> {
         let MovingDrive { spare_factor, hot_writes, hot_space, period } = self;
-        let drive_writes = DRIVE_WRITES * settings.length;
+        let phases = phases(2.0, DRIVE_WRITES * settings.length);
         let mut text = format!(
             r#"
             [device]
@@ -118,12 +122,7 @@ impl MovingDrive {
             placement = "double"
             reclaim = "in_place"
             copy_order = "random"
-            [precondition]
-            random_overwrites = 2.0
-            [measure]
-            warm_up = {drive_writes:?}
-            drive_writes = {drive_writes:?}
-            window = 1.0
+            {phases}
             [workload]
             kind = "phases"
             repeat = true

@@ -43,6 +43,21 @@ pub fn scenario(text: &str) -> Result<Scenario, Failure> {
     toml::from_str(text).map_err(|error| format!("{error}\nin the scenario\n{text}").into())
 }
 
+/// Returns the tables of a scenario in TOML that overwrite the drive at random, then warm up and measure for
+/// `drive_writes` each.
+pub fn phases(random_overwrites: f64, drive_writes: f64) -> String {
+    format!(
+        r#"
+        [precondition]
+        random_overwrites = {random_overwrites:?}
+        [measure]
+        warm_up = {drive_writes:?}
+        drive_writes = {drive_writes:?}
+        window = 1.0
+        "#
+    )
+}
+
 fn to_toml(scenario: &Scenario) -> String {
     toml::to_string(scenario).unwrap_or_else(|error| format!("which cannot be shown: {error}"))
 }

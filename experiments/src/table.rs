@@ -2,6 +2,7 @@
 
 use crate::Failure;
 use crate::session::Session;
+use std::fmt::Display;
 use std::path::Path;
 
 /// Rows of text fields under column names.
@@ -23,6 +24,16 @@ impl Table {
         self.rows.push(row);
     }
 
+    /// Adds a row with named fields. The first row of a table without columns names the columns; every other row has
+    /// the same ones.
+    pub fn add(&mut self, fields: Fields) {
+        if self.columns.is_empty() {
+            self.columns.clone_from(&fields.columns);
+        }
+        assert_eq!(fields.columns, self.columns, "the columns of the table");
+        self.push(fields.values);
+    }
+
     /// Returns the table in CSV format, after a comment with the command that made it.
     pub fn to_csv(&self, command: &str) -> String {
         let mut writer = csv::Writer::from_writer(format!("# {command}\n").into_bytes());
@@ -40,6 +51,27 @@ impl Table {
     pub fn publish(&self, session: &Session, name: &str) -> Result<(), Failure> {
         session.mark_published(name);
         self.write(session, name)
+    }
+}
+
+/// A row under construction: fields with their columns.
+#[derive(Clone, Debug, Default)]
+pub struct Fields {
+    columns: Vec<&'static str>,
+    values: Vec<String>,
+}
+
+impl Fields {
+    /// Appends a field with a text or a whole number.
+    pub fn text(mut self, column: &'static str, value: impl Display) -> Self {
+        self.columns.push(column);
+        self.values.push(value.to_string());
+        self
+    }
+
+    /// Appends a number with `decimals` decimals; the field is empty for NaN or `None`.
+    pub fn number(self, column: &'static str, value: impl Into<Option<f64>>, decimals: usize) -> Self {
+        self.text(column, number(value, decimals))
     }
 }
 
@@ -93,19 +125,36 @@ pub fn read_table(folder: &Path, name: &str) -> Result<Vec<Row>, Failure> {
     reader.records().map(row).collect()
 }
 
-/// Formats a number with `decimals` decimals; empty if it is NaN.
-pub fn number(value: f64, decimals: usize) -> String {
-    if value.is_nan() { String::new() } else { format!("{value:.decimals$}") }
+/// Formats a number with `decimals` decimals; empty for NaN or `None`.
+pub fn number(value: impl Into<Option<f64>>, decimals: usize) -> String {
+    let value = value.into().filter(|value| !value.is_nan());
+    value.map_or(String::new(), |value| format!("{value:.decimals$}"))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Table;
+    use super::{Fields, Table};
 
     #[test]
     fn csv_starts_with_command_comment() {
         let mut table = Table::new(&["b", "WA"]);
         table.push(vec!["16".into(), "4.5".into()]);
         assert_eq!(table.to_csv("make it"), "# make it\nb,WA\n16,4.5\n");
+    }
+
+    #[test]
+    fn named_fields_set_columns_and_leave_missing_numbers_empty() {
+        let mut table = Table::default();
+        table.add(Fields::default().text("b", 16).number("WA", 4.5, 2));
+        table.add(Fields::default().text("b", 32).number("WA", None, 2));
+        assert_eq!(table.to_csv("make it"), "# make it\nb,WA\n16,4.50\n32,\n");
+    }
+
+    #[test]
+    #[should_panic(expected = "the columns of the table")]
+    fn row_with_other_columns_is_refused() {
+        let mut table = Table::default();
+        table.add(Fields::default().text("b", 16));
+        table.add(Fields::default().text("d", 16));
     }
 }

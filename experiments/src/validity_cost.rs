@@ -3,7 +3,7 @@
 
 use crate::Failure;
 use crate::session::Session;
-use crate::table::{Table, number};
+use crate::table::{Fields, Table};
 use crate::validity_probe::{FlashIo, Probe, StoreIo, TrackedStore};
 use serde::{Deserialize, Serialize};
 use wearwell_base::config::StoreSize;
@@ -165,49 +165,34 @@ impl Cost {
         (writes + reads / DELTA) / INTERVAL
     }
 
-    const COLUMNS: [&'static str; 16] = [
-        "store",
-        "log2_blocks",
-        "pages_per_block",
-        "load",
-        "random_drive_writes",
-        "update_reads",
-        "update_writes",
-        "query_reads",
-        "query_writes",
-        "erase_reads",
-        "erase_writes",
-        "cleanings",
-        "flash_pages",
-        "write_amplification",
-        "calculated",
-        "of_bitmap_percent",
-    ];
-
-    fn row(&self, bitmap: Option<f64>) -> Vec<String> {
-        let drive = &self.drive;
-        let head = [
-            self.store.name(),
-            drive.log2_blocks.to_string(),
-            drive.pages_per_block.to_string(),
-            drive.load.to_string(),
-            self.length.drive_writes.to_string(),
-        ];
-        let io = [self.updates, self.queries, self.erases].concat();
-        let io = io.into_iter().chain([self.cleanings]).map(|value| number(value, 1));
+    fn row(&self, bitmap: Option<f64>) -> Fields {
         let amplification = self.write_amplification();
-        let percent = bitmap.map_or(String::new(), |bitmap| number(100.0 * amplification / bitmap, 2));
-        let tail = [number(amplification, 5), number(self.calculated, 5), percent];
-        head.into_iter().chain(io).chain([self.flash_pages.to_string()]).chain(tail).collect()
+        Fields::default()
+            .text("store", self.store.name())
+            .text("log2_blocks", self.drive.log2_blocks)
+            .text("pages_per_block", self.drive.pages_per_block)
+            .text("load", self.drive.load)
+            .text("random_drive_writes", self.length.drive_writes)
+            .number("update_reads", self.updates[0], 1)
+            .number("update_writes", self.updates[1], 1)
+            .number("query_reads", self.queries[0], 1)
+            .number("query_writes", self.queries[1], 1)
+            .number("erase_reads", self.erases[0], 1)
+            .number("erase_writes", self.erases[1], 1)
+            .number("cleanings", self.cleanings, 1)
+            .text("flash_pages", self.flash_pages)
+            .number("write_amplification", amplification, 5)
+            .number("calculated", self.calculated, 5)
+            .number("of_bitmap_percent", bitmap.map(|bitmap| 100.0 * amplification / bitmap), 2)
     }
 
     /// Returns a table of all costs. Each is compared with the cost of the bitmap on the same drive, if that was
     /// measured.
     pub fn table(costs: &[Cost]) -> Table {
-        let mut table = Table::new(&Self::COLUMNS);
+        let mut table = Table::default();
         for cost in costs {
             let bitmap = costs.iter().find(|other| other.store == Store::Bitmap && other.drive == cost.drive);
-            table.push(cost.row(bitmap.map(Cost::write_amplification)));
+            table.add(cost.row(bitmap.map(Cost::write_amplification)));
         }
         table
     }

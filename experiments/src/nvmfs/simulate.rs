@@ -16,23 +16,13 @@ use wearwell_trace::{Op, Request, RequestBatch};
 const BLOCK_BYTES: u64 = 4096;
 
 /// Error of a file system that did not complete a workload.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{case}: {cause}")]
 pub struct WorkloadFailure {
     /// File system and workload.
     case: String,
+    #[source]
     cause: Failure,
-}
-
-impl std::fmt::Display for WorkloadFailure {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter) -> std::fmt::Result {
-        write!(formatter, "{}: {}", self.case, self.cause)
-    }
-}
-
-impl std::error::Error for WorkloadFailure {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        Some(&*self.cause)
-    }
 }
 
 /// True if the error is that a file system had no free space.

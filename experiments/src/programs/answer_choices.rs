@@ -8,7 +8,7 @@ use crate::moving_hot_set::{LOADS, MovingDrive, Settings, index_of_least, predic
 use crate::replicas::{run_all, write_amplification};
 use crate::session::Session;
 use crate::statements::Statements;
-use crate::table::{Table, number};
+use crate::table::Table;
 
 /// Policies that are compared with fixed numbers of choices.
 const ADAPTIVE_VICTIMS: [(&str, &str); 2] = [("greedy", "\"greedy\""), ("learnt", "\"learnt_choices\"")];
@@ -58,22 +58,7 @@ pub fn run(session: &Session) -> Result<(), Failure> {
 }
 
 fn publish(session: &Session, settings: &Settings, simulated: &[SimulatedDrive]) -> Result<(), Failure> {
-    let mut data =
-        Table::new(&["S_f", "r", "f", "period", "policy", "predicted", "simulated", "ci", "error_percent"]);
-    let head = [
-        "S_f",
-        "r",
-        "f",
-        "period",
-        "predicted_best_d",
-        "best_d",
-        "least",
-        "regret_of_predicted_percent",
-        "regret_of_10_percent",
-        "regret_of_greedy_percent",
-        "regret_of_learnt_percent",
-    ];
-    let mut best = Table::new(&head);
+    let (mut data, mut best) = (Table::default(), Table::default());
     let count = settings.choices.len();
     let ten =
         settings.choices.iter().position(|&choices| choices == 10).ok_or("10 choices are not on the grid")?;
@@ -83,33 +68,33 @@ fn publish(session: &Session, settings: &Settings, simulated: &[SimulatedDrive])
                 Some(choices) => (format!("d = {choices}"), Some(point.predicted[at])),
                 None => (ADAPTIVE_VICTIMS[at - count].0.to_owned(), None),
             };
-            let if_predicted = |value: fn(f64, f64) -> f64| {
-                predicted.map_or(String::new(), |predicted| number(value(predicted, found.mean), 4))
-            };
-            let row = [
-                name,
-                if_predicted(|predicted, _| predicted),
-                number(found.mean, 4),
-                number(found.half_width, 4),
-                if_predicted(|predicted, found| 100.0 * (predicted / found - 1.0)),
-            ];
-            data.push(point.drive.fields().into_iter().chain(row).collect());
+            let error = predicted.map(|predicted| 100.0 * (predicted / found.mean - 1.0));
+            data.add(
+                point
+                    .drive
+                    .fields()
+                    .text("policy", name)
+                    .number("predicted", predicted, 4)
+                    .number("simulated", found.mean, 4)
+                    .number("ci", found.half_width, 4)
+                    .number("error_percent", error, 4),
+            );
         }
         let means = point.means(count);
         let (best_at, predicted_at) = (index_of_least(&means), index_of_least(&point.predicted));
-        let compared = [
-            means[predicted_at],
-            means[ten],
-            point.amplifications[count].mean,
-            point.amplifications[count + 1].mean,
-        ];
-        let row = [
-            settings.choices[predicted_at].to_string(),
-            settings.choices[best_at].to_string(),
-            number(means[best_at], 4),
-        ];
-        let regrets = compared.map(|value| number(regret_percent(value, &means), 2));
-        best.push(point.drive.fields().into_iter().chain(row).chain(regrets).collect());
+        let regret = |value: f64| regret_percent(value, &means);
+        best.add(
+            point
+                .drive
+                .fields()
+                .text("predicted_best_d", settings.choices[predicted_at])
+                .text("best_d", settings.choices[best_at])
+                .number("least", means[best_at], 4)
+                .number("regret_of_predicted_percent", regret(means[predicted_at]), 2)
+                .number("regret_of_10_percent", regret(means[ten]), 2)
+                .number("regret_of_greedy_percent", regret(point.amplifications[count].mean), 2)
+                .number("regret_of_learnt_percent", regret(point.amplifications[count + 1].mean), 2),
+        );
     }
     data.write(session, "data")?;
     best.publish(session, "best")

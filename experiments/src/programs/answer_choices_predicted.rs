@@ -6,35 +6,30 @@ use crate::chart::{Chart, Series};
 use crate::moving_hot_set::{LOADS, Settings, index_of_least, predict, regret_percent};
 use crate::session::Session;
 use crate::statements::Statements;
-use crate::table::{Table, number};
+use crate::table::Table;
 
 pub fn run(session: &Session) -> Result<(), Failure> {
     let settings: Settings = session.settings()?;
     let predicted = predict(session, &settings)?;
-    let mut all = Table::new(&["S_f", "r", "f", "period", "d", "predicted"]);
-    let mut best = Table::new(&[
-        "S_f",
-        "r",
-        "f",
-        "period",
-        "best_d",
-        "predicted",
-        "regret_of_10_percent",
-        "regret_of_largest_percent",
-    ]);
+    let (mut all, mut best) = (Table::default(), Table::default());
     let ten =
         settings.choices.iter().position(|&choices| choices == 10).ok_or("10 choices are not on the grid")?;
     let last = settings.choices.len() - 1;
     let mut small = Vec::new();
     for (place, values) in settings.drives().iter().zip(&predicted) {
         for (choices, value) in settings.choices.iter().zip(values) {
-            all.push(place.fields().into_iter().chain([choices.to_string(), number(*value, 4)]).collect());
+            all.add(place.fields().text("d", choices).number("predicted", *value, 4));
         }
         let at = index_of_least(values);
         let (of_ten, of_last) = (regret_percent(values[ten], values), regret_percent(values[last], values));
-        let row =
-            [settings.choices[at].to_string(), number(values[at], 4), number(of_ten, 2), number(of_last, 2)];
-        best.push(place.fields().into_iter().chain(row).collect());
+        best.add(
+            place
+                .fields()
+                .text("best_d", settings.choices[at])
+                .number("predicted", values[at], 4)
+                .number("regret_of_10_percent", of_ten, 2)
+                .number("regret_of_largest_percent", of_last, 2),
+        );
         small.push((place.name(), of_ten <= 3.0));
     }
     all.write(session, "predicted")?;

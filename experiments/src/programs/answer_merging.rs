@@ -11,7 +11,7 @@ use crate::replicas::{run_each, scenario};
 use crate::session::Session;
 use crate::stacks::total_amplification;
 use crate::statements::Statements;
-use crate::table::{Table, number};
+use crate::table::{Fields, Table};
 
 /// Maximum error of a predicted amplification in per cent, and of a predicted saving in percentage points.
 const MAX_ERROR: f64 = 3.0;
@@ -85,40 +85,26 @@ fn publish(session: &Session, simulated: &[SimulatedPoint]) -> Result<(), Failur
 }
 
 fn data(session: &Session, simulated: &[SimulatedPoint]) -> Result<(), Failure> {
-    let mut table = Table::new(&[
-        "watermark_kept",
-        "point",
-        "predicted_none",
-        "none",
-        "none_ci",
-        "none_on_two_frontiers",
-        "predicted_cagc",
-        "cagc",
-        "cagc_ci",
-        "predicted_sharing",
-        "sharing",
-        "predicted_saved_percent",
-        "saved_percent",
-        "cagc_error_percent",
-    ]);
+    let mut table = Table::default();
     for one in simulated {
         let Prediction { none, none_separate: none_apart, cagc, sharing, .. } = one.predicted;
-        let row = [
-            none,
-            one.none.mean,
-            one.none.half_width,
-            none_apart,
-            cagc,
-            one.cagc.mean,
-            one.cagc.half_width,
-            sharing,
-            one.sharing,
-            one.predicted.saved_erases_percent(),
-            one.saved_erases_percent(),
-            one.errors()[1],
-        ];
-        let fields = [one.keeps_watermark.to_string(), one.point.name.clone()].into_iter();
-        table.push(fields.chain(row.map(|value| number(value, 4))).collect());
+        table.add(
+            Fields::default()
+                .text("watermark_kept", one.keeps_watermark)
+                .text("point", &one.point.name)
+                .number("predicted_none", none, 4)
+                .number("none", one.none.mean, 4)
+                .number("none_ci", one.none.half_width, 4)
+                .number("none_on_two_frontiers", none_apart, 4)
+                .number("predicted_cagc", cagc, 4)
+                .number("cagc", one.cagc.mean, 4)
+                .number("cagc_ci", one.cagc.half_width, 4)
+                .number("predicted_sharing", sharing, 4)
+                .number("sharing", one.sharing, 4)
+                .number("predicted_saved_percent", one.predicted.saved_erases_percent(), 4)
+                .number("saved_percent", one.saved_erases_percent(), 4)
+                .number("cagc_error_percent", one.errors()[1], 4),
+        );
     }
     table.write(session, "data")
 }
@@ -126,15 +112,7 @@ fn data(session: &Session, simulated: &[SimulatedPoint]) -> Result<(), Failure> 
 /// Writes the prediction errors of the amplification with CAGC in per cent, and those of its savings in percentage
 /// points.
 fn summary(session: &Session, simulated: &[SimulatedPoint]) -> Result<(), Failure> {
-    let mut table = Table::new(&[
-        "watermark",
-        "points",
-        "number",
-        "within_3_percent",
-        "largest_error_percent",
-        "mean_error_percent",
-        "largest_error_of_saving_points",
-    ]);
+    let mut table = Table::default();
     for (keeps_watermark, mode) in MODES {
         for (drawn, kind) in POINT_KINDS {
             let selected: Vec<&SimulatedPoint> =
@@ -145,9 +123,16 @@ fn summary(session: &Session, simulated: &[SimulatedPoint]) -> Result<(), Failur
                 .iter()
                 .map(|one| (one.predicted.saved_erases_percent() - one.saved_erases_percent()).abs());
             let mean = errors.iter().sum::<f64>() / errors.len() as f64;
-            let values = [errors.iter().copied().fold(0.0, f64::max), mean, savings.fold(0.0, f64::max)];
-            let fields = [mode.to_owned(), kind.to_owned(), selected.len().to_string(), accurate.to_string()];
-            table.push(fields.into_iter().chain(values.map(|value| number(value, 2))).collect());
+            table.add(
+                Fields::default()
+                    .text("watermark", mode)
+                    .text("points", kind)
+                    .text("number", selected.len())
+                    .text("within_3_percent", accurate)
+                    .number("largest_error_percent", errors.iter().copied().fold(0.0, f64::max), 2)
+                    .number("mean_error_percent", mean, 2)
+                    .number("largest_error_of_saving_points", savings.fold(0.0, f64::max), 2),
+            );
         }
     }
     table.publish(session, "summary")

@@ -14,8 +14,7 @@ use crate::stacks::{
     run_stacks, table, total_amplification, upper_amplification,
 };
 use crate::statements::Statements;
-use crate::table::{Table, number};
-use wearwell_stack::RunResult;
+use crate::table::{Fields, Table, number};
 
 /// Share of the user space in use.
 const USED_SHARES: [(&str, f64); 2] = [("80 %", 0.8), ("full", 1.0)];
@@ -328,16 +327,7 @@ const SCHEME_PAIRS: [(&str, &str); 3] = [("inline", "none"), ("cagc", "none"), (
 
 /// Writes the crossing lines, and the figures that do not depend on the hashing time.
 fn publish_lines(session: &Session, runs: &[StackRuns]) -> Result<(), Failure> {
-    let mut lines = Table::new(&[
-        "used",
-        "dedup_ratio",
-        "inline_none_us",
-        "cagc_none_us",
-        "inline_cagc_us",
-        "none_erases_per_1000",
-        "inline_erases_per_1000",
-        "cagc_erases_per_1000",
-    ]);
+    let mut lines = Table::default();
     for (used, _) in USED_SHARES {
         let map = CrossingMap { used_share: used, runs };
         for ratio in RATIOS {
@@ -346,12 +336,19 @@ fn publish_lines(session: &Session, runs: &[StackRuns]) -> Result<(), Failure> {
                 Some(hash_us) if hash_us.is_infinite() => format!("above {}", HASHES_US[HASHES_US.len() - 1]),
                 Some(hash_us) => number(hash_us, 0),
             };
-            let erased: fn(&RunResult) -> f64 = erases_per_thousand;
-            let erases_text = |scheme| number(map.at(ratio, 0.0, scheme).mean(erased), 2);
-            let mut row = vec![used.to_owned(), ratio.to_string()];
-            row.extend(SCHEME_PAIRS.map(crossing));
-            row.extend(["none", "inline", "cagc"].map(erases_text));
-            lines.push(row);
+            let erases = |scheme| map.at(ratio, 0.0, scheme).mean(erases_per_thousand);
+            let [inline_none, cagc_none, inline_cagc] = SCHEME_PAIRS.map(crossing);
+            lines.add(
+                Fields::default()
+                    .text("used", used)
+                    .text("dedup_ratio", ratio)
+                    .text("inline_none_us", inline_none)
+                    .text("cagc_none_us", cagc_none)
+                    .text("inline_cagc_us", inline_cagc)
+                    .number("none_erases_per_1000", erases("none"), 2)
+                    .number("inline_erases_per_1000", erases("inline"), 2)
+                    .number("cagc_erases_per_1000", erases("cagc"), 2),
+            );
         }
     }
     lines.publish(session, "lines")

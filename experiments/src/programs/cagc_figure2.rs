@@ -12,7 +12,7 @@ use crate::chart::{Chart, Series};
 use crate::session::Session;
 use crate::stacks::{Column, StackRuns, erases_per_thousand, run_stacks};
 use crate::statements::Statements;
-use crate::table::{Table, number};
+use crate::table::{Fields, Table};
 use wearwell_stack::RunResult;
 
 /// Share of the space in use at which nothing is cleaned during these short runs, and the length of the runs.
@@ -125,38 +125,30 @@ fn pair<'a>(runs: &'a [StackRuns], condition: &SetUp, trace: &str) -> Pair<'a> {
 }
 
 fn publish(session: &Session, runs: &[StackRuns]) -> Result<(), Failure> {
-    let mut table = Table::new(&[
-        "condition",
-        "trace",
-        "none_us",
-        "inline_us",
-        "all_ratio",
-        "ci",
-        "writes_ratio",
-        "writes_ci",
-        "p99_ratio",
-        "p99_ci",
-        "none_erases_per_1000",
-        "inline_erases_per_1000",
-        "none_requests_per_s",
-        "inline_requests_per_s",
-    ]);
+    let mut table = Table::default();
     for condition in &SET_UPS {
         for (trace, _) in TRACES {
             let Pair { ours, reference: base } = pair(runs, condition, trace);
             let ratios = TIMES.map(|(_, time)| ours.ratio_to(base, time));
-            let ratios = ratios.iter().flat_map(|ratio| [ratio.mean, ratio.half_width]);
             let rate =
                 |result: &RunResult| result.timing.as_ref().map_or(f64::NAN, |timing| timing.requests_per_s);
-            let row = [base.mean(mean_request_us), ours.mean(mean_request_us)].into_iter().chain(ratios);
-            let row = row.chain([
-                base.mean(erases_per_thousand),
-                ours.mean(erases_per_thousand),
-                base.mean(rate),
-                ours.mean(rate),
-            ]);
-            let keys = [condition.name, trace].map(str::to_owned).into_iter();
-            table.push(keys.chain(row.map(|value| number(value, 3))).collect());
+            table.add(
+                Fields::default()
+                    .text("condition", condition.name)
+                    .text("trace", trace)
+                    .number("none_us", base.mean(mean_request_us), 3)
+                    .number("inline_us", ours.mean(mean_request_us), 3)
+                    .number("all_ratio", ratios[0].mean, 3)
+                    .number("ci", ratios[0].half_width, 3)
+                    .number("writes_ratio", ratios[1].mean, 3)
+                    .number("writes_ci", ratios[1].half_width, 3)
+                    .number("p99_ratio", ratios[2].mean, 3)
+                    .number("p99_ci", ratios[2].half_width, 3)
+                    .number("none_erases_per_1000", base.mean(erases_per_thousand), 3)
+                    .number("inline_erases_per_1000", ours.mean(erases_per_thousand), 3)
+                    .number("none_requests_per_s", base.mean(rate), 3)
+                    .number("inline_requests_per_s", ours.mean(rate), 3),
+            );
         }
     }
     table.publish(session, "data")?;

@@ -6,7 +6,7 @@ use crate::gecko::mib;
 use crate::paged::{self, CAUSES, FTLS, Measurement, PAGES_PER_BLOCK, WriteVolume, settings};
 use crate::session::Session;
 use crate::statements::Statements;
-use crate::table::{Table, number};
+use crate::table::{Fields, Table, number};
 use wearwell_engine::ftl::paged::PagedSettings;
 
 /// Settings of the program.
@@ -66,25 +66,12 @@ fn with_equal_ram(settings: PagedSettings) -> PagedSettings {
 pub fn run(session: &Session) -> Result<(), Failure> {
     let settings: Settings = session.settings()?;
     let points = settings.points(WriteVolume::of_figures(session)?)?;
-    let mut table = Table::new(&[
-        "ftl",
-        "blocks",
-        "ram_mib",
-        "recovery_s",
-        "wa_user",
-        "wa_translation",
-        "wa_validity",
-        "wa",
-        "plain_wa",
-        "spare_reads",
-        "million_writes_per_s",
-        "memory_gib",
-    ]);
+    let mut table = Table::default();
     let mut parts = Table::new(&["ftl", "what", "name", "value"]);
     let found = session.compute_each("FTL of figures 13 and 14", &points, measure)?;
     let found: Vec<(&str, Measurement)> = points.iter().map(|point| point.ftl).zip(found).collect();
     for (ftl, measured) in &found {
-        table.push(row(ftl, settings.log2_blocks, measured));
+        table.add(row(ftl, settings.log2_blocks, measured));
         for (name, bytes) in &measured.ram {
             parts.push([*ftl, "RAM; MiB", name, &number(mib(*bytes), 4)].map(str::to_owned).to_vec());
         }
@@ -97,22 +84,22 @@ pub fn run(session: &Session) -> Result<(), Failure> {
     check(&found, settings.equal_ram).publish(session)
 }
 
-fn row(ftl: &str, log2_blocks: u32, measured: &Measurement) -> Vec<String> {
+fn row(ftl: &str, log2_blocks: u32, measured: &Measurement) -> Fields {
     let amplification = measured.amplification();
     let plain: f64 = measured.traffic.iter().map(|(writes, _)| writes).sum();
-    let numbers = [
-        number(mib(measured.ram_bytes()), 4),
-        number(measured.recovery_s(), 4),
-        number(amplification[0], 4),
-        number(amplification[1], 4),
-        number(amplification[2], 4),
-        number(amplification.iter().sum(), 4),
-        number(plain, 4),
-        number(measured.spare_reads, 4),
-        number(measured.rate / 1e6, 3),
-        number(measured.memory_bytes as f64 / f64::from(1 << 30), 3),
-    ];
-    [ftl.to_owned(), format!("2^{log2_blocks}")].into_iter().chain(numbers).collect()
+    Fields::default()
+        .text("ftl", ftl)
+        .text("blocks", format!("2^{log2_blocks}"))
+        .number("ram_mib", mib(measured.ram_bytes()), 4)
+        .number("recovery_s", measured.recovery_s(), 4)
+        .number("wa_user", amplification[0], 4)
+        .number("wa_translation", amplification[1], 4)
+        .number("wa_validity", amplification[2], 4)
+        .number("wa", amplification.iter().sum::<f64>(), 4)
+        .number("plain_wa", plain, 4)
+        .number("spare_reads", measured.spare_reads, 4)
+        .number("million_writes_per_s", measured.rate / 1e6, 3)
+        .number("memory_gib", measured.memory_bytes as f64 / f64::from(1 << 30), 3)
 }
 
 /// Tests the statements of sections 5.3 and 5.4.

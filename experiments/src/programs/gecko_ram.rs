@@ -7,7 +7,7 @@ use crate::gecko_ram::{Point, Prediction, predict};
 use crate::paged::Measurement;
 use crate::session::Session;
 use crate::statements::Statements;
-use crate::table::{Table, number};
+use crate::table::Table;
 
 /// A point, its prediction, and its measurement.
 struct MeasuredPoint<'a> {
@@ -48,39 +48,28 @@ pub fn run(session: &Session) -> Result<(), Failure> {
 }
 
 fn table(all: &[MeasuredPoint]) -> Table {
-    let columns = [
-        "ram_mib_at_2_tib",
-        "saved_percent",
-        "predicted_user",
-        "wa_user",
-        "predicted_translation",
-        "wa_translation",
-        "predicted_validity",
-        "wa_validity",
-        "predicted_wa",
-        "wa",
-        "error_percent",
-        "wa_at_2_tib",
-    ];
-    let mut table = Table::new(&[&Point::COLUMNS[..], &columns].concat());
+    let mut table = Table::default();
     for found in all {
         let [user, translation, validity] = found.measured.amplification();
         let [said_user, said_translation, reports, queries] = found.prediction.costs;
-        let pairs = [
-            said_user,
-            user,
-            said_translation,
-            translation,
-            reports + queries,
-            validity,
-            found.prediction.total[0],
-            found.total(),
-        ];
-        let ram = [number(found.prediction.ram_mib[0], 3), number(found.prediction.saved_percent, 2)];
-        let fields = found.point.fields().into_iter().chain(ram);
         let error = 100.0 * (found.total() / found.prediction.total[0] - 1.0);
-        let tail = [number(error, 2), number(found.at_2_tib(), 4)];
-        table.push(fields.chain(pairs.map(|value| number(value, 4))).chain(tail).collect());
+        table.add(
+            found
+                .point
+                .fields()
+                .number("ram_mib_at_2_tib", found.prediction.ram_mib[0], 3)
+                .number("saved_percent", found.prediction.saved_percent, 2)
+                .number("predicted_user", said_user, 4)
+                .number("wa_user", user, 4)
+                .number("predicted_translation", said_translation, 4)
+                .number("wa_translation", translation, 4)
+                .number("predicted_validity", reports + queries, 4)
+                .number("wa_validity", validity, 4)
+                .number("predicted_wa", found.prediction.total[0], 4)
+                .number("wa", found.total(), 4)
+                .number("error_percent", error, 2)
+                .number("wa_at_2_tib", found.at_2_tib(), 4),
+        );
     }
     table
 }

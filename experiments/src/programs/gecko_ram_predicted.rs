@@ -5,33 +5,27 @@ use crate::Failure;
 use crate::gecko_ram::{Point, predict};
 use crate::session::Session;
 use crate::statements::Statements;
-use crate::table::{Table, number};
+use crate::table::Table;
 
 pub fn run(session: &Session) -> Result<(), Failure> {
     let points = Point::all(session)?;
     let predicted = points.iter().map(predict).collect::<Result<Vec<_>, _>>()?;
-    let mut table = Table::new(
-        &[
-            &Point::COLUMNS[..],
-            &[
-                "ram_mib_at_2_tib",
-                "without_cache_mib",
-                "saved_percent",
-                "user",
-                "translation",
-                "reports",
-                "queries",
-                "wa",
-                "wa_at_2_tib",
-            ],
-        ]
-        .concat(),
-    );
+    let mut table = Table::default();
     for (point, predicted) in points.iter().zip(&predicted) {
-        let ram = predicted.ram_mib.map(|mib| number(mib, 3));
-        let costs = predicted.costs.into_iter().chain(predicted.total).map(|value| number(value, 4));
-        let fields = point.fields().into_iter().chain(ram).chain([number(predicted.saved_percent, 2)]);
-        table.push(fields.chain(costs).collect());
+        let [user, translation, reports, queries] = predicted.costs;
+        table.add(
+            point
+                .fields()
+                .number("ram_mib_at_2_tib", predicted.ram_mib[0], 3)
+                .number("without_cache_mib", predicted.ram_mib[1], 3)
+                .number("saved_percent", predicted.saved_percent, 2)
+                .number("user", user, 4)
+                .number("translation", translation, 4)
+                .number("reports", reports, 4)
+                .number("queries", queries, 4)
+                .number("wa", predicted.total[0], 4)
+                .number("wa_at_2_tib", predicted.total[1], 4),
+        );
     }
     table.publish(session, "predicted")?;
     let base = (&points[0], &predicted[0]);

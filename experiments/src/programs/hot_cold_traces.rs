@@ -11,7 +11,7 @@ use crate::replicas::{amplification, scenario};
 use crate::session::{Interrupted, Session};
 use crate::stacks::user_pages;
 use crate::statements::Statements;
-use crate::table::{Table, number};
+use crate::table::{Fields, Table};
 use crate::traces::{self, Trace};
 use serde::{Deserialize, Serialize};
 use wearwell_stack::{RunResult, Scenario, run as simulate};
@@ -120,19 +120,7 @@ fn mean_over_seeds(kept: &[RunFigures]) -> Interval {
 }
 
 fn publish(session: &Session, traces: &[Trace], kept: &[RunFigures]) -> Result<(), Failure> {
-    let head = [
-        "trace",
-        "policy",
-        "touched_mib",
-        "written_per_pass",
-        "single",
-        "single_ci",
-        "double",
-        "double_ci",
-        "change_percent",
-        "steady",
-    ];
-    let mut table = Table::new(&head);
+    let mut table = Table::default();
     let (mut lower, mut much, mut overwriting) = (Vec::new(), Vec::new(), Vec::new());
     let mut series: Vec<Series> = VICTIMS
         .map(|(policy, _)| Series { name: policy.to_owned(), points: Vec::new(), has_line: false })
@@ -144,19 +132,19 @@ fn publish(session: &Session, traces: &[Trace], kept: &[RunFigures]) -> Result<(
             let (first, steady) = (&single[0], single.iter().chain(double).all(|kept| kept.is_steady));
             let [one, two] = [single, double].map(mean_over_seeds);
             let change = 100.0 * (two.mean / one.mean - 1.0);
-            let mut row = vec![(*trace).to_owned(), policy.to_owned()];
-            let numbers = [
-                first.touched_pages / 256.0,
-                first.pass_drive_writes,
-                one.mean,
-                one.half_width,
-                two.mean,
-                two.half_width,
-                change,
-            ];
-            row.extend(numbers.map(|value| number(value, 3)));
-            row.push(if steady { "yes" } else { "no" }.to_owned());
-            table.push(row);
+            table.add(
+                Fields::default()
+                    .text("trace", trace)
+                    .text("policy", policy)
+                    .number("touched_mib", first.touched_pages / 256.0, 3)
+                    .number("written_per_pass", first.pass_drive_writes, 3)
+                    .number("single", one.mean, 3)
+                    .number("single_ci", one.half_width, 3)
+                    .number("double", two.mean, 3)
+                    .number("double_ci", two.half_width, 3)
+                    .number("change_percent", change, 3)
+                    .text("steady", if steady { "yes" } else { "no" }),
+            );
             let case = format!("{trace}: {policy}");
             let is_lower = one.mean - two.mean > one.half_width.hypot(two.half_width);
             lower.push((case.clone(), is_lower));

@@ -10,7 +10,7 @@ use crate::interval::{Interval, closed_percent, mean};
 use crate::replicas::{amplification, scenario};
 use crate::session::{Interrupted, Session};
 use crate::statements::Statements;
-use crate::table::{Table, number};
+use crate::table::{Fields, Table};
 use serde::{Deserialize, Serialize};
 use std::fmt::Write;
 use std::ops::ControlFlow;
@@ -184,20 +184,7 @@ pub fn run(session: &Session) -> Result<(), Failure> {
     };
     let points: Vec<Point> = cases.flat_map(of_case).collect();
     let found = session.compute_each("hints", &points, |point| measure(session, point))?;
-    let mut table = Table::new(&[
-        "workload",
-        "segment_kib",
-        "log",
-        "drive",
-        "drive_ci",
-        "drive_with_stream_hints",
-        "drive_knowing_all",
-        "lower_bound",
-        "stack",
-        "stack_knowing_all",
-        "closed_by_stream_hints_percent",
-        "closed_at_best_percent",
-    ]);
+    let mut table = Table::default();
     let mut ordered = Vec::new();
     let seeds = session.runs as usize;
     for (point, figures) in points.iter().step_by(seeds).zip(found.chunks(seeds)) {
@@ -210,15 +197,21 @@ pub fn run(session: &Session) -> Result<(), Failure> {
         let [hinted, offline] = [1, 2].map(|drive| mean(figures, |kept| kept.drive_amplifications[drive]));
         let [log, lower_bound] =
             [mean(figures, |kept| kept.log_amplification), mean(figures, |kept| kept.lower_bound)];
-        let numbers = [hinted, offline, lower_bound, log * plain.mean, log * offline];
-        let shares = [hinted, offline].map(|drive| number(closed_percent(plain.mean, 1.0, drive), 1));
-        let head = [point.workload.to_owned(), point.segment_kib.to_string(), number(log, 4)];
-        table.push(
-            head.into_iter()
-                .chain(plain.numbers(4))
-                .chain(numbers.map(|value| number(value, 4)))
-                .chain(shares)
-                .collect(),
+        let [drive, drive_ci] = plain.numbers(4);
+        table.add(
+            Fields::default()
+                .text("workload", point.workload)
+                .text("segment_kib", point.segment_kib)
+                .number("log", log, 4)
+                .text("drive", drive)
+                .text("drive_ci", drive_ci)
+                .number("drive_with_stream_hints", hinted, 4)
+                .number("drive_knowing_all", offline, 4)
+                .number("lower_bound", lower_bound, 4)
+                .number("stack", log * plain.mean, 4)
+                .number("stack_knowing_all", log * offline, 4)
+                .number("closed_by_stream_hints_percent", closed_percent(plain.mean, 1.0, hinted), 1)
+                .number("closed_at_best_percent", closed_percent(plain.mean, 1.0, offline), 1),
         );
         let case = format!("{}, segments of {} KiB", point.workload, point.segment_kib);
         let is_between = |kept: &RunFigures| {

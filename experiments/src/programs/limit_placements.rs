@@ -254,7 +254,7 @@ fn all_placements(found: &[LoadResults<'_>]) -> Table {
     for drive in found {
         for placement in PLACEMENTS.iter().chain([&OFFLINE.0]) {
             let Some(best) = drive.best(placement) else { continue };
-            let bytes = number(drive.placement_bytes(placement).unwrap_or(f64::NAN), 4);
+            let bytes = number(drive.placement_bytes(placement), 4);
             let head = [drive.load.name.to_owned(), tuned_or_held_out(drive.load)];
             let names = [(*placement).to_owned(), best.victim.to_owned()];
             let numbers = best.amplification.numbers(4);
@@ -314,15 +314,15 @@ fn means(found: &[LoadResults<'_>]) -> Table {
     // On the largest drive, memory that does not depend on the size matters least.
     let largest = found.iter().max_by(|one, other| one.logical_pages().total_cmp(&other.logical_pages()));
     for placement in PLACEMENTS.iter().chain([&OFFLINE.0]) {
-        let [chosen, held_out] = [true, false]
-            .map(|chosen_on| number(geometric_mean(found, placement, chosen_on).unwrap_or(f64::NAN), 4));
+        let [chosen, held_out] =
+            [true, false].map(|chosen_on| number(geometric_mean(found, placement, chosen_on), 4));
         let is_best = |drive: &&LoadResults<'_>| {
             let all = PLACEMENTS.iter().filter_map(|name| drive.best(name));
             let lowest = all.map(|best| best.amplification.mean).fold(f64::INFINITY, f64::min);
             drive.best(placement).is_some_and(|best| best.amplification.mean <= lowest + 1e-9)
         };
         let best_on = found.iter().filter(|drive| !drive.load.is_tuned_for).filter(is_best).count();
-        let bytes = number(largest.and_then(|drive| drive.placement_bytes(placement)).unwrap_or(f64::NAN), 2);
+        let bytes = number(largest.and_then(|drive| drive.placement_bytes(placement)), 2);
         table.push(vec![(*placement).to_owned(), chosen, held_out, best_on.to_string(), bytes]);
     }
     table

@@ -9,7 +9,7 @@ use crate::interval::{Interval, closed_percent};
 use crate::replicas::scenario;
 use crate::session::{Interrupted, Session};
 use crate::statements::Statements;
-use crate::table::{Table, number};
+use crate::table::{Fields, Table};
 use crate::traces;
 use serde::{Deserialize, Serialize};
 use wearwell_engine::placement::{PLACEMENTS, PlacementConfig};
@@ -252,58 +252,31 @@ pub fn run(session: &Session) -> Result<(), Failure> {
     publish(session, &settings, &found)
 }
 
-fn text(value: Option<f64>) -> String {
-    value.map_or_else(String::new, |value| number(value, 4))
-}
-
 fn publish(session: &Session, settings: &Settings, found: &[DriveResults<'_>]) -> Result<(), Failure> {
-    let mut data = Table::new(&[
-        "source",
-        "spare_factor",
-        "placement",
-        "victim",
-        "write_amplification",
-        "ci",
-        "lower_bound",
-        "foresight",
-        "above_foresight",
-        "lost_by_placement",
-        "lost_by_victim",
-        "lost_by_block_size",
-        "mean_field",
-    ]);
-    let mut best = Table::new(&[
-        "source",
-        "spare_factor",
-        "lower_bound",
-        "closed_form",
-        "foresight",
-        "double_greedy",
-        "best_without",
-        "write_amplification",
-        "part_of_the_distance_closed_percent",
-    ]);
+    let (mut data, mut best) = (Table::default(), Table::default());
     let (mut above, mut beaten) = (Vec::new(), Vec::new());
     for drive in found {
         let (bound, best_offline) = (drive.bound(), best_of(drive, true));
-        let head = [drive.source.name.clone(), drive.spare_factor.to_string()];
-        let case = |pair: (&str, &str)| format!("{}, {}: {} with {}", head[0], head[1], pair.0, pair.1);
+        let (source, spare_factor) = (&drive.source.name, drive.spare_factor);
+        let head = || Fields::default().text("source", source).text("spare_factor", spare_factor);
+        let case = |pair: (&str, &str)| format!("{source}, {spare_factor}: {} with {}", pair.0, pair.1);
         for &pair in drive.pairs {
             let Some(interval) = drive.amplification(pair) else { continue };
             let (level, loss) = (best_offline.map(|(_, level)| level), drive.loss(pair));
-            let numbers = [
-                Some(interval.mean),
-                Some(interval.half_width).filter(|_| drive.source.seeds > 1),
-                bound,
-                level,
-                level.map(|level| interval.mean - level),
-                loss.map(|loss| loss.placement),
-                loss.map(|loss| loss.victim),
-                loss.map(|loss| loss.block_size),
-                drive.theory(pair),
-            ];
-            let names = [pair.0.to_owned(), pair.1.to_owned()];
-            data.push(head.clone().into_iter().chain(names).chain(numbers.map(text)).collect());
+            data.add(
+                head()
+                    .text("placement", pair.0)
+                    .text("victim", pair.1)
+                    .number("write_amplification", interval.mean, 4)
+                    .number("ci", Some(interval.half_width).filter(|_| drive.source.seeds > 1), 4)
+                    .number("lower_bound", bound, 4)
+                    .number("foresight", level, 4)
+                    .number("above_foresight", level.map(|level| interval.mean - level), 4)
+                    .number("lost_by_placement", loss.map(|loss| loss.placement), 4)
+                    .number("lost_by_victim", loss.map(|loss| loss.victim), 4)
+                    .number("lost_by_block_size", loss.map(|loss| loss.block_size), 4)
+                    .number("mean_field", drive.theory(pair), 4),
+            );
             above.push((case(pair), bound.is_some_and(|bound| bound <= interval.mean + 1e-9)));
             if let Some(level) = level.filter(|_| !needs_foresight(pair)) {
                 beaten.push((case(pair), level <= interval.mean));
@@ -314,10 +287,16 @@ fn publish(session: &Session, settings: &Settings, found: &[DriveResults<'_>]) -
         let closed = closed.map(|((blind, (_, best)), (_, found))| closed_percent(blind, best, found));
         let name =
             best_online.map_or_else(String::new, |((placement, victim), _)| format!("{placement}, {victim}"));
-        let numbers =
-            [bound, drive.closed_form(settings)?, best_offline.map(|(_, level)| level), baseline].map(text);
-        let last = [name, text(best_online.map(|(_, level)| level)), text(closed)];
-        best.push(head.into_iter().chain(numbers).chain(last).collect());
+        best.add(
+            head()
+                .number("lower_bound", bound, 4)
+                .number("closed_form", drive.closed_form(settings)?, 4)
+                .number("foresight", best_offline.map(|(_, level)| level), 4)
+                .number("double_greedy", baseline, 4)
+                .text("best_without", name)
+                .number("write_amplification", best_online.map(|(_, level)| level), 4)
+                .number("part_of_the_distance_closed_percent", closed, 4),
+        );
     }
     data.write(session, "data")?;
     best.publish(session, "best")?;

@@ -10,7 +10,7 @@ use crate::live::measure_each;
 use crate::live::requirements::reason_to_skip;
 use crate::session::Session;
 use crate::statements::Statements;
-use crate::table::Table;
+use crate::table::{Fields, Table};
 use serde::{Deserialize, Serialize};
 
 /// Settings of the program.
@@ -83,47 +83,30 @@ fn replayed(session: &Session, cases: &[Case]) -> Result<Vec<Outcome>, Failure> 
 
 /// Returns the requests of F2FS to its disk.
 fn requests_table(rows: &[Row]) -> Table {
-    let mut table = Table::new(&[
-        "load",
-        "logs",
-        "fswa_live",
-        "fswa_recorded",
-        "fswa_model",
-        "moved_live",
-        "moved_recorded",
-        "moved_model",
-        "checkpoints_live",
-        "checkpoints_recorded",
-        "check",
-    ]);
+    let mut table = Table::default();
     for Row { live, replayed } in rows {
-        let moved = |pages: u64| format!("{:.4}", pages as f64 / replayed.load_pages());
-        let model = replayed.model;
-        let modelled = [
-            replayed.model_fswa().map_or_else(String::new, |fswa| format!("{fswa:.4}")),
-            model.map_or_else(String::new, |written| moved(written.moved_pages)),
-        ];
-        let [fswa_model, moved_model] = modelled;
+        let moved = |pages: u64| pages as f64 / replayed.load_pages();
         let recorded = &replayed.info;
-        table.push(vec![
-            live.info.load.clone(),
-            live.info.logs.to_string(),
-            format!("{:.4}", live.info.write_amplification()),
-            format!("{:.4}", replayed.fswa()),
-            fswa_model,
-            moved(live.info.moved_pages),
-            moved(recorded.moved_pages),
-            moved_model,
-            live.info.checkpoints.to_string(),
-            recorded.checkpoints.to_string(),
-            if live.check.is_empty() { "sound".to_owned() } else { first_line(&live.check) },
-        ]);
+        table.add(
+            Fields::default()
+                .text("load", &live.info.load)
+                .text("logs", live.info.logs)
+                .number("fswa_live", live.info.write_amplification(), 4)
+                .number("fswa_recorded", replayed.fswa(), 4)
+                .number("fswa_model", replayed.model_fswa(), 4)
+                .number("moved_live", moved(live.info.moved_pages), 4)
+                .number("moved_recorded", moved(recorded.moved_pages), 4)
+                .number("moved_model", replayed.model.map(|written| moved(written.moved_pages)), 4)
+                .text("checkpoints_live", live.info.checkpoints)
+                .text("checkpoints_recorded", recorded.checkpoints)
+                .text("check", if live.check.is_empty() { "sound" } else { first_line(&live.check) }),
+        );
     }
     table
 }
 
-fn first_line(output: &str) -> String {
-    output.lines().next().unwrap_or_default().to_owned()
+fn first_line(output: &str) -> &str {
+    output.lines().next().unwrap_or_default()
 }
 
 /// Returns a table of the drives' results.

@@ -9,7 +9,7 @@ use crate::f2fs::shipped::read;
 use crate::interval::Interval;
 use crate::session::Session;
 use crate::statements::Statements;
-use crate::table::Table;
+use crate::table::{Fields, Table};
 
 /// Largest increase of the device's cleaning with 6 logs according to the paper, as a factor.
 const MAX_INCREASE: f64 = 1.32;
@@ -59,46 +59,36 @@ fn growth(outcomes: &[Outcome], load: &str, field: impl Fn(&Outcome) -> f64 + Co
 }
 
 fn publish(session: &Session, outcomes: &[Outcome], loads: &[String]) -> Result<(), Failure> {
-    let mut table = Table::new(&[
-        "load",
-        "logs",
-        "recordings",
-        "sectors",
-        "fswa",
-        "model_fswa",
-        "checkpoints",
-        "moved",
-        "model_moved",
-        "wa_256k",
-        "wa_2m",
-        "wa_256k_trim",
-        "wa_2m_trim",
-        "erases_256k",
-        "erases_2m",
-        "erases_256k_trim",
-        "erases_2m_trim",
-    ]);
+    let mut table = Table::default();
     for load in loads {
         for logs in LOGS {
             let group = group(outcomes, load, logs);
             let modelled = group.iter().all(|one| one.model.is_some());
-            let maybe = |value: f64| if modelled { format!("{value:.4}") } else { String::new() };
-            let mut row = vec![load.clone(), logs.to_string(), group.len().to_string()];
-            row.push(format!("{:.0}", mean(&group, |one| one.info.written_bytes as f64 / 512.0)));
-            row.push(format!("{:.4}", mean(&group, Outcome::fswa)));
-            row.push(maybe(mean(&group, |one| one.model_fswa().unwrap_or(0.0))));
-            row.push(format!("{:.0}", mean(&group, |one| one.info.checkpoints as f64)));
-            row.push(format!("{:.4}", mean(&group, |one| one.info.moved_pages as f64 / one.load_pages())));
+            let maybe = |value: f64| modelled.then_some(value);
             let moved =
                 |one: &Outcome| one.model.map_or(0, |written| written.moved_pages) as f64 / one.load_pages();
-            row.push(maybe(mean(&group, moved)));
-            for at in 0..DRIVES.len() {
-                row.push(format!("{:.4}", mean(&group, |one| one.device(at))));
-            }
-            for at in 0..DRIVES.len() {
-                row.push(format!("{:.1}", mean(&group, |one| one.drives[at].erases as f64)));
-            }
-            table.push(row);
+            let device = |at: usize| mean(&group, |one| one.device(at));
+            let erases = |at: usize| mean(&group, |one| one.drives[at].erases as f64);
+            table.add(
+                Fields::default()
+                    .text("load", load)
+                    .text("logs", logs)
+                    .text("recordings", group.len())
+                    .number("sectors", mean(&group, |one| one.info.written_bytes as f64 / 512.0), 0)
+                    .number("fswa", mean(&group, Outcome::fswa), 4)
+                    .number("model_fswa", maybe(mean(&group, |one| one.model_fswa().unwrap_or(0.0))), 4)
+                    .number("checkpoints", mean(&group, |one| one.info.checkpoints as f64), 0)
+                    .number("moved", mean(&group, |one| one.info.moved_pages as f64 / one.load_pages()), 4)
+                    .number("model_moved", maybe(mean(&group, moved)), 4)
+                    .number("wa_256k", device(0), 4)
+                    .number("wa_2m", device(1), 4)
+                    .number("wa_256k_trim", device(2), 4)
+                    .number("wa_2m_trim", device(3), 4)
+                    .number("erases_256k", erases(0), 1)
+                    .number("erases_2m", erases(1), 1)
+                    .number("erases_256k_trim", erases(2), 1)
+                    .number("erases_2m_trim", erases(3), 1),
+            );
         }
     }
     table.publish(session, "data")?;

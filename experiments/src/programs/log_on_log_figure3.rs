@@ -6,7 +6,7 @@ use crate::log_on_log::{AssumedValues, Case, Load, Setting, run_settings};
 use crate::session::Session;
 use crate::small_log::{PAGES_PER_BLOCK, SmallLog};
 use crate::statements::Statements;
-use crate::table::{Table, number};
+use crate::table::{Fields, Table};
 
 const LOWER_KIB: u32 = 256;
 
@@ -101,28 +101,24 @@ impl Curve<'_> {
 }
 
 fn publish(session: &Session, curves: &[Curve]) -> Result<(), Failure> {
-    let mut table = Table::new(&[
-        "load",
-        "lower",
-        "upper_over_lower",
-        "scatter_blocks",
-        "upper_wa",
-        "lower_wa",
-        "tcwa",
-        "ci",
-        "run_pages",
-    ]);
+    let mut table = Table::default();
     let mut series = Vec::new();
     for curve in curves {
         let (load, placement) = curve.name.split_once(", lower ").expect("both are in the name");
         for ((ratio, _), case) in RATIOS.iter().zip(curve.cases) {
             let total = case.interval(|outcome| outcome.total);
-            let mut row = vec![load.to_owned(), placement.to_owned(), ratio.to_string()];
-            let upper = case.interval(|outcome| outcome.upper).mean;
-            let values = [case.scatter(), upper, curve.lower(*ratio), total.mean, total.half_width];
-            row.extend(values.map(|value| number(value, 4)));
-            row.push(format!("{:.1}", case.interval(|outcome| outcome.run_pages).mean));
-            table.push(row);
+            table.add(
+                Fields::default()
+                    .text("load", load)
+                    .text("lower", placement)
+                    .text("upper_over_lower", ratio)
+                    .number("scatter_blocks", case.scatter(), 4)
+                    .number("upper_wa", case.interval(|outcome| outcome.upper).mean, 4)
+                    .number("lower_wa", curve.lower(*ratio), 4)
+                    .number("tcwa", total.mean, 4)
+                    .number("ci", total.half_width, 4)
+                    .number("run_pages", case.interval(|outcome| outcome.run_pages).mean, 1),
+            );
         }
         for (kind, divides) in [("", true), (", not aligned", false)] {
             let cases = RATIOS.iter().zip(curve.cases).filter(|((_, other), _)| *other == divides);

@@ -5,7 +5,7 @@ use crate::chart::{Chart, Series};
 use crate::log_on_log::{AssumedValues, Case, Load, Setting, run_settings, size, traces};
 use crate::session::Session;
 use crate::statements::Statements;
-use crate::table::{Table, number};
+use crate::table::{Fields, Table};
 
 const UPPERS: [u32; 5] = [64, 128, 256, 512, 2048];
 const LOWERS: [u32; 9] = [16, 32, 64, 128, 256, 512, 1024, 2048, 4096];
@@ -133,49 +133,38 @@ pub fn run(session: &Session) -> Result<(), Failure> {
 }
 
 fn publish(session: &Session, curves: &[Curve]) -> Result<(), Failure> {
-    let mut table = Table::new(&[
-        "load",
-        "panel",
-        "upper_kib",
-        "lower_kib",
-        "tcwa",
-        "ci",
-        "upper_wa",
-        "lower_wa",
-        "scatter_blocks",
-        "moved_by_both",
-        "moved_again",
-    ]);
-    let mut knees = Table::new(&[
-        "load",
-        "panel",
-        "upper_kib",
-        "knee_lower_kib",
-        "quiet_up_to_kib",
-        "best_lower_kib",
-        "tcwa_at_best",
-        "upper_wa",
-    ]);
+    let (mut table, mut knees) = (Table::default(), Table::default());
     for curve in curves {
-        let key = || vec![curve.load.to_owned(), curve.panel.to_owned(), curve.upper_kib.to_string()];
+        let key = || {
+            Fields::default()
+                .text("load", curve.load)
+                .text("panel", curve.panel)
+                .text("upper_kib", curve.upper_kib)
+        };
         for case in curve.cases {
             let total = case.interval(|outcome| outcome.total);
-            let mut row = key();
-            row.extend([case.setting.lower_kib.to_string()]);
-            let upper = case.interval(|outcome| outcome.upper).mean;
-            let lower = case.interval(|outcome| outcome.lower).mean;
-            let moved_by_both = case.interval(|outcome| outcome.moved_by_both).mean;
-            let again = case.interval(|outcome| outcome.moved_again).mean;
-            let values = [total.mean, total.half_width, upper, lower, case.scatter(), moved_by_both, again];
-            row.extend(values.map(|value| number(value, 4)));
-            table.push(row);
+            table.add(
+                key()
+                    .text("lower_kib", case.setting.lower_kib)
+                    .number("tcwa", total.mean, 4)
+                    .number("ci", total.half_width, 4)
+                    .number("upper_wa", case.interval(|outcome| outcome.upper).mean, 4)
+                    .number("lower_wa", case.interval(|outcome| outcome.lower).mean, 4)
+                    .number("scatter_blocks", case.scatter(), 4)
+                    .number("moved_by_both", case.interval(|outcome| outcome.moved_by_both).mean, 4)
+                    .number("moved_again", case.interval(|outcome| outcome.moved_again).mean, 4),
+            );
         }
         let best =
             curve.cases.iter().min_by(|a, b| a.total().total_cmp(&b.total())).expect("a curve has cases");
-        let mut row = key();
-        row.extend([curve.knee().to_string(), curve.onset().to_string(), best.setting.lower_kib.to_string()]);
-        row.extend([best.total(), best.interval(|outcome| outcome.upper).mean].map(|value| number(value, 4)));
-        knees.push(row);
+        knees.add(
+            key()
+                .text("knee_lower_kib", curve.knee())
+                .text("quiet_up_to_kib", curve.onset())
+                .text("best_lower_kib", best.setting.lower_kib)
+                .number("tcwa_at_best", best.total(), 4)
+                .number("upper_wa", best.interval(|outcome| outcome.upper).mean, 4),
+        );
     }
     table.write(session, "data")?;
     knees.publish(session, "knees")

@@ -5,7 +5,7 @@ use crate::chart::{Chart, Series};
 use crate::log_on_log::{AssumedValues, Case, Setting, run_settings, size};
 use crate::session::Session;
 use crate::statements::{Statements, is_rising};
-use crate::table::{Table, number};
+use crate::table::{Fields, Table};
 
 const RATIOS: [f64; 6] = [0.95, 0.9, 0.8, 0.7, 0.6, 0.5];
 const UPPERS: [u32; 5] = [64, 128, 256, 512, 1024];
@@ -86,33 +86,28 @@ fn setting(
 }
 
 fn publish(session: &Session, rows: &[Row]) -> Result<(), Failure> {
-    let mut table = Table::new(&[
-        "reading",
-        "trim",
-        "lower_kib",
-        "ratio",
-        "upper_kib",
-        "upper_wa",
-        "lower_wa",
-        "tcwa",
-        "ci",
-    ]);
-    let mut best = Table::new(&["reading", "trim", "lower_kib", "ratio", "best_upper_kib", "tcwa_at_best"]);
+    let (mut table, mut best) = (Table::default(), Table::default());
     for row in rows {
         let key = || {
-            let [reserve_mode, trim] = [row.reserve_mode, row.trim].map(str::to_owned);
-            vec![reserve_mode, trim, row.lower_kib.to_string(), row.ratio.to_string()]
+            Fields::default()
+                .text("reading", row.reserve_mode)
+                .text("trim", row.trim)
+                .text("lower_kib", row.lower_kib)
+                .text("ratio", row.ratio)
         };
         for case in row.cases {
             let total = case.interval(|outcome| outcome.total);
-            let (upper, lower) =
-                (case.interval(|outcome| outcome.upper).mean, case.interval(|outcome| outcome.lower).mean);
-            let values = [upper, lower, total.mean, total.half_width].map(|value| number(value, 4));
-            table.push(key().into_iter().chain([case.setting.upper_kib.to_string()]).chain(values).collect());
+            table.add(
+                key()
+                    .text("upper_kib", case.setting.upper_kib)
+                    .number("upper_wa", case.interval(|outcome| outcome.upper).mean, 4)
+                    .number("lower_wa", case.interval(|outcome| outcome.lower).mean, 4)
+                    .number("tcwa", total.mean, 4)
+                    .number("ci", total.half_width, 4),
+            );
         }
         let found = row.best();
-        let values = [found.to_string(), number(row.total(found), 4)];
-        best.push(key().into_iter().chain(values).collect());
+        best.add(key().text("best_upper_kib", found).number("tcwa_at_best", row.total(found), 4));
     }
     table.write(session, "data")?;
     best.publish(session, "best")?;

@@ -5,7 +5,7 @@ use crate::chart::{Chart, Series};
 use crate::log_on_log::{AssumedValues, Case, Load, Outcome, Setting, run_settings, size};
 use crate::session::Session;
 use crate::statements::{Statements, is_falling, is_rising};
-use crate::table::{Table, number};
+use crate::table::{Fields, Table};
 
 const LOWER_KIB: u32 = 256;
 const UPPERS: [u32; 3] = [64, 256, 1024];
@@ -93,40 +93,28 @@ pub fn run(session: &Session) -> Result<(), Failure> {
 }
 
 fn publish(session: &Session, curves: &[Curve]) -> Result<(), Failure> {
-    let mut table = Table::new(&[
-        "load",
-        "family",
-        "upper_kib",
-        "lower",
-        "upper_streams",
-        "upper_wa",
-        "device_wa",
-        "device_ci",
-        "tcwa",
-        "sequential_share",
-        "sequential_in_8_streams",
-        "scatter_blocks",
-        "spilled_share",
-    ]);
+    let mut table = Table::default();
     let mut series = Vec::new();
     for curve in curves {
         let streams = FAMILIES[0].1.map(|(streams, _)| streams);
         for (streams, case) in streams.into_iter().zip(curve.cases) {
-            let mut row = vec![curve.load.to_owned(), curve.family.to_owned(), curve.upper_kib.to_string()];
-            row.extend([curve.lower.to_owned(), streams.to_string()]);
             let mean = |field: fn(&Outcome) -> f64| case.interval(field).mean;
-            let values = [
-                mean(|outcome| outcome.upper),
-                mean(|outcome| outcome.lower),
-                case.interval(|outcome| outcome.lower).half_width,
-                mean(|outcome| outcome.total),
-                mean(|outcome| outcome.sequential),
-                mean(|outcome| outcome.stream_sequential),
-                case.scatter(),
-                mean(|outcome| outcome.spilled),
-            ];
-            row.extend(values.map(|value| number(value, 4)));
-            table.push(row);
+            table.add(
+                Fields::default()
+                    .text("load", curve.load)
+                    .text("family", curve.family)
+                    .text("upper_kib", curve.upper_kib)
+                    .text("lower", curve.lower)
+                    .text("upper_streams", streams)
+                    .number("upper_wa", mean(|outcome| outcome.upper), 4)
+                    .number("device_wa", mean(|outcome| outcome.lower), 4)
+                    .number("device_ci", case.interval(|outcome| outcome.lower).half_width, 4)
+                    .number("tcwa", mean(|outcome| outcome.total), 4)
+                    .number("sequential_share", mean(|outcome| outcome.sequential), 4)
+                    .number("sequential_in_8_streams", mean(|outcome| outcome.stream_sequential), 4)
+                    .number("scatter_blocks", case.scatter(), 4)
+                    .number("spilled_share", mean(|outcome| outcome.spilled), 4),
+            );
         }
         if curve.load == "oltp" && curve.family == "age_classes" && curve.upper_kib >= LOWER_KIB {
             let name = format!("upper {}, lower {}", size(curve.upper_kib), curve.lower);

@@ -6,7 +6,7 @@ use crate::log_on_log::{AssumedValues, Case, Setting, run_settings};
 use crate::session::Session;
 use crate::small_log::{PAGES_PER_BLOCK, SmallLog};
 use crate::statements::Statements;
-use crate::table::{Table, number};
+use crate::table::{Fields, Table};
 
 const LOWER_KIB: u32 = 256;
 const UPPERS: [u32; 6] = [64, 128, 192, 256, 384, 1024];
@@ -121,17 +121,16 @@ fn run_unit_scenarios(session: &Session, statements: &mut Statements) -> Result<
         run_order("Figure 7 with TRIM, device first", true, true)?,
         run_order("Figure 7 with TRIM, file system first", true, false)?,
     ];
-    let mut table = Table::new(&[
-        "scenario",
-        "copied_below",
-        "of_them_dead_above",
-        "copied_by_both",
-        "partly_valid_blocks",
-    ]);
+    let mut table = Table::default();
     for order in &orders {
-        let values = [order.copied, order.copied_invalid, order.copied_twice, order.partial_blocks as u64]
-            .map(|value| value.to_string());
-        table.push([order.name.replace(',', ";")].into_iter().chain(values).collect());
+        table.add(
+            Fields::default()
+                .text("scenario", order.name.replace(',', ";"))
+                .text("copied_below", order.copied)
+                .text("of_them_dead_above", order.copied_invalid)
+                .text("copied_by_both", order.copied_twice)
+                .text("partly_valid_blocks", order.partial_blocks),
+        );
     }
     table.publish(session, "unit")?;
     let each = |wanted: &dyn Fn(&CleaningOrder) -> bool,
@@ -177,43 +176,29 @@ impl RuleCases<'_> {
 }
 
 fn publish(session: &Session, groups: &[RuleCases]) -> Result<(), Failure> {
-    let mut table = Table::new(&[
-        "kept_erased",
-        "upper_kib",
-        "trim",
-        "tcwa",
-        "ci",
-        "upper_wa",
-        "lower_wa",
-        "copied_below",
-        "copied_by_both",
-        "copied_again_below",
-        "sequential_share",
-        "scatter_blocks",
-        "trims_lost",
-    ]);
+    let mut table = Table::default();
     let mut series = Vec::new();
     for group in groups {
         let mut points = Vec::new();
         for (at, ((rule, _), case)) in RULES.iter().zip(group.cases).enumerate() {
             let total = case.interval(|outcome| outcome.total);
-            let mut row =
-                vec![group.kept_erased.to_string(), group.upper_kib.to_string(), (*rule).to_owned()];
             let mean = |field: fn(&crate::log_on_log::Outcome) -> f64| case.interval(field).mean;
-            let values = [
-                total.mean,
-                total.half_width,
-                mean(|outcome| outcome.upper),
-                mean(|outcome| outcome.lower),
-                mean(|outcome| outcome.lower_copies),
-                mean(|outcome| outcome.moved_by_both),
-                mean(|outcome| outcome.moved_again),
-                mean(|outcome| outcome.sequential),
-                case.scatter(),
-                mean(|outcome| outcome.lost_trim_share),
-            ];
-            row.extend(values.map(|value| number(value, 4)));
-            table.push(row);
+            table.add(
+                Fields::default()
+                    .text("kept_erased", group.kept_erased)
+                    .text("upper_kib", group.upper_kib)
+                    .text("trim", rule)
+                    .number("tcwa", total.mean, 4)
+                    .number("ci", total.half_width, 4)
+                    .number("upper_wa", mean(|outcome| outcome.upper), 4)
+                    .number("lower_wa", mean(|outcome| outcome.lower), 4)
+                    .number("copied_below", mean(|outcome| outcome.lower_copies), 4)
+                    .number("copied_by_both", mean(|outcome| outcome.moved_by_both), 4)
+                    .number("copied_again_below", mean(|outcome| outcome.moved_again), 4)
+                    .number("sequential_share", mean(|outcome| outcome.sequential), 4)
+                    .number("scatter_blocks", case.scatter(), 4)
+                    .number("trims_lost", mean(|outcome| outcome.lost_trim_share), 4),
+            );
             points.push((at as f64, total));
         }
         series.push(Series { name: group.name(), points, has_line: true });

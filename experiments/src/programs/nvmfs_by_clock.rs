@@ -154,13 +154,7 @@ fn table(rows: &[Row]) -> Table {
             table.push(cells);
             continue;
         }
-        let speed = row.write_speed();
-        cells.push(format!("{:.2}", speed.mean));
-        cells.push(if speed.half_width.is_finite() {
-            format!("{:.2}", speed.half_width)
-        } else {
-            String::new()
-        });
+        cells.extend(row.write_speed().numbers(2));
         cells.push(format!("{:.0}", row.mean(|run| run.operations as f64 / run.seconds)));
         cells.push(format!("{:.0}", row.mean(|run| run.busy_seconds / run.seconds * 100.0)));
         cells.push(format!("{:.0}", row.mean(|run| run.waited_seconds / run.seconds * 100.0)));

@@ -8,7 +8,7 @@ use crate::nvmfs::simulate::{SimulatedFileSystem, Sizes};
 use crate::nvmfs::timed_replay::Clock;
 use crate::nvmfs::trial::Outcome;
 use crate::session::Session;
-use crate::table::Table;
+use crate::table::{Fields, Table, number};
 use serde::Serialize;
 use wearwell_nvmfs::options::Options;
 use wearwell_nvmfs::workload::FILE_WORKLOADS;
@@ -114,10 +114,6 @@ fn table(
     table
 }
 
-fn number(value: Option<f64>, digits: usize) -> String {
-    value.map_or(String::new(), |value| format!("{value:.digits$}"))
-}
-
 fn traffic(outcomes: &[Outcome]) -> Table {
     table(outcomes, &["user_sectors", "sectors", "sectors_a_user_sector", "kib_a_request"], |outcome| {
         let kib = outcome.sectors as f64 / 2.0 / outcome.write_requests as f64;
@@ -177,23 +173,20 @@ fn cleaning(outcomes: &[Outcome]) -> Table {
 
 /// Returns a table of the effect of later recycling. `outcomes` repeats the values of `recycle_free` cyclically.
 fn recycling(recycle_free: &[f64], outcomes: &[Outcome]) -> Table {
-    let mut table = Table::new(&[
-        "utilisation",
-        "workload",
-        "recycle_free",
-        "user_bytes_an_ssd_byte",
-        "cleaning_efficiency",
-        "page_erases",
-        "mb_a_second",
-        "mb_a_second_planes",
-    ]);
+    let mut table = Table::default();
     for (outcome, share) in outcomes.iter().zip(recycle_free.iter().cycle()) {
-        let mut row = vec![outcome.utilisation.to_string(), outcome.workload.clone(), share.to_string()];
-        row.push(format!("{:.3}", 1.0 / outcome.traffic()));
-        row.push(number(outcome.cleaner_work.and_then(|cleaned| cleaned.efficiency()), 3));
-        row.push(outcome.replayed[0].erases.to_string());
-        row.extend([0, 1].map(|drive| format!("{:.1}", outcome.throughput(drive))));
-        table.push(row);
+        let work = outcome.cleaner_work.as_ref();
+        table.add(
+            Fields::default()
+                .text("utilisation", outcome.utilisation)
+                .text("workload", &outcome.workload)
+                .text("recycle_free", share)
+                .number("user_bytes_an_ssd_byte", 1.0 / outcome.traffic(), 3)
+                .number("cleaning_efficiency", work.and_then(|cleaned| cleaned.efficiency()), 3)
+                .text("page_erases", outcome.replayed[0].erases)
+                .number("mb_a_second", outcome.throughput(0), 1)
+                .number("mb_a_second_planes", outcome.throughput(1), 1),
+        );
     }
     table
 }

@@ -8,7 +8,7 @@ use crate::nvmfs::replay::{Drive, ReplayCounts, replay_on, written_pages};
 use crate::nvmfs::simulate::{SimulatedFileSystem, Sizes};
 use crate::nvmfs::trial::Trial;
 use crate::session::Session;
-use crate::table::Table;
+use crate::table::{Fields, Table};
 use serde::{Deserialize, Serialize};
 use wearwell_nvmfs::options::{Grouping, Options};
 use wearwell_trace::{Op, Request, RequestBatch};
@@ -118,27 +118,22 @@ pub fn run(session: &Session) -> Result<(), Failure> {
         let sent = written_pages(&trial.requests, trial.measured_from..trial.requests.len());
         Ok((sent as f64 * 4096.0 / trial.written_bytes as f64, cases(&trial, disk_bytes, &block_pages)?))
     })?;
-    let mut table = Table::new(&[
-        "workload",
-        "grouping",
-        "trim",
-        "block_kib",
-        "ftl_placement",
-        "extents",
-        "traffic",
-        "ftl_wa",
-        "erases",
-        "erase_cost",
-    ]);
+    let mut table = Table::default();
     for ((load, simulated, _), (traffic, cases)) in jobs.iter().zip(found) {
         for Case { block_pages, placement, is_shifted: straddles, replayed } in cases {
-            let maybe = |value: Option<f64>| value.map_or(String::new(), |value| format!("{value:.3}"));
-            let mut row = vec![load.name.replace(", ", " "), simulated.name.to_owned()];
-            row.extend([simulated.options.trim.to_string(), (block_pages * 4).to_string()]);
-            row.extend([placement, if straddles { "straddle" } else { "as written" }.to_owned()]);
-            row.extend([format!("{traffic:.3}"), maybe(replayed.write_amplification())]);
-            row.extend([replayed.erases.to_string(), maybe(replayed.erase_cost())]);
-            table.push(row);
+            table.add(
+                Fields::default()
+                    .text("workload", load.name.replace(", ", " "))
+                    .text("grouping", simulated.name)
+                    .text("trim", simulated.options.trim)
+                    .text("block_kib", block_pages * 4)
+                    .text("ftl_placement", placement)
+                    .text("extents", if straddles { "straddle" } else { "as written" })
+                    .number("traffic", traffic, 3)
+                    .number("ftl_wa", replayed.write_amplification(), 3)
+                    .text("erases", replayed.erases)
+                    .number("erase_cost", replayed.erase_cost(), 3),
+            );
         }
     }
     table.publish(session, "data")

@@ -11,7 +11,7 @@ use crate::nvmfs::simulate::{SimulatedFileSystem, Sizes};
 use crate::nvmfs::spare::Space;
 use crate::session::Session;
 use crate::statements::Statements;
-use crate::table::Table;
+use crate::table::{Fields, Table};
 use serde::{Deserialize, Serialize};
 
 /// Settings of the program.
@@ -197,35 +197,24 @@ fn load(skew: f64) -> Load {
 }
 
 fn table(rows: &[Row]) -> Table {
-    let columns = [
-        "utilisation",
-        "over_provisioning",
-        "pages_per_block",
-        "zipf",
-        "nvram",
-        "predicted",
-        "programs",
-        "least",
-        "most",
-        "erases",
-        "traffic",
-    ];
-    let mut table = Table::new(&columns);
+    let mut table = Table::default();
     for row in rows {
         let bound = |better: fn(f64, f64) -> f64| row.programs.iter().copied().reduce(better).expect("a run");
-        table.push(vec![
-            row.space.utilisation.to_string(),
-            row.space.over_provisioning.to_string(),
-            row.space.pages_per_block.to_string(),
-            row.skew.to_string(),
-            format!("1/{}", row.nvram_divisor),
-            format!("{:.3}", row.predicted),
-            format!("{:.3}", row.mean_ratio()),
-            format!("{:.3}", bound(f64::min)),
-            format!("{:.3}", bound(f64::max)),
-            format!("{:.3}", row.erases),
-            format!("{:.3}", row.traffic),
-        ]);
+        table.add(
+            Fields::default()
+                .text("utilisation", row.space.utilisation)
+                .text("over_provisioning", row.space.over_provisioning)
+                .text("pages_per_block", row.space.pages_per_block)
+                .text("zipf", row.skew)
+                .text("nvram", format!("1/{}", row.nvram_divisor))
+                .number("predicted", row.predicted, 3)
+                .number("programs", row.mean_ratio(), 3)
+                .number("least", bound(f64::min), 3)
+                .number("most", bound(f64::max), 3)
+                // NaN if nothing was erased.
+                .text("erases", format!("{:.3}", row.erases))
+                .number("traffic", row.traffic, 3),
+        );
     }
     table
 }

@@ -10,7 +10,7 @@ use crate::nvmfs::timed_replay::Clock;
 use crate::nvmfs::trial::{Outcome, Trial};
 use crate::recordings::RecordingInfo as _;
 use crate::session::Session;
-use crate::table::Table;
+use crate::table::{Fields, Table};
 use serde::{Deserialize, Serialize};
 
 /// A recording, and the results of NVMFS under the same workload.
@@ -56,51 +56,39 @@ fn pairs(session: &Session, recordings: &[Recording]) -> Result<Vec<Pair>, Failu
     })
 }
 
-fn numbers(outcome: &Outcome) -> Vec<String> {
-    let maybe = |value: Option<f64>| value.map_or(String::new(), |value| format!("{value:.1}"));
-    let mut row = vec![outcome.file_system.clone(), format!("{:.2}", outcome.traffic())];
-    for replayed in &outcome.replayed {
-        row.extend([replayed.erases.to_string(), maybe(replayed.erase_cost())]);
-    }
-    row.extend([0, 1].map(|ftl| format!("{:.2}", outcome.programs_per_user_page(ftl))));
-    row.extend([0, 1].map(|drive| format!("{:.1}", outcome.throughput(drive))));
-    row.push(outcome.cleaner_work.map_or(String::new(), |cleaned| cleaned.recycled_blocks.to_string()));
-    let efficiency = outcome.cleaner_work.and_then(|cleaned| cleaned.efficiency());
-    row.push(efficiency.map_or(String::new(), |efficiency| format!("{efficiency:.2}")));
-    row
-}
-
 fn table(pairs: &[Pair]) -> Table {
-    let mut table = Table::new(&[
-        "utilisation",
-        "workload",
-        "user_mib",
-        "file_system",
-        "traffic",
-        "page_erases",
-        "page_cost",
-        "fast_erases",
-        "fast_cost",
-        "page_programs",
-        "fast_programs",
-        "mb_a_second",
-        "mb_a_second_planes",
-        "recycled_blocks",
-        "cleaning_efficiency",
-        "nvmfs_faster_percent",
-        "nvmfs_faster_planes_percent",
-    ]);
+    let mut table = Table::default();
     for Pair { rival: other, nvmfs: ours } in pairs {
         let gain = [0, 1].map(|drive| (ours.throughput(drive) / other.throughput(drive) - 1.0) * 100.0);
         for (outcome, gain) in [(other, gain.map(|gain| format!("{gain:+.0}"))), (ours, Default::default())] {
-            let mut row = vec![outcome.utilisation.to_string(), outcome.workload.clone()];
-            row.push((outcome.user_sectors / 2048).to_string());
-            row.extend(numbers(outcome));
-            row.extend(gain);
-            table.push(row);
+            table.add(row(outcome, &gain));
         }
     }
     table
+}
+
+/// Returns the row of a file system. `gain` is the advantage of NVMFS over it in per cent, on each drive.
+fn row(outcome: &Outcome, gain: &[String; 2]) -> Fields {
+    let [page, fast] = [0, 1].map(|ftl| &outcome.replayed[ftl]);
+    let work = outcome.cleaner_work.as_ref();
+    Fields::default()
+        .text("utilisation", outcome.utilisation)
+        .text("workload", &outcome.workload)
+        .text("user_mib", outcome.user_sectors / 2048)
+        .text("file_system", &outcome.file_system)
+        .number("traffic", outcome.traffic(), 2)
+        .text("page_erases", page.erases)
+        .number("page_cost", page.erase_cost(), 1)
+        .text("fast_erases", fast.erases)
+        .number("fast_cost", fast.erase_cost(), 1)
+        .number("page_programs", outcome.programs_per_user_page(0), 2)
+        .number("fast_programs", outcome.programs_per_user_page(1), 2)
+        .number("mb_a_second", outcome.throughput(0), 1)
+        .number("mb_a_second_planes", outcome.throughput(1), 1)
+        .number("recycled_blocks", work.map(|cleaned| cleaned.recycled_blocks as f64), 0)
+        .number("cleaning_efficiency", work.and_then(|cleaned| cleaned.efficiency()), 2)
+        .text("nvmfs_faster_percent", &gain[0])
+        .text("nvmfs_faster_planes_percent", &gain[1])
 }
 
 /// Settings of the program.

@@ -10,7 +10,7 @@ use crate::nvmfs::timed_replay::Clock;
 use crate::nvmfs::timed_replay::{ReplayDrive, timed_seconds};
 use crate::session::Session;
 use crate::statements::Statements;
-use crate::table::Table;
+use crate::table::{Fields, Table};
 use serde::{Deserialize, Serialize};
 use wearwell_nvmfs::workload::FILE_WORKLOADS;
 
@@ -100,40 +100,25 @@ impl Row {
     }
 }
 
-fn shown(half_width: f64) -> String {
-    if half_width.is_finite() { format!("{half_width:.1}") } else { String::new() }
-}
-
 fn table(rows: &[Row]) -> Table {
-    let columns = [
-        "utilisation",
-        "written",
-        "workload",
-        "rival",
-        "mb_a_second",
-        "rivals_mb_a_second",
-        "kib_a_request",
-        "rivals_kib_a_request",
-        "extents_cleaned",
-        "faster_percent",
-        "half_width",
-    ];
-    let mut table = Table::new(&columns);
+    let mut table = Table::default();
     for row in rows {
         let gain = row.gain();
-        table.push(vec![
-            row.utilisation.to_string(),
-            row.written.to_string(),
-            row.workload.to_owned(),
-            row.rival.to_owned(),
-            format!("{:.1}", mean(&row.nvmfs, |speed| speed.mb_per_second)),
-            format!("{:.1}", mean(&row.rival_runs, |speed| speed.mb_per_second)),
-            format!("{:.0}", mean(&row.nvmfs, |speed| speed.kib_per_request)),
-            format!("{:.0}", mean(&row.rival_runs, |speed| speed.kib_per_request)),
-            format!("{:.0}", mean(&row.nvmfs, |speed| speed.recycled as f64)),
-            format!("{:+.1}", gain.mean),
-            shown(gain.half_width),
-        ]);
+        let [_, half_width] = gain.numbers(1);
+        table.add(
+            Fields::default()
+                .text("utilisation", row.utilisation)
+                .text("written", row.written)
+                .text("workload", row.workload)
+                .text("rival", row.rival)
+                .number("mb_a_second", mean(&row.nvmfs, |speed| speed.mb_per_second), 1)
+                .number("rivals_mb_a_second", mean(&row.rival_runs, |speed| speed.mb_per_second), 1)
+                .number("kib_a_request", mean(&row.nvmfs, |speed| speed.kib_per_request), 0)
+                .number("rivals_kib_a_request", mean(&row.rival_runs, |speed| speed.kib_per_request), 0)
+                .number("extents_cleaned", mean(&row.nvmfs, |speed| speed.recycled as f64), 0)
+                .text("faster_percent", format!("{:+.1}", gain.mean))
+                .text("half_width", half_width),
+        );
     }
     table
 }

@@ -6,9 +6,9 @@
 use crate::Failure;
 use crate::chart::{Chart, Series};
 use crate::interval::Interval;
-use crate::replicas::{Replica, run_all, scenario, write_amplification};
+use crate::replicas::{Replica, phases, run_all, scenario, write_amplification};
 use crate::session::Session;
-use crate::table::Table;
+use crate::table::{Fields, Table};
 use wearwell_stack::Scenario;
 
 /// Shares of the writes and of the space that are hot, `(r, f)`.
@@ -35,7 +35,7 @@ const BASELINE: usize = 1;
 fn scenario_of(victim: &str, placement: &str, load: (f64, f64), length: f64) -> Result<Scenario, Failure> {
     let (r, f) = load;
     // The run has five turnovers of the cold data, as for the tables.
-    let drive_writes = length * (5.0 * (1.0 - f) / (1.0 - r)).max(20.0);
+    let phases = phases(2.0, length * (5.0 * (1.0 - f) / (1.0 - r)).max(20.0));
     scenario(&format!(
         r#"
         [device]
@@ -53,12 +53,7 @@ fn scenario_of(victim: &str, placement: &str, load: (f64, f64), length: f64) -> 
         hot_writes = {r:?}
         hot_space = {f:?}
         hint = "temperature"
-        [precondition]
-        random_overwrites = 2.0
-        [measure]
-        warm_up = {drive_writes:?}
-        drive_writes = {drive_writes:?}
-        window = 1.0
+        {phases}
         "#
     ))
 }
@@ -73,16 +68,7 @@ pub fn run(session: &Session) -> Result<(), Failure> {
         }
     }
     let replicas = run_all(session, &scenarios)?;
-    let mut table = Table::new(&[
-        "victim",
-        "r",
-        "f",
-        "placement",
-        "write_amplification",
-        "ci",
-        "vs_double_percent",
-        "spilled_percent",
-    ]);
+    let mut table = Table::default();
     for (at, group) in replicas.chunks(PLACEMENTS.len()).enumerate() {
         let (victim, load) = (VICTIMS[at / LOADS.len()].0, LOADS[at % LOADS.len()]);
         add_rows(&mut table, victim, load, group);
@@ -100,16 +86,17 @@ fn add_rows(table: &mut Table, victim: &str, (r, f): (f64, f64), group: &[Vec<Re
         let ours = write_amplification(replicas);
         let spilled =
             replicas.iter().map(|replica| replica.spilled_share).sum::<f64>() / replicas.len() as f64;
-        table.push(vec![
-            victim.to_owned(),
-            format!("{r:.2}"),
-            format!("{f:.2}"),
-            name.replace(',', ";"),
-            format!("{:.4}", ours.mean),
-            format!("{:.4}", ours.half_width),
-            format!("{:+.2}", 100.0 * (ours.mean / baseline - 1.0)),
-            format!("{:.3}", 100.0 * spilled),
-        ]);
+        table.add(
+            Fields::default()
+                .text("victim", victim)
+                .number("r", r, 2)
+                .number("f", f, 2)
+                .text("placement", name.replace(',', ";"))
+                .number("write_amplification", ours.mean, 4)
+                .number("ci", ours.half_width, 4)
+                .text("vs_double_percent", format!("{:+.2}", 100.0 * (ours.mean / baseline - 1.0)))
+                .number("spilled_percent", 100.0 * spilled, 3),
+        );
     }
 }
 

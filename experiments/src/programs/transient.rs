@@ -6,7 +6,7 @@ use crate::hot_cold::{Frontier, Setting};
 use crate::interval::Interval;
 use crate::replicas::{run_all, run_each, write_amplification};
 use crate::session::Session;
-use crate::table::Table;
+use crate::table::{Fields, Table};
 use crate::theory::{Load, Model, Policy, solve_all};
 use std::iter::zip;
 use wearwell_stack::{Phase, RunResult};
@@ -125,12 +125,16 @@ impl PathPair {
         last_far.map_or(0.0, |(point, _)| self.drive_writes[point])
     }
 
-    fn key(&self) -> Vec<String> {
+    fn key(&self) -> Fields {
         let (r, f) = self.load.1;
-        vec![self.structure.to_owned(), format!("{r:.2}"), format!("{f:.2}"), self.initial.to_owned()]
+        Fields::default()
+            .text("structure", self.structure)
+            .number("r", r, 2)
+            .number("f", f, 2)
+            .text("beginning", self.initial)
     }
 
-    fn summary(&self) -> Vec<String> {
+    fn summary(&self) -> Fields {
         let points = || 0..self.model.len();
         let largest = |from: f64| {
             let later = points().filter(|&point| self.drive_writes[point] > from);
@@ -140,64 +144,34 @@ impl PathPair {
         let (first, later) = (largest(0.0), largest(2.0));
         let [model_end, end] = self.final_means();
         let simulated = self.simulated.iter().map(|window| window.mean);
-        let fields = [
-            format!("{:+.2}", self.difference(first)),
-            format!("{:.1}", self.drive_writes[first]),
-            format!("{:+.2}", self.difference(later)),
-            format!("{:.4}", self.steady),
-            format!("{model_end:.4}"),
-            format!("{end:.4}"),
-            format!("{:+.2}", 100.0 * (end / model_end - 1.0)),
-            format!("{:.1}", self.settling_time(self.model.iter().copied(), self.steady)),
-            format!("{:.1}", self.settling_time(simulated, end)),
-        ];
-        self.key().into_iter().chain(fields).collect()
+        self.key()
+            .text("largest_difference_percent", format!("{:+.2}", self.difference(first)))
+            .number("at_drive_writes", self.drive_writes[first], 1)
+            .text("largest_after_two_percent", format!("{:+.2}", self.difference(later)))
+            .number("steady", self.steady, 4)
+            .number("model_end", model_end, 4)
+            .number("simulated_end", end, 4)
+            .text("end_difference_percent", format!("{:+.2}", 100.0 * (end / model_end - 1.0)))
+            .number("model_arrives", self.settling_time(self.model.iter().copied(), self.steady), 1)
+            .number("simulator_arrives", self.settling_time(simulated, end), 1)
     }
 }
 
-const SUMMARY: &[&str] = &[
-    "structure",
-    "r",
-    "f",
-    "beginning",
-    "largest_difference_percent",
-    "at_drive_writes",
-    "largest_after_two_percent",
-    "steady",
-    "model_end",
-    "simulated_end",
-    "end_difference_percent",
-    "model_arrives",
-    "simulator_arrives",
-];
-
 pub fn run(session: &Session) -> Result<(), Failure> {
     let pairs = pairs(session)?;
-    let columns = [
-        "structure",
-        "r",
-        "f",
-        "beginning",
-        "drive_writes",
-        "model",
-        "simulated",
-        "ci",
-        "difference_percent",
-    ];
-    let mut paths = Table::new(&columns);
-    let mut summary = Table::new(SUMMARY);
+    let (mut paths, mut summary) = (Table::default(), Table::default());
     for pair in &pairs {
         for point in 0..pair.model.len() {
-            let fields = [
-                format!("{:.1}", pair.drive_writes[point]),
-                format!("{:.4}", pair.model[point]),
-                format!("{:.4}", pair.simulated[point].mean),
-                format!("{:.4}", pair.simulated[point].half_width),
-                format!("{:+.2}", pair.difference(point)),
-            ];
-            paths.push(pair.key().into_iter().chain(fields).collect());
+            paths.add(
+                pair.key()
+                    .number("drive_writes", pair.drive_writes[point], 1)
+                    .number("model", pair.model[point], 4)
+                    .number("simulated", pair.simulated[point].mean, 4)
+                    .number("ci", pair.simulated[point].half_width, 4)
+                    .text("difference_percent", format!("{:+.2}", pair.difference(point))),
+            );
         }
-        summary.push(pair.summary());
+        summary.add(pair.summary());
     }
     paths.write(session, "data")?;
     summary.publish(session, "summary")?;
@@ -208,16 +182,7 @@ pub fn run(session: &Session) -> Result<(), Failure> {
 /// Returns a table of the steady state over the number of blocks. It is compared with the model, and with the model
 /// without the erased spare space in the internal frontier, which is `(b - 1) / 2` pages on average.
 fn steady_by_size(session: &Session) -> Result<Table, Failure> {
-    let mut table = Table::new(&[
-        "structure",
-        "r",
-        "f",
-        "blocks",
-        "simulated",
-        "ci",
-        "above_model_percent",
-        "expected_percent",
-    ]);
+    let mut table = Table::default();
     for (name, structure, frontier) in STRUCTURES {
         for (_, load) in LOADS {
             let at = |spare_factor: f64| {
@@ -239,11 +204,18 @@ fn steady_by_size(session: &Session) -> Result<Table, Failure> {
                 let expected = at((0.1 - idle) / (1.0 - idle))?;
                 let found = write_amplification(&replicas);
                 let (r, f) = load;
-                let fields = [format!("{:.4}", found.mean), format!("{:.4}", found.half_width)];
-                let percent =
-                    [found.mean, expected].map(|value| format!("{:+.3}", 100.0 * (value / model - 1.0)));
-                let key = [name.to_owned(), format!("{r:.2}"), format!("{f:.2}"), blocks.to_string()];
-                table.push(key.into_iter().chain(fields).chain(percent).collect());
+                let percent = |value: f64| format!("{:+.3}", 100.0 * (value / model - 1.0));
+                table.add(
+                    Fields::default()
+                        .text("structure", name)
+                        .number("r", r, 2)
+                        .number("f", f, 2)
+                        .text("blocks", blocks)
+                        .number("simulated", found.mean, 4)
+                        .number("ci", found.half_width, 4)
+                        .text("above_model_percent", percent(found.mean))
+                        .text("expected_percent", percent(expected)),
+                );
             }
         }
     }

@@ -7,9 +7,9 @@
 use crate::Failure;
 use crate::chart::{Chart, Series};
 use crate::interval::Interval;
-use crate::replicas::{Replica, run_all, scenario, write_amplification};
+use crate::replicas::{Replica, phases, run_all, scenario, write_amplification};
 use crate::session::Session;
-use crate::table::Table;
+use crate::table::{Fields, Table};
 use wearwell_stack::Scenario;
 
 /// Shares of the writes and of the space that are hot, `(r, f)`; the first load is uniform.
@@ -38,7 +38,7 @@ fn scenario_of(
     trim_ratio: f64,
     length: f64,
 ) -> Result<Scenario, Failure> {
-    let drive_writes = length * (5.0 * (1.0 - f) / (1.0 - r)).max(20.0);
+    let phases = phases(2.0, length * (5.0 * (1.0 - f) / (1.0 - r)).max(20.0));
     scenario(&format!(
         r#"
         [device]
@@ -55,12 +55,7 @@ fn scenario_of(
         hot_writes = {r:?}
         hot_space = {f:?}
         trim_ratio = {trim_ratio:?}
-        [precondition]
-        random_overwrites = 2.0
-        [measure]
-        warm_up = {drive_writes:?}
-        drive_writes = {drive_writes:?}
-        window = 1.0
+        {phases}
         "#
     ))
 }
@@ -86,27 +81,13 @@ fn curves() -> impl Iterator<Item = (&'static str, (f64, f64))> {
 }
 
 fn publish(session: &Session, replicas: &[Vec<Replica>]) -> Result<(), Failure> {
-    let mut table = Table::new(&[
-        "placement",
-        "r",
-        "f",
-        "trim_ratio",
-        "mapped_share",
-        "effective_spare_factor",
-        "write_amplification",
-        "ci",
-        "twin_without_trim",
-        "twin_ci",
-        "diff_percent",
-        "diff_in_ci",
-    ]);
+    let mut table = Table::default();
     let mut series = Vec::new();
     for ((placement, (r, f)), curve) in curves().zip(replicas.chunks(2 * TRIM_RATIOS.len())) {
         let mut points = Vec::new();
         for (trim_ratio, pair) in TRIM_RATIOS.into_iter().zip(curve.chunks(2)) {
-            let mut fields = vec![placement.to_owned(), format!("{r:.2}"), format!("{f:.2}")];
-            fields.extend(compare(trim_ratio, &pair[0], &pair[1]));
-            table.push(fields);
+            let drive = Fields::default().text("placement", placement).number("r", r, 2).number("f", f, 2);
+            table.add(compare(drive, trim_ratio, &pair[0], &pair[1]));
             points.push((trim_ratio, write_amplification(&pair[0])));
         }
         series.push(Series { name: format!("{placement}, r = {r}, f = {f}"), points, has_line: true });
@@ -117,19 +98,18 @@ fn publish(session: &Session, replicas: &[Vec<Replica>]) -> Result<(), Failure> 
     chart.draw(session, "plot", &series)
 }
 
-fn compare(trim_ratio: f64, with: &[Replica], reference: &[Replica]) -> Vec<String> {
+fn compare(drive: Fields, trim_ratio: f64, with: &[Replica], reference: &[Replica]) -> Fields {
     let (ours, theirs) = (write_amplification(with), write_amplification(reference));
     let mapped =
         Interval::from_values(&with.iter().map(|replica| replica.mapped_share).collect::<Vec<_>>()).mean;
-    vec![
-        format!("{trim_ratio:.2}"),
-        format!("{mapped:.4}"),
-        format!("{:.4}", 1.0 - (1.0 - SPARE_FACTOR) * mapped),
-        format!("{:.4}", ours.mean),
-        format!("{:.4}", ours.half_width),
-        format!("{:.4}", theirs.mean),
-        format!("{:.4}", theirs.half_width),
-        format!("{:+.3}", 100.0 * (ours.mean / theirs.mean - 1.0)),
-        format!("{:+.2}", ours.distance(&theirs)),
-    ]
+    drive
+        .number("trim_ratio", trim_ratio, 2)
+        .number("mapped_share", mapped, 4)
+        .number("effective_spare_factor", 1.0 - (1.0 - SPARE_FACTOR) * mapped, 4)
+        .number("write_amplification", ours.mean, 4)
+        .number("ci", ours.half_width, 4)
+        .number("twin_without_trim", theirs.mean, 4)
+        .number("twin_ci", theirs.half_width, 4)
+        .text("diff_percent", format!("{:+.3}", 100.0 * (ours.mean / theirs.mean - 1.0)))
+        .text("diff_in_ci", format!("{:+.2}", ours.distance(&theirs)))
 }

@@ -3,7 +3,7 @@
 use crate::Failure;
 use crate::session::Session;
 use crate::statements::Statements;
-use crate::table::{Table, number};
+use crate::table::{Fields, Table};
 use serde::{Deserialize, Serialize};
 use wearwell_base::seed::{Random, Seed, random_below};
 use wearwell_base::units::Lpn;
@@ -209,28 +209,25 @@ pub fn run(session: &Session) -> Result<(), Failure> {
 }
 
 fn table(runs: &[Run]) -> Table {
-    let mut table = Table::new(&[
-        "ftl",
-        "load",
-        "levelling",
-        "write_amplification",
-        "moved_for_wear",
-        "spare_reads",
-        "life_drive_writes",
-        "erases_min",
-        "erases_max",
-        "erases_variation",
-        "endurance_used",
-    ]);
+    let mut table = Table::default();
     for Run { ftl, load, kind, state_at_comparison: compared, lifetime_drive_writes: life, end_state: end } in
         runs
     {
         let names = [ftl, load, kind].map(|name| name.replace(',', ";"));
-        let costs = [compared.write_amplification, compared.moved_share, compared.spare_reads_per_write];
-        let costs = costs.map(|cost| number(cost, 3));
-        let spread = [number(*life, 0), end.min.to_string(), end.max.to_string()];
-        let evenness = [end.variation, end.used_endurance].map(|share| number(share, 3));
-        table.push(names.into_iter().chain(costs).chain(spread).chain(evenness).collect());
+        table.add(
+            Fields::default()
+                .text("ftl", &names[0])
+                .text("load", &names[1])
+                .text("levelling", &names[2])
+                .number("write_amplification", compared.write_amplification, 3)
+                .number("moved_for_wear", compared.moved_share, 3)
+                .number("spare_reads", compared.spare_reads_per_write, 3)
+                .number("life_drive_writes", *life, 0)
+                .text("erases_min", end.min)
+                .text("erases_max", end.max)
+                .number("erases_variation", end.variation, 3)
+                .number("endurance_used", end.used_endurance, 3),
+        );
     }
     table
 }

@@ -5,9 +5,9 @@ use crate::Failure;
 use crate::chart::{Chart, Series};
 use crate::hot_cold::{Frontier, stack};
 use crate::interval::Interval;
-use crate::replicas::{run_all, scenario, write_amplification};
+use crate::replicas::{phases, run_all, scenario, write_amplification};
 use crate::session::Session;
-use crate::table::Table;
+use crate::table::{Fields, Table};
 use rayon::prelude::*;
 use wearwell_theory::mean_field::{MeanField, Structure};
 use wearwell_theory::selection::DChoices;
@@ -70,19 +70,14 @@ impl Case {
 
     fn scenario(&self, length: f64) -> Result<wearwell_stack::Scenario, Failure> {
         let stack = stack(self.frontier, BLOCKS, self.drive.pages_per_block(), SPARE_FACTOR, CHOICES);
-        let (exponent, drive_writes) = (self.exponent, self.warm_up(length));
+        let (exponent, phases) = (self.exponent, phases(2.0, self.warm_up(length)));
         scenario(&format!(
             r#"
             {stack}
             [workload]
             kind = "zipf"
             exponent = {exponent:?}
-            [precondition]
-            random_overwrites = 2.0
-            [measure]
-            warm_up = {drive_writes:?}
-            drive_writes = {drive_writes:?}
-            window = 1.0
+            {phases}
             "#
         ))
     }
@@ -104,21 +99,6 @@ fn percent(value: f64, simulated: &Interval) -> f64 {
     100.0 * (value / simulated.mean - 1.0)
 }
 
-const COLUMNS: &[&str] = &[
-    "structure",
-    "b",
-    "exponent",
-    "warm_up",
-    "simulated",
-    "ci",
-    "extrapolated",
-    "error_of_1_percent",
-    "error_of_2_percent",
-    "error_of_3_percent",
-    "error_of_4_percent",
-    "error_extrapolated_percent",
-];
-
 pub fn run(session: &Session) -> Result<(), Failure> {
     let cases = cases()?;
     let answers: Vec<Solutions> =
@@ -127,20 +107,24 @@ pub fn run(session: &Session) -> Result<(), Failure> {
         cases.iter().map(|case| case.scenario(session.length)).collect::<Result<_, _>>()?;
     let replicas = run_all(session, &scenarios)?;
     let simulated: Vec<Interval> = replicas.iter().map(|runs| write_amplification(runs)).collect();
-    let mut table = Table::new(COLUMNS);
+    let mut table = Table::default();
     for ((case, answer), simulated) in cases.iter().zip(&answers).zip(&simulated) {
-        let mut fields = vec![
-            case.name.to_owned(),
-            case.drive.pages_per_block().to_string(),
-            format!("{:.2}", case.exponent),
-            format!("{:.0}", case.warm_up(session.length)),
-            format!("{:.4}", simulated.mean),
-            format!("{:.4}", simulated.half_width),
-            format!("{:.4}", answer.extrapolated),
-        ];
-        let values = answer.merged.iter().chain([&answer.extrapolated]);
-        fields.extend(values.map(|value| format!("{:+.2}", percent(*value, simulated))));
-        table.push(fields);
+        let error = |value: f64| format!("{:+.2}", percent(value, simulated));
+        table.add(
+            Fields::default()
+                .text("structure", case.name)
+                .text("b", case.drive.pages_per_block())
+                .number("exponent", case.exponent, 2)
+                .number("warm_up", case.warm_up(session.length), 0)
+                .number("simulated", simulated.mean, 4)
+                .number("ci", simulated.half_width, 4)
+                .number("extrapolated", answer.extrapolated, 4)
+                .text("error_of_1_percent", error(answer.merged[0]))
+                .text("error_of_2_percent", error(answer.merged[1]))
+                .text("error_of_3_percent", error(answer.merged[2]))
+                .text("error_of_4_percent", error(answer.merged[3]))
+                .text("error_extrapolated_percent", error(answer.extrapolated)),
+        );
     }
     table.publish(session, "data")?;
     largest_errors(&cases, &answers, &simulated).publish(session, "largest")?;

@@ -24,13 +24,6 @@ pub trait ReproductionObserver: Sync {
 }
 
 /// The observer ended the reproduction; finished points are kept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("interrupted; finished points are kept, and the same command goes on")]
 pub struct Interrupted;
-
-impl std::fmt::Display for Interrupted {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter) -> std::fmt::Result {
-        formatter.write_str("interrupted; finished points are kept, and the same command goes on")
-    }
-}
-
-impl std::error::Error for Interrupted {}
