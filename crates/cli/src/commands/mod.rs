@@ -50,41 +50,41 @@ use crate::exit::Failure;
 /// End of the main help.
 pub const HELP: &str = "\
 Examples:
-  wearwell run                                    the canonical scenario, in seconds
-  wearwell run --victim fifo --spare-factor 0.2   the same with another policy and more spare space
-  wearwell scenario new > my.toml                 a commented scenario to start from
-  wearwell run my.toml --output result.json       run it and keep the result
+  wearwell run                                    run the default scenario (seconds)
+  wearwell run --victim fifo --spare-factor 0.2   run it with another policy and more spare space
+  wearwell scenario new > my.toml                 write a commented scenario to start from
+  wearwell run my.toml --output result.json       run a scenario and keep the result
   wearwell run result.json                        repeat a result, bit for bit
   wearwell sweep my.toml --vary ftl.victim=greedy,fifo --vary device.spare_factor=0.05:0.3:0.05
-  wearwell results runs/                          the table of all runs that a store holds
-  wearwell compare before.json after.json         what differs, and whether it is more than chance
-  wearwell report result.json --output result.html   figures, for a browser
-  wearwell plot result.json --figure course --output course.pdf   a figure, for a paper
-  wearwell play --lesson cagc-figure-8 --output cagc.html   an example of a paper, step by step
-  wearwell drive --capacity 1.92TB --dwpd 1 --warranty 5y --cells tlc   what a data sheet comes to
-  wearwell fleet docs/samples/fleet.toml          when a fleet wears out, and what each tenant costs
-  wearwell power my.toml --every 1000             cut its power, and look for what was lost
-  wearwell advise my.toml --quick                 what would make it wear well
-  wearwell explore                                sliders in a browser: theory as you drag, simulations on request
-  wearwell serve my.toml --nbd unix:drive.sock    the drive as a block device, for fio, QEMU and file systems
-  wearwell live demo                              a small live drive, what writing does to it, and what would be better
-  wearwell top unix:control.sock                  what a live drive does just now, in the terminal
-  wearwell image fsck drive                       whether a kept drive can be recovered from its flash
-  wearwell pull-plug drive --after 500 --torn     its power cut in the middle of the work
-  wearwell theory double --hot-writes 0.8 --hot-space 0.2   what it must be, by calculation alone
-  wearwell model ftl --capacity '8 TiB'           RAM and recovery of FTLs, side by side
-  wearwell nvmfs mkfs --nvram /dev/shm/n --size '256 MiB' --ssd ssd.img --ssd-size '4 GiB'   a file system to mount
-  wearwell reproduce geckoftl/figure-1 --quick    a figure of a paper, with data, plot and verdict
-  wearwell check theory                           hold theory and simulation against each other
+  wearwell results runs/                          list all runs in a store
+  wearwell compare before.json after.json         compare two results and test the differences
+  wearwell report result.json --output result.html   show a result in a browser
+  wearwell plot result.json --figure course --output course.pdf   draw a figure for a paper
+  wearwell play --lesson cagc-figure-8 --output cagc.html   show an example of a paper step by step
+  wearwell drive --capacity 1.92TB --dwpd 1 --warranty 5y --cells tlc   calculate write amplification from a data sheet
+  wearwell fleet docs/samples/fleet.toml          calculate the lifetime of a fleet and the cost of each tenant
+  wearwell power my.toml --every 1000             cut the power repeatedly and check for lost data
+  wearwell advise my.toml --quick                 find settings that reduce wear
+  wearwell explore                                change settings in a browser; theory at once, simulations on request
+  wearwell serve my.toml --nbd unix:drive.sock    serve the drive as a block device to fio, QEMU or file systems
+  wearwell live demo                              serve a small drive, write to it, and get advice
+  wearwell top unix:control.sock                  show the activity of a served drive in the terminal
+  wearwell image fsck drive                       check that a saved drive can be recovered from its flash
+  wearwell pull-plug drive --after 500 --torn     cut the power of a served drive during an operation
+  wearwell theory double --hot-writes 0.8 --hot-space 0.2   calculate write amplification without simulation
+  wearwell model ftl --capacity '8 TiB'           compare RAM and recovery time of FTLs
+  wearwell nvmfs mkfs --nvram /dev/shm/n --size '256 MiB' --ssd ssd.img --ssd-size '4 GiB'   create a file system to mount
+  wearwell reproduce geckoftl/figure-1 --quick    reproduce a figure of a paper, with data, plot and verdict
+  wearwell check theory                           compare theory with simulation
   wearwell trace describe my-trace.csv.gz --trace-format msr
-  wearwell list victims                           every policy with its source
+  wearwell list victims                           list every policy with its source
 
 Exit codes:
   0    done
-  1    the run failed (a trace that cannot be read, a drive that died, a file that cannot be written)
+  1    the run failed (for example: an unreadable trace, a worn-out drive, a file that cannot be written)
   2    the command line or the scenario is wrong
-  3    with --strict only: the result is not steady, or would mean nothing
-  130  interrupted by Ctrl-C; nothing is left half written";
+  3    with --strict only: the result is not steady or not meaningful
+  130  interrupted by Ctrl-C; no file is left incomplete";
 
 /// Defines `Command` from a table with a row per command: the variant, from which the name of the command is derived,
 /// its arguments, and the function that runs it.
