@@ -6,7 +6,6 @@ mod drive;
 mod file;
 mod memory;
 mod recorded;
-mod simulated;
 mod stack;
 
 pub use counting::{CountingSsd, Counts};
@@ -15,7 +14,6 @@ pub use drive::{Drive, DriveLayer};
 pub use file::{Caching, FileSsd};
 pub use memory::MemorySsd;
 pub use recorded::{BlockOp, BlockRequest, RecordingSsd};
-pub use simulated::SimulatedSsd;
 pub use stack::{StackError, StackSsd};
 
 use crate::api::BLOCK_BYTES;

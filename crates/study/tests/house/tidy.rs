@@ -57,8 +57,8 @@ const ORDER_OF_STACK: &[&[&str]] = &[
 
 /// Modules of the file system in the same order.
 const ORDER_OF_NVMFS: &[&[&str]] = &[
-    &["api", "backing", "placement", "power"],
-    &["layout", "model", "nvram", "ssd", "workload"],
+    &["api", "backing", "placement"],
+    &["layout", "nvram", "ssd", "workload"],
     &["options", "stats"],
     &["store"],
     &["names"],

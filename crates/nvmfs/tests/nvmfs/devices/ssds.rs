@@ -1,9 +1,9 @@
 //! Comparison of every SSD with a vector of blocks.
 
+use crate::common::simulated::{PowerSource, SimulatedSsd};
 use proptest::prelude::*;
 use wearwell_nvmfs::api::BLOCK_BYTES;
-use wearwell_nvmfs::power::PowerSource;
-use wearwell_nvmfs::ssd::{CountingSsd, MemorySsd, RecordingSsd, SimulatedSsd, Ssd, StackSsd};
+use wearwell_nvmfs::ssd::{CountingSsd, MemorySsd, RecordingSsd, Ssd, StackSsd};
 use wearwell_stack::Scenario;
 
 pub const BLOCKS: u64 = 64;
