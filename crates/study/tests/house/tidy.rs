@@ -33,7 +33,7 @@ const ORDER_OF_BASE: &[&[&str]] = &[
 /// Modules of the engine in the same order. The first row lists modules of the lowest crate that the engine re-exports.
 const ORDER: &[&[&str]] = &[
     &["config", "foresight", "request", "seed", "table", "temperature", "units"],
-    &["counters", "queues"],
+    &["counters", "named_config_tests", "queues"],
     &["layer"],
     &["nand", "victim", "placement", "wear", "validity", "mapping"],
     &["timing", "pool", "checked", "flash_format"],
