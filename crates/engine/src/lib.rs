@@ -13,6 +13,8 @@ pub mod instances;
 pub mod layer;
 pub mod log;
 pub mod mapping;
+#[cfg(test)]
+mod named_config_tests;
 pub mod nand;
 pub mod placement;
 pub mod pool;

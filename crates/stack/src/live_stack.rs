@@ -21,7 +21,7 @@ use wearwell_base::config::ConfigError;
 use wearwell_base::request::Op;
 use wearwell_base::units::Lpn;
 use wearwell_engine::instances::StoredMedium;
-use wearwell_engine::layer::{ContentId, Layer, LayerError, LayerExt, Reports, ZoneState};
+use wearwell_engine::layer::{ContentId, Layer, LayerError, LayerExt, ZoneState};
 use wearwell_engine::timing::Journal;
 
 /// A stack without a workload: the calling program writes, reads and trims pages and names their contents.
@@ -126,16 +126,6 @@ impl LiveStack {
     /// Returns the bytes of a page.
     pub fn page_bytes(&self) -> u32 {
         self.stack.page_bytes
-    }
-
-    /// Returns the names of the layers in the order of their reports, the FTL last.
-    pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.stack.names()
-    }
-
-    /// Returns the reports of the layers and the flash up to now.
-    pub fn reports(&self) -> Reports {
-        self.stack.describe()
     }
 
     /// Returns a snapshot of the stack, from which results can be computed.

@@ -98,8 +98,3 @@ pub fn cut_while(
     }
     Ok(())
 }
-
-/// Writes the whole trace. The caller finishes the writer.
-pub fn convert(reader: &mut TraceReader, writer: &mut TraceWriter) -> Result<(), TraceError> {
-    cut(reader, writer, &Cut::default())
-}

@@ -25,7 +25,7 @@ mod text;
 mod volumes;
 mod writer;
 
-pub use cut::{Cut, convert, cut, cut_while};
+pub use cut::{Cut, cut, cut_while};
 pub use decode::{Decoder, MAX_TRANSFER_BYTES, Sink, SkippedLines};
 pub use decoded::{CHUNK_REQUESTS, RESIDENT_BYTES, TraceCursor, TraceIdentity};
 pub use describe::*;

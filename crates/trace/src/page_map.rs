@@ -63,12 +63,6 @@ impl<T: Copy> PageMap<T> {
         PageMap { is_compact: true, ..PageMap::new(vacant) }
     }
 
-    /// Returns the value of `page`.
-    #[inline]
-    pub fn get(&self, page: u64) -> T {
-        self.leaves[self.find(page / LEAF_PAGES) as usize].0[(page % LEAF_PAGES) as usize]
-    }
-
     /// Returns the values of the pages at the beginning of `pages` that lie in one leaf.
     #[inline]
     pub fn leaf(&self, pages: Range<u64>) -> &[T] {
@@ -76,15 +70,6 @@ impl<T: Copy> PageMap<T> {
         let from = (pages.start % LEAF_PAGES) as usize;
         let to = (pages.end - number * LEAF_PAGES).min(LEAF_PAGES) as usize;
         &self.leaves[self.find(number) as usize].0[from..to]
-    }
-
-    /// Returns the value of `page` for a change, if any page of its leaf was ever set.
-    #[inline]
-    pub fn get_mut(&mut self, page: u64) -> Option<&mut T> {
-        match self.find(page / LEAF_PAGES) {
-            VACANT_LEAF => None,
-            leaf => Some(&mut self.leaves[leaf as usize].0[(page % LEAF_PAGES) as usize]),
-        }
     }
 
     /// Calls `visit` with the first page and the values of each part of `pages` in one leaf, in order; `visit` may
@@ -258,8 +243,7 @@ mod tests {
                 }
             }
             for (&page, &value) in &tree {
-                prop_assert_eq!(map.get(page), value);
-                prop_assert_eq!(map.get_mut(page).copied(), Some(value));
+                prop_assert_eq!(map.leaf(page..page + 1), [value]);
             }
             let set = map.values_mut().filter(|value| **value > 0).count();
             prop_assert_eq!(set, tree.len());

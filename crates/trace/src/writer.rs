@@ -46,37 +46,19 @@ impl TraceWriter {
     /// Writes to a temporary file in the same directory, which is renamed at the end.
     pub fn create(path: impl AsRef<Path>, options: &WriteOptions) -> Result<Self, TraceError> {
         let path = path.as_ref();
-        let (format, encoder) = encoder(options)?;
+        let (format, mut encoder) = encoder(options)?;
         let target = OutputStream::create(path).map_err(|error| TraceError::io(path, error))?;
-        Ok(Self::start(path, format, encoder, options, target))
-    }
-
-    /// Starts a trace in memory, for [`TraceWriter::into_bytes`].
-    pub fn in_memory(options: &WriteOptions) -> Result<Self, TraceError> {
-        let (format, encoder) = encoder(options)?;
-        Ok(Self::start(Path::new("(memory)"), format, encoder, options, OutputStream::Memory(Vec::new())))
-    }
-
-    fn start(
-        path: &Path,
-        format: &'static Format,
-        mut encoder: Box<dyn Encoder>,
-        options: &WriteOptions,
-        target: OutputStream,
-    ) -> Self {
         let mut chunk = Vec::new();
         encoder.begin(&mut chunk);
-        let drop_inexpressible = options.drop_inexpressible;
-        let path = path.to_owned();
-        TraceWriter {
-            path,
+        Ok(TraceWriter {
+            path: path.to_owned(),
             format,
             encoder,
-            drop_inexpressible,
+            drop_inexpressible: options.drop_inexpressible,
             target,
             chunk,
             summary: WriteSummary::default(),
-        }
+        })
     }
 
     /// Appends all requests of `batch`.
@@ -136,19 +118,6 @@ impl TraceWriter {
         self.target.finish().map_err(|error| TraceError::io(&self.path, error))?;
         Ok(self.summary)
     }
-
-    /// Completes a trace in memory.
-    ///
-    /// # Panics
-    /// If the writer was not made by [`TraceWriter::in_memory`].
-    pub fn into_bytes(mut self) -> (Vec<u8>, WriteSummary) {
-        self.encoder.end(&mut self.chunk);
-        let OutputStream::Memory(mut bytes) = self.target else {
-            panic!("{} is a file", self.path.display())
-        };
-        bytes.append(&mut self.chunk);
-        (bytes, self.summary)
-    }
 }
 
 /// Returns the format of `options`, and its encoder.
@@ -162,7 +131,6 @@ pub(crate) fn encoder(options: &WriteOptions) -> Result<(&'static Format, Box<dy
 
 /// Destination of a trace.
 enum OutputStream {
-    Memory(Vec<u8>),
     Plain(BufWriter<OutputFile>),
     Gzip(GzEncoder<OutputFile>),
     Xz(XzEncoder<OutputFile>),
@@ -182,7 +150,6 @@ impl OutputStream {
 
     fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
         match self {
-            OutputStream::Memory(memory) => memory.write_all(bytes),
             OutputStream::Plain(file) => file.write_all(bytes),
             OutputStream::Gzip(file) => file.write_all(bytes),
             OutputStream::Xz(file) => file.write_all(bytes),
@@ -192,7 +159,6 @@ impl OutputStream {
 
     fn finish(self) -> io::Result<()> {
         let file = match self {
-            OutputStream::Memory(_) => return Ok(()),
             OutputStream::Plain(file) => file.into_inner().map_err(io::IntoInnerError::into_error)?,
             OutputStream::Gzip(file) => file.finish()?,
             OutputStream::Xz(file) => file.finish()?,

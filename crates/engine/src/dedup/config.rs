@@ -377,7 +377,7 @@ impl DedupConfig {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::checks::NamedConfig;
+    use crate::named_config_tests::NamedConfig;
     use serde_json::json;
 
     #[test]

@@ -29,7 +29,8 @@ fn policy_seed(seed: Seed, flash: &impl Medium) -> Seed {
     if erases == 0 { seed } else { seed.derive(&format!("life after {erases} erases")) }
 }
 
-/// An FTL that can lose its RAM, as in a power cut, and be recovered from its flash.
+/// An FTL that can lose its RAM, as in a power cut, and be recovered from its flash. The defaults are those of an FTL
+/// without a battery whose writes are durable; a layer over another FTL forwards each method.
 pub trait Restart: Layer<<Self::Flash as Medium>::Payload> + Sized {
     /// Type of the flash below.
     type Flash: Flash;
@@ -64,7 +65,9 @@ pub trait Restart: Layer<<Self::Flash as Medium>::Payload> + Sized {
     fn restart_unsaved(
         settings: &Self::Settings,
         surviving: Self::SurvivingFlash,
-    ) -> Result<(Self, RecoveryReport), (LayerError, Self::SurvivingFlash)>;
+    ) -> Result<(Self, RecoveryReport), (LayerError, Self::SurvivingFlash)> {
+        Self::restart(settings, surviving)
+    }
 
     /// Reads the surviving state from flash that is stored outside the simulation: `flash` has its spare areas, and
     /// `stored` has the bytes of the FTL's metadata pages.
@@ -78,14 +81,20 @@ pub trait Restart: Layer<<Self::Flash as Medium>::Payload> + Sized {
     ) -> Result<Self::SurvivingFlash, StoredFlashError>;
 
     /// Makes the contents of RAM durable, as the battery does at a power cut. Does nothing without a battery.
-    fn save(&mut self) -> Result<(), LayerError>;
+    fn save(&mut self) -> Result<(), LayerError> {
+        Ok(())
+    }
 
     /// True if the FTL has a battery.
-    fn has_battery(&self) -> bool;
+    fn has_battery(&self) -> bool {
+        false
+    }
 
     /// True if acknowledged writes may be in RAM only, so that a power cut before the next flush may undo them. Trims
     /// are not considered.
-    fn has_volatile_writes(&self) -> bool;
+    fn has_volatile_writes(&self) -> bool {
+        false
+    }
 
     /// Returns the flash below.
     fn flash_mut(&mut self) -> &mut Self::Flash;

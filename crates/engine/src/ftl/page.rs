@@ -86,14 +86,6 @@ impl<F: Flash> Restart for PageFtl<F> {
         LogStore::recover(settings.store, surviving, victim, placement, levelling)
     }
 
-    fn restart_unsaved(
-        settings: &PageConfig,
-        surviving: SurvivingFlash<F>,
-    ) -> Result<(Self, RecoveryReport), (LayerError, SurvivingFlash<F>)> {
-        // The FTL has no battery, so an unsaved restart does not differ from a normal one.
-        Self::restart(settings, surviving)
-    }
-
     fn decode_flash(
         _settings: &PageConfig,
         flash: F,
@@ -101,18 +93,6 @@ impl<F: Flash> Restart for PageFtl<F> {
     ) -> Result<SurvivingFlash<F>, StoredFlashError> {
         // Everything that the FTL stores in flash is in spare areas.
         Ok(SurvivingFlash::from(flash))
-    }
-
-    fn save(&mut self) -> Result<(), LayerError> {
-        Ok(())
-    }
-
-    fn has_battery(&self) -> bool {
-        false
-    }
-
-    fn has_volatile_writes(&self) -> bool {
-        false
     }
 
     fn flash_mut(&mut self) -> &mut F {

@@ -97,11 +97,6 @@ impl<M: Medium> ZonedDrive<M> {
         })
     }
 
-    /// Returns the medium below.
-    pub fn medium(&self) -> &M {
-        &self.medium
-    }
-
     /// Returns the number of pages per zone.
     pub fn zone_pages(&self) -> u32 {
         self.config.zone_blocks * self.medium.pages_per_block()

@@ -25,6 +25,12 @@ pub struct Mapping {
 }
 
 impl Mapping {
+    /// Returns an entry that equals the table in flash.
+    #[inline(always)]
+    pub fn clean(slot: Slot) -> Self {
+        Mapping { slot, before_image: Slot::NONE, dirty: false, unidentified: false, uncertain: false }
+    }
+
     #[inline(always)]
     fn flags(&self) -> u32 {
         let flag = |set: bool, bit: u32| if set { bit } else { 0 };

@@ -1,8 +1,8 @@
 //! Tests of each placement on hand-made sequences, and of all placements on random input.
 
 use super::*;
-use crate::config::checks::NamedConfig;
 use crate::foresight::{FutureOperations, HostOp};
+use crate::named_config_tests::NamedConfig;
 use crate::seed::{Random, Seed, random_below};
 use serde_json::{Value, json};
 

@@ -210,11 +210,6 @@ impl Flash {
         self
     }
 
-    /// Returns the parameters of the device.
-    pub fn timing(&self) -> &FlashTiming {
-        &self.timing
-    }
-
     /// Submits a request at `now_ns`, not before any earlier request. Its cleaning begins at once, and its other
     /// operations begin at `start_ns`, which is not before `now_ns`. [`Flash::drain_finished`] returns the request
     /// under `tag`, even if the request has no flash operations, at the latest after [`Flash::advance`] to its end.

@@ -188,7 +188,7 @@ impl ValidityConfig {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::checks::NamedConfig;
+    use crate::named_config_tests::NamedConfig;
 
     #[test]
     fn validity_table_is_complete() {

@@ -160,12 +160,6 @@ impl ValidityLog {
         Ok(store)
     }
 
-    /// Returns the number of entries that the pages in flash have room for, plus those in the buffer, including
-    /// obsolete ones.
-    pub fn entries(&self) -> u64 {
-        self.first_entry_of(self.pages.len() as u32) + self.buffer.len() as u64
-    }
-
     fn block(&self, page: Slot) -> BlockId {
         BlockId(self.block_of.quotient(page.0))
     }

@@ -1,8 +1,8 @@
 //! Tests of each policy on hand-made block tables, and comparisons of all policies with naive models.
 
 use super::*;
-use crate::config::checks::NamedConfig;
 use crate::foresight::{FutureOperations, HostOp};
+use crate::named_config_tests::NamedConfig;
 use crate::seed::{Random, Seed, random_below};
 use proptest::prelude::*;
 use serde_json::{Value, json};

@@ -1,6 +1,6 @@
 use super::erased_blocks::ErasedBlocks;
 use super::*;
-use crate::config::checks::NamedConfig;
+use crate::named_config_tests::NamedConfig;
 use crate::seed::Seed;
 use proptest::prelude::*;
 use std::collections::BTreeMap;

@@ -1,12 +1,16 @@
 //! Tests beyond the comparison with the model: mounts, free space, flushing and power cuts.
 
+#[path = "../../tests/nvmfs/common/simulated/mod.rs"]
+#[expect(unused_imports, reason = "the integration tests use the rest")]
+mod simulated;
+
 use super::{Nvmfs, Work};
 use crate::api::{Allocate, Caller, Change, Error, FileSystem, Ino, Kind, ROOT, Rename, SetXattr};
 use crate::names::check::check;
-use crate::nvram::{Nvram, PlainNvram, SimulatedNvram};
+use crate::nvram::{Nvram, PlainNvram};
 use crate::options::{Format, Options};
-use crate::power::PowerSource;
 use crate::ssd::MemorySsd;
+use simulated::{PowerSource, SimulatedNvram};
 use std::sync::Arc;
 
 const NVRAM_BYTES: usize = 8 << 20;

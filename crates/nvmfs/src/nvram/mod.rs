@@ -9,12 +9,10 @@ mod mapping;
 mod plain;
 #[cfg(target_os = "linux")]
 mod set;
-mod simulated;
 
 #[cfg(target_os = "linux")]
 pub use mapped::{Guarantee, MappedNvram, Persistence};
 pub use plain::PlainNvram;
-pub use simulated::{CrashImages, SimulatedNvram};
 
 use crate::api::BLOCK_BYTES;
 
@@ -76,9 +74,4 @@ forward!(&mut N);
 /// Panics if the size is invalid, which is a programming error.
 fn check_region(bytes: usize) {
     assert!(bytes > 0 && bytes.is_multiple_of(BLOCK_BYTES), "{bytes} bytes are no region of NVRAM");
-}
-
-/// Returns the range of cache lines that contain `length` bytes at offset `at`.
-fn lines_of(at: usize, length: usize) -> std::ops::Range<usize> {
-    if length == 0 { 0..0 } else { at / LINE_BYTES..(at + length).div_ceil(LINE_BYTES) }
 }

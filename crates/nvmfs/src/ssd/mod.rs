@@ -1,21 +1,19 @@
 //! Block device under the file system.
 
-mod counting;
 mod drive;
 #[cfg(target_os = "linux")]
 mod file;
 mod memory;
+mod null;
 mod recorded;
-mod simulated;
 mod stack;
 
-pub use counting::{CountingSsd, Counts};
 pub use drive::{Drive, DriveLayer};
 #[cfg(target_os = "linux")]
 pub use file::{Caching, FileSsd};
 pub use memory::MemorySsd;
+pub use null::NullSsd;
 pub use recorded::{BlockOp, BlockRequest, RecordingSsd};
-pub use simulated::SimulatedSsd;
 pub use stack::{StackError, StackSsd};
 
 use crate::api::BLOCK_BYTES;

@@ -2,7 +2,7 @@
 
 #[cfg(target_os = "linux")]
 use super::{Caching, FileSsd};
-use super::{Drive, DriveLayer, MemorySsd, Ssd, check_range, whole_blocks};
+use super::{Drive, DriveLayer, Ssd, check_range, whole_blocks};
 use crate::api::BLOCK_BYTES;
 #[cfg(target_os = "linux")]
 use crate::backing::Existing;
@@ -136,11 +136,6 @@ impl<S: Ssd> StackSsd<S> {
         Ok(())
     }
 
-    /// Returns the content store.
-    pub fn content(&self) -> &S {
-        &self.content
-    }
-
     /// Returns the names of the layers in the order of their reports, the FTL last.
     pub fn names(&self) -> Vec<String> {
         self.stack().stack.names().map(str::to_owned).collect()
@@ -159,23 +154,6 @@ impl<S: Ssd> StackSsd<S> {
     fn stack(&self) -> MutexGuard<'_, CountingStack> {
         // The stack is consistent after each call, so a poisoned lock is harmless.
         self.stack.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl StackSsd<MemorySsd> {
-    /// Builds the stack of `scenario` with its content in memory, for mounts whose data ends with the process. Fails
-    /// if the content could take more than `max_bytes`.
-    pub fn in_memory(scenario: &Scenario, max_bytes: u64) -> Result<Self, StackError> {
-        let (stack, blocks) = CountingStack::build(scenario)?;
-        let bytes = blocks * BLOCK_BYTES as u64;
-        if bytes > max_bytes {
-            let problem = format!(
-                "{bytes} bytes would be held in memory, and {max_bytes} are allowed; choose a smaller `device.capacity`, or \
-                 keep the content in a file"
-            );
-            return Err(StackError::Unfit { key: "device", problem });
-        }
-        StackSsd::from_parts(MemorySsd::new(blocks), stack, blocks)
     }
 }
 
@@ -266,7 +244,7 @@ fn layer_since(name: String, now: &Counters, before: &Counters) -> DriveLayer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ssd::CountingSsd;
+    use crate::ssd::NullSsd;
 
     fn scenario(text: &str) -> Scenario {
         let small =
@@ -282,7 +260,7 @@ mod tests {
     fn each_block_is_several_mapping_units_of_the_stack() {
         for (unit, units) in [(512, 8), (2048, 2), (4096, 1)] {
             let scenario = scenario(&format!("mapping_unit = {unit}"));
-            let ssd = StackSsd::in_memory(&scenario, 8 << 20).expect("it fits");
+            let ssd = StackSsd::with_content(NullSsd::new(2048), &scenario).expect("it fits");
             assert_eq!(ssd.blocks(), 2048);
             let mut data = vec![3; 5 * BLOCK_BYTES];
             ssd.write(1, &data, 4).expect("within");
@@ -300,7 +278,7 @@ mod tests {
 
     #[test]
     fn overwrites_cause_flash_programs_and_erases() {
-        let ssd = StackSsd::with_content(CountingSsd::new(2048), &scenario("")).expect("it is large enough");
+        let ssd = StackSsd::with_content(NullSsd::new(2048), &scenario("")).expect("it is large enough");
         let data = vec![0; BLOCK_BYTES];
         for turn in 0..3 {
             (0..2048).for_each(|at| ssd.write(at * 7 % 2048, &data, turn).expect("within"));
@@ -328,19 +306,16 @@ mod tests {
 
     #[test]
     fn scenarios_unfit_for_an_ssd_are_rejected_with_the_setting() {
-        let refused =
-            |text: &str| StackSsd::in_memory(&scenario(text), 8 << 20).map(|_| ()).unwrap_err().to_string();
+        let refused = |text: &str| {
+            StackSsd::with_content(NullSsd::new(2048), &scenario(text)).map(|_| ()).unwrap_err().to_string()
+        };
         assert!(refused("mapping_unit = 16384").starts_with("device.mapping_unit: is 16384"));
         let tenant = "[[tenant]]\nshare = 0.5\nworkload = { kind = \"uniform\" }\n";
         assert!(refused(&tenant.repeat(2)).starts_with("tenant"), "{}", refused(&tenant.repeat(2)));
         assert!(refused("[ftl]\ndedup = \"cagc\"").starts_with("ftl.dedup: needs to know"));
         assert!(refused("[power]\nat_end = true").starts_with("power: cuts"));
-        let large = StackSsd::in_memory(&scenario(""), (8 << 20) - 1).map(|_| ()).unwrap_err().to_string();
-        assert!(large.starts_with("device: 8388608 bytes"), "{large}");
-        let small = StackSsd::with_content(CountingSsd::new(2047), &scenario(""))
-            .map(|_| ())
-            .unwrap_err()
-            .to_string();
+        let small =
+            StackSsd::with_content(NullSsd::new(2047), &scenario("")).map(|_| ()).unwrap_err().to_string();
         assert!(small.ends_with("there is room for 2047"), "{small}");
     }
 

@@ -260,11 +260,6 @@ impl<N: Nvram> Region<N> {
         self.end_update();
     }
 
-    /// Returns the maximum number of separate 8-byte words that one [`Region::apply`] can change.
-    pub fn longest_update_words(&self) -> usize {
-        (self.areas.log_end() - self.areas.log - 8) / (LOG_ENTRY_HEAD_BYTES + 8)
-    }
-
     fn write_entry(&mut self, to: usize, at: usize, length: usize) -> usize {
         let end = to + LOG_ENTRY_HEAD_BYTES + length.next_multiple_of(8);
         assert!(end <= self.areas.log_end(), "an update is larger than the log");

@@ -5,7 +5,7 @@ use crate::fs::Nvmfs;
 use crate::layout::Checksums;
 use crate::nvram::PlainNvram;
 use crate::options::{Format, Options};
-use crate::ssd::{BlockRequest, CountingSsd, RecordingSsd};
+use crate::ssd::{BlockRequest, NullSsd, RecordingSsd};
 use crate::stats::Stats;
 use crate::store::OpenError;
 use crate::workload::play::{FileSystemTarget, PlayCounts, PlayError, PlayOptions, Player};
@@ -48,7 +48,7 @@ pub enum MachineError {
     Refused(#[from] PlayError<Error>),
 }
 
-type Ssd = RecordingSsd<CountingSsd>;
+type Ssd = RecordingSsd<NullSsd>;
 
 /// File system without a mount, on which a workload runs. Metadata and data on NVRAM have content; blocks on the SSD
 /// do not.
@@ -66,7 +66,7 @@ impl Machine {
     pub fn new(settings: &MachineSettings) -> Result<Self, MachineError> {
         let requests = Arc::new(Mutex::new(Vec::new()));
         let sink = Arc::clone(&requests);
-        let ssd = RecordingSsd::new(CountingSsd::new(settings.ssd_blocks), move |request| {
+        let ssd = RecordingSsd::new(NullSsd::new(settings.ssd_blocks), move |request| {
             sink.lock().unwrap_or_else(PoisonError::into_inner).push(request);
         });
         let nvram = PlainNvram::new(settings.nvram_bytes as usize);

@@ -94,11 +94,6 @@ pub enum FileOp {
         /// The file.
         file: FileId,
     },
-    /// Makes earlier writes to the file durable.
-    Sync {
-        /// The file.
-        file: FileId,
-    },
 }
 
 /// Source of file operations: first the set-up, which creates the files, then the main phase.

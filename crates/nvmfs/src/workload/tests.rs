@@ -53,7 +53,7 @@ impl Model {
             FileOp::Delete { file } => {
                 assert!(self.files.remove(&file.0).is_some(), "{file:?} is not there");
             }
-            FileOp::ReadWhole { file } | FileOp::Stat { file } | FileOp::Sync { file } => {
+            FileOp::ReadWhole { file } | FileOp::Stat { file } => {
                 self.length(file);
             }
         }

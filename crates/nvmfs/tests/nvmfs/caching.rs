@@ -1,16 +1,16 @@
 //! Tests of the caching modes of Conquest's placement: comparisons with simple counts, and power cuts.
 
+use crate::common::simulated::{PowerSource, SimulatedNvram, SimulatedSsd};
 use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use wearwell_nvmfs::api::{BLOCK_BYTES, Caller, FileSystem, Ino, Kind, ROOT};
 use wearwell_nvmfs::fs::Nvmfs;
-use wearwell_nvmfs::nvram::{Nvram, PlainNvram, SimulatedNvram};
+use wearwell_nvmfs::nvram::{Nvram, PlainNvram};
 use wearwell_nvmfs::options::{Caching, Format, Options};
 use wearwell_nvmfs::placement::PlacementKind;
-use wearwell_nvmfs::power::PowerSource;
-use wearwell_nvmfs::ssd::{MemorySsd, SimulatedSsd, Ssd};
+use wearwell_nvmfs::ssd::{MemorySsd, Ssd};
 use wearwell_nvmfs::store::State;
 
 const NVRAM_BYTES: usize = 8 << 20;

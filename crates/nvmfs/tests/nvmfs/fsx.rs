@@ -3,11 +3,11 @@
 //! `WEARWELL_FSX=seed:ops` runs `ops` operations generated from `seed`. After a failure, the list of operations is
 //! reduced to those that reproduce the failure, and printed.
 
+use crate::common::model::ModelFs;
 use crate::common::{Remount, content, small};
 use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use wearwell_nvmfs::api::{Allocate, BLOCK_BYTES, Caller, Change, FileSystem, Ino, Kind, ROOT};
-use wearwell_nvmfs::model::ModelFs;
 
 /// Maximum size of the file, bytes.
 const MAX_BYTES: usize = 3 << 20;

@@ -1,9 +1,9 @@
 //! Random operations have the same results on other file systems as on the model.
 
+use crate::common::model::ModelFs;
 use crate::common::{ModelPair, OP_WORDS, Op, SpaceMode, random_ops, small};
 use proptest::prelude::*;
 use wearwell_nvmfs::api::{Allocate, Caller, Change, FileSystem, Ino, Kind, ROOT, Seek};
-use wearwell_nvmfs::model::ModelFs;
 
 /// Runs operations, and compares the trees at intervals and at the end.
 fn run_and_compare<F: FileSystem>(

@@ -1,6 +1,7 @@
 //! Comparison of snapshots with copies of the model: snapshots do not change, despite later operations and power
 //! cuts.
 
+use crate::common::model::ModelFs;
 use crate::common::{
     ModelPair, NVRAM_BYTES, Remount, SmallFs, SpaceMode, compare, more_cases, random_ops, small, small_on,
 };
@@ -14,7 +15,6 @@ use wearwell_nvmfs::api::{Caller, Change, Error, FileSystem, Ino, Kind, ROOT, Se
 use wearwell_nvmfs::backing::Existing;
 use wearwell_nvmfs::fs::{Nvmfs, check_snapshots};
 use wearwell_nvmfs::layout::{FIRST_KEPT_INODE, PageId, SnapshotPages};
-use wearwell_nvmfs::model::ModelFs;
 use wearwell_nvmfs::names;
 use wearwell_nvmfs::nvram::{MappedNvram, Nvram, Persistence, PlainNvram};
 use wearwell_nvmfs::options::{Lists, Options};

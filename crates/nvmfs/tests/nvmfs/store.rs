@@ -1,16 +1,16 @@
 //! Comparison of file blocks with a simple model: random writes, reads and truncations with constant flushing and
 //! cleaning, with closing and opening, and with power cuts at any moment.
 
+use crate::common::simulated::{PowerSource, SimulatedNvram, SimulatedSsd};
 use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use std::sync::Arc;
 use wearwell_nvmfs::api::{BLOCK_BYTES, Error, Ino, Kind};
 use wearwell_nvmfs::layout::{Inode, kind_bits};
-use wearwell_nvmfs::nvram::{Nvram, PlainNvram, SimulatedNvram};
+use wearwell_nvmfs::nvram::{Nvram, PlainNvram};
 use wearwell_nvmfs::options::{Format, Grouping, Lists, Options};
 use wearwell_nvmfs::placement::PlacementKind;
-use wearwell_nvmfs::power::PowerSource;
-use wearwell_nvmfs::ssd::{MemorySsd, SimulatedSsd, Ssd};
+use wearwell_nvmfs::ssd::{MemorySsd, Ssd};
 use wearwell_nvmfs::store::{State, Store};
 
 const NVRAM_BYTES: usize = 4 << 20;

@@ -33,7 +33,7 @@ const ORDER_OF_BASE: &[&[&str]] = &[
 /// Modules of the engine in the same order. The first row lists modules of the lowest crate that the engine re-exports.
 const ORDER: &[&[&str]] = &[
     &["config", "foresight", "request", "seed", "table", "temperature", "units"],
-    &["counters", "queues"],
+    &["counters", "named_config_tests", "queues"],
     &["layer"],
     &["nand", "victim", "placement", "wear", "validity", "mapping"],
     &["timing", "pool", "checked", "flash_format"],
@@ -57,8 +57,8 @@ const ORDER_OF_STACK: &[&[&str]] = &[
 
 /// Modules of the file system in the same order.
 const ORDER_OF_NVMFS: &[&[&str]] = &[
-    &["api", "backing", "placement", "power"],
-    &["layout", "model", "nvram", "ssd", "workload"],
+    &["api", "backing", "placement"],
+    &["layout", "nvram", "ssd", "workload"],
     &["options", "stats"],
     &["store"],
     &["names"],

@@ -18,18 +18,13 @@ const SPLIT_ERROR: f64 = 1e-13;
 
 /// Cleaning of the blocks of one class.
 #[derive(Clone, Copy)]
-pub enum ClassCleaning<'a> {
+pub enum ClassCleaning {
     /// [`super::fifo`].
     Fifo,
     /// [`super::greedy`].
     Greedy,
     /// [`super::random`].
     Random,
-    /// Write amplification under uniform writes as a function of the spare factor, by another model with the same block
-    /// size.
-    ///
-    /// It must not rise with the spare factor, and must be convex in physical over logical pages, `1 / (1 - S_f)`.
-    Custom(&'a dyn Fn(f64) -> Result<f64, TheoryError>),
 }
 
 /// Result for a drive that separates classes.
@@ -76,11 +71,11 @@ pub struct ClassShare {
 /// The spare factors are accurate to about 8 digits and the write amplification, which is flat at the minimum, to 12.
 /// Two classes take about 150 evaluations of `law`; each sweep over `k` classes takes `75 k (k - 1)`.
 ///
-/// Fails as `law` does, if `law` gives NaN or less than 0, and if the sweeps do not converge.
+/// Fails as `law` does, and if the sweeps do not converge.
 pub fn separated(
     drive: &Drive,
     classes: &Classes,
-    law: ClassCleaning<'_>,
+    law: ClassCleaning,
 ) -> Result<SeparatedResult, TheoryError> {
     let pools = ClassPools::new(drive, classes, law);
     let mut spare = pools.initial_division();
@@ -100,13 +95,13 @@ pub fn separated(
 /// Writes and logical pages of each class; pages are fractions of all physical pages.
 struct ClassPools<'a> {
     drive: &'a Drive,
-    law: ClassCleaning<'a>,
+    law: ClassCleaning,
     writes: Vec<f64>,
     logical: Vec<f64>,
 }
 
 impl<'a> ClassPools<'a> {
-    fn new(drive: &'a Drive, classes: &Classes, law: ClassCleaning<'a>) -> Self {
+    fn new(drive: &'a Drive, classes: &Classes, law: ClassCleaning) -> Self {
         let classes = classes.as_slice();
         let writes = classes.iter().map(|class| class.write_share).collect();
         let logical = classes.iter().map(|class| drive.load() * class.space_share).collect();
@@ -126,18 +121,12 @@ impl<'a> ClassPools<'a> {
     }
 
     fn write_amplification(&self, class: usize, spare: f64) -> Result<f64, TheoryError> {
-        let spare_factor = self.spare_factor(class, spare);
-        let class_drive = Drive::new(self.drive.pages_per_block(), spare_factor)?;
-        let found = match self.law {
+        let class_drive = Drive::new(self.drive.pages_per_block(), self.spare_factor(class, spare))?;
+        match self.law {
             ClassCleaning::Fifo => fifo(&class_drive, &Classes::uniform()),
             ClassCleaning::Greedy => greedy(&class_drive),
             ClassCleaning::Random => random(&class_drive),
-            ClassCleaning::Custom(law) => law(spare_factor),
-        }?;
-        if found >= 0.0 {
-            return Ok(found);
         }
-        Err(TheoryError::parameter("law", format!("gives {found} at spare factor {spare_factor}")))
     }
 
     /// Returns the contribution of a class to the write amplification of the drive.

@@ -25,12 +25,6 @@ pub fn levels(size_ratio: u32, entries: u64, blocks: u64, partitions: u32) -> u3
     levels.max(1)
 }
 
-/// Returns the maximum number of runs while no merge is in progress: one per level, because two runs of a level are
-/// merged (section 3).
-pub fn max_runs(size_ratio: u32, entries: u64, blocks: u64, partitions: u32) -> u32 {
-    levels(size_ratio, entries, blocks, partitions)
-}
-
 /// Returns the pages of all runs: twice those of the largest run, 2 K S / V (appendix B; section 3.2,
 /// "Space-Amplification").
 pub fn gecko_pages(entries: u64, blocks: u64, partitions: u32) -> u64 {

@@ -16,7 +16,7 @@ mod validity;
 
 pub use design::{CounterCoverage, DirtyEntryPolicy, Ftl, FtlDesign, TableLocation, ValidityStore};
 pub use drive::{FtlDrive, FtlSizes};
-pub use gecko::{entries_per_page, gecko_pages, levels, max_runs};
+pub use gecko::{entries_per_page, gecko_pages, levels};
 pub use ram::{RamPart, ram};
 pub use recovery::{RecoveryStepCost, recovery};
 pub use validity::{

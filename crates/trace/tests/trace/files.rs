@@ -80,9 +80,11 @@ fn selected_ms(cut_config: &Cut) -> Vec<u64> {
     let options = WriteOptions::named("wearwell-csv");
     let (bytes, _) = encode(&hundred_requests(), &options).unwrap();
     let mut reader = TraceReader::new("test", std::io::Cursor::new(bytes), &ReadOptions::default()).unwrap();
-    let mut writer = TraceWriter::in_memory(&options).unwrap();
-    cut(&mut reader, &mut writer, cut_config).unwrap();
-    let selected = decode(&writer.into_bytes().0, &ReadOptions::default()).unwrap();
+    let bytes = written_bytes(&options, |mut writer| {
+        cut(&mut reader, &mut writer, cut_config).unwrap();
+        writer.finish().unwrap();
+    });
+    let selected = decode(&bytes.unwrap(), &ReadOptions::default()).unwrap();
     selected.time_ns.iter().map(|ns| ns / 1_000_000).collect()
 }
 

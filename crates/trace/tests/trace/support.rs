@@ -39,9 +39,19 @@ pub fn decode(bytes: &[u8], options: &ReadOptions) -> Result<RequestBatch, Trace
     read_all(&mut TraceReader::new("test", Cursor::new(bytes.to_vec()), options)?, 1000)
 }
 
+/// Returns the content of a file that `write` writes and finishes; empty if it was not finished.
+pub fn written_bytes(options: &WriteOptions, write: impl FnOnce(TraceWriter)) -> Result<Vec<u8>, TraceError> {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("trace");
+    write(TraceWriter::create(&path, options)?);
+    Ok(std::fs::read(&path).unwrap_or_default())
+}
+
 /// Encodes `batch` in a format.
 pub fn encode(batch: &RequestBatch, options: &WriteOptions) -> Result<(Vec<u8>, WriteSummary), TraceError> {
-    let mut writer = TraceWriter::in_memory(options)?;
-    writer.write_batch(batch)?;
-    Ok(writer.into_bytes())
+    let mut written = Ok(WriteSummary::default());
+    let bytes = written_bytes(options, |mut writer| {
+        written = writer.write_batch(batch).and_then(|()| writer.finish());
+    })?;
+    Ok((bytes, written?))
 }

@@ -379,14 +379,6 @@ impl<F: Flash> Restart for HybridFtl<F> {
         Ok((ftl, report))
     }
 
-    fn restart_unsaved(
-        settings: &HybridSettings,
-        surviving: SurvivingFlash<F>,
-    ) -> Result<(Self, RecoveryReport), (LayerError, SurvivingFlash<F>)> {
-        // The FTL has no battery, so an unsaved restart does not differ from a normal one.
-        Self::restart(settings, surviving)
-    }
-
     fn decode_flash(
         _settings: &HybridSettings,
         flash: F,
@@ -394,18 +386,6 @@ impl<F: Flash> Restart for HybridFtl<F> {
     ) -> Result<SurvivingFlash<F>, StoredFlashError> {
         // Everything that the FTL stores in flash is in spare areas.
         Ok(SurvivingFlash::from(flash))
-    }
-
-    fn save(&mut self) -> Result<(), LayerError> {
-        Ok(())
-    }
-
-    fn has_battery(&self) -> bool {
-        false
-    }
-
-    fn has_volatile_writes(&self) -> bool {
-        false
     }
 
     fn flash_mut(&mut self) -> &mut F {

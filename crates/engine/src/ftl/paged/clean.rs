@@ -298,15 +298,7 @@ impl<F: Flash> PagedFtl<F> {
             }
             None => {
                 // The page's old location is about to be erased.
-                let before = Slot::NONE;
-                let mapping = Mapping {
-                    slot: to,
-                    before_image: before,
-                    dirty: true,
-                    unidentified: false,
-                    uncertain: false,
-                };
-                self.cache.insert(page, mapping);
+                self.cache.insert(page, Mapping { dirty: true, ..Mapping::clean(to) });
             }
         }
         self.space.invalidate(at);

@@ -79,15 +79,7 @@ impl<F: Flash> PagedFtl<F> {
                 None => {
                     self.make_room()?;
                     // The page's old location is about to be erased.
-                    let (slot, before) = (Slot::NONE, Slot::NONE);
-                    let unmapped = Mapping {
-                        slot,
-                        before_image: before,
-                        dirty: true,
-                        unidentified: false,
-                        uncertain: false,
-                    };
-                    self.cache.insert(page, unmapped);
+                    self.cache.insert(page, Mapping { dirty: true, ..Mapping::clean(Slot::NONE) });
                 }
             }
             self.placement.trimmed(page);

@@ -108,10 +108,6 @@ impl<F: Flash> Restart for PagedFtl<F> {
         self.config.durability == Durability::Battery
     }
 
-    fn has_volatile_writes(&self) -> bool {
-        false
-    }
-
     fn flash_mut(&mut self) -> &mut F {
         &mut self.space.pool.medium
     }

@@ -117,9 +117,8 @@ impl<F: Flash> PagedFtl<F> {
         let restored: Vec<(u64, Lpn, Slot)> = recent.newest.iter().filter(is_newer).copied().collect();
         let capacity = self.config.cache_entries as usize;
         for &(_, page, slot) in &restored[restored.len().saturating_sub(capacity)..] {
-            let before = Slot::NONE;
             let mapping =
-                Mapping { slot, before_image: before, dirty: true, unidentified: true, uncertain: true };
+                Mapping { dirty: true, unidentified: true, uncertain: true, ..Mapping::clean(slot) };
             self.cache.insert(page, mapping);
         }
     }

@@ -55,10 +55,7 @@ impl<F: Flash> PagedFtl<F> {
         }
         for &handle in &self.handles {
             let Mapping { slot, .. } = self.cache.get(handle);
-            let before = Slot::NONE;
-            let clean =
-                Mapping { slot, before_image: before, dirty: false, unidentified: false, uncertain: false };
-            self.cache.set(handle, clean);
+            self.cache.set(handle, Mapping::clean(slot));
         }
         self.trimmed.remove(&number);
         let reports = std::mem::take(&mut self.reports);

@@ -66,13 +66,7 @@ impl<F: Flash> PagedFtl<F> {
             self.space.notify_invalidation(self.peek_location(page));
         }
         self.mark_unmapped(page);
-        let unmapped = Mapping {
-            slot: Slot::NONE,
-            before_image: Slot::NONE,
-            dirty: true,
-            unidentified: true,
-            uncertain: false,
-        };
+        let unmapped = Mapping { dirty: true, unidentified: true, ..Mapping::clean(Slot::NONE) };
         match cached {
             Some(handle) => {
                 let old = self.cache.get(handle);
@@ -153,10 +147,7 @@ impl<F: Flash> PagedFtl<F> {
         let number = self.translation_page(page);
         let at = self.directory.locate(number, &mut self.space)?;
         let slot = self.read_entry(page, at)?;
-        let before = Slot::NONE;
-        let mapping =
-            Mapping { slot, before_image: before, dirty: false, unidentified: false, uncertain: false };
-        Ok(self.cache.insert(page, mapping))
+        Ok(self.cache.insert(page, Mapping::clean(slot)))
     }
 
     /// Reads the page's entry in the translation page at `at`.

@@ -81,11 +81,6 @@ impl<P: Payload> LsmTree<P> {
         })
     }
 
-    /// Returns the layer below.
-    pub fn lower(&self) -> &dyn Layer<P> {
-        &*self.tables.lower
-    }
-
     /// Returns the stream hint of the tables of a level.
     pub(super) fn hint(level: usize) -> u16 {
         2 + level as u16

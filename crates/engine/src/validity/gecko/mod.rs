@@ -127,11 +127,6 @@ impl Gecko {
         })
     }
 
-    /// Returns the sizes and settings.
-    pub fn config(&self) -> &GeckoConfig {
-        &self.config
-    }
-
     /// Returns the counts.
     pub fn report(&self) -> GeckoReport {
         self.report

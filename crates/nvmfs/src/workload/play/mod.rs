@@ -270,12 +270,6 @@ impl<T: Target> Player<T> {
                 self.target.delete(file)
             }
             FileOp::Stat { file } => self.target.stat(file),
-            FileOp::Sync { file } => {
-                self.counts.syncs += 1;
-                self.target.open(file)?;
-                self.target.sync()?;
-                self.target.close()
-            }
             FileOp::Write { .. } | FileOp::Append { .. } | FileOp::Read { .. } | FileOp::ReadWhole { .. } => {
                 unreachable!("{op:?} has requests")
             }

@@ -2,10 +2,12 @@
 #![allow(dead_code, unused_imports, reason = "each test uses a part")]
 
 mod compare;
+pub mod model;
 mod model_pair;
 mod nvmfs;
 mod op;
 mod outcome;
+pub mod simulated;
 
 pub use compare::compare;
 pub use model_pair::{ModelPair, SpaceMode};

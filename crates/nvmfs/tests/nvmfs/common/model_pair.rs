@@ -1,10 +1,10 @@
 //! The model and another file system, on which the same operations run.
 
 use super::compare::compare;
+use super::model::ModelFs;
 use super::op::Op;
 use super::outcome::{Files, Outcome, run};
 use wearwell_nvmfs::api::{Caller, Error, FileSystem, Ino, Kind, ROOT};
-use wearwell_nvmfs::model::ModelFs;
 
 const EXPECT_MOUNTED: &str = "the other file system is mounted";
 

@@ -1,5 +1,6 @@
 //! Power cuts while inode pages are added and freed.
 
+use crate::common::model::ModelFs;
 use crate::common::more_cases;
 use crate::crash::cuts::{Cuts, SurvivingChanges};
 use crate::crash::expected::Expected;
@@ -9,7 +10,6 @@ use crate::crash::scripted::tree_of;
 use rand::RngCore;
 use std::sync::Arc;
 use wearwell_nvmfs::api::{Caller, FileSystem, Kind, ROOT};
-use wearwell_nvmfs::model::ModelFs;
 use wearwell_nvmfs::placement::PlacementKind;
 
 const CALLER: Caller = Caller { uid: 3, gid: 4, now_ns: 2_000_000_000 };

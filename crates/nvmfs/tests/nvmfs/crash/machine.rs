@@ -1,5 +1,6 @@
 //! NVMFS on devices that record their operations, whose power can be cut, and which may be faulty.
 
+use crate::common::simulated::{CrashImages, PowerSource, SimulatedNvram, SimulatedSsd};
 use crate::crash::cuts::{Cuts, SurvivingChanges};
 use rand::RngCore;
 use std::io;
@@ -7,11 +8,10 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use wearwell_nvmfs::fs::Nvmfs;
 use wearwell_nvmfs::layout::Checksums;
-use wearwell_nvmfs::nvram::{CrashImages, Nvram, SimulatedNvram};
+use wearwell_nvmfs::nvram::Nvram;
 use wearwell_nvmfs::options::{Format, Options};
 use wearwell_nvmfs::placement::PlacementKind;
-use wearwell_nvmfs::power::PowerSource;
-use wearwell_nvmfs::ssd::{MemorySsd, SimulatedSsd, Ssd};
+use wearwell_nvmfs::ssd::{MemorySsd, Ssd};
 
 /// Nearly the minimum size of the NVRAM, so that pages are evicted.
 const NVRAM_BYTES: usize = 13 << 18;

@@ -1,5 +1,6 @@
 //! Power cuts at random events of random operations.
 
+use crate::common::model::ModelFs;
 use crate::common::{ModelPair, Op, Position, SpaceMode, more_cases, random_ops};
 use crate::crash::cuts::{CrashImage, Cuts, SurvivingChanges};
 use crate::crash::expected::Expected;
@@ -10,7 +11,6 @@ use rand::{Rng, RngCore, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use std::sync::Arc;
 use wearwell_nvmfs::api::{Allocate, BLOCK_BYTES};
-use wearwell_nvmfs::model::ModelFs;
 use wearwell_nvmfs::placement::PlacementKind;
 
 /// Number of operations before the first operation that may be interrupted.

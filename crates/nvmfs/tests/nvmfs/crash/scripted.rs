@@ -1,5 +1,6 @@
 //! Power cuts of each type of operation: before, after and between its persistence points.
 
+use crate::common::model::ModelFs;
 use crate::common::more_cases;
 use crate::crash::cuts::Cuts;
 use crate::crash::expected::Expected;
@@ -9,7 +10,6 @@ use crate::crash::script::{Player, STEPS, Step};
 use crate::crash::tree::Tree;
 use std::ops::Range;
 use wearwell_nvmfs::api::{Caller, FileSystem, Result};
-use wearwell_nvmfs::model::ModelFs;
 use wearwell_nvmfs::placement::PlacementKind;
 use wearwell_nvmfs::stats::Counts;
 

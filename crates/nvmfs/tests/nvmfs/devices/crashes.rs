@@ -1,13 +1,13 @@
 //! Content after a power cut at any moment: it has everything durable, and nothing that was never stored.
 
+use crate::common::simulated::{PowerSource, SimulatedNvram, SimulatedSsd};
 use crate::devices::{nvrams, ssds};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 use wearwell_base::seed::Seed;
 use wearwell_nvmfs::api::BLOCK_BYTES;
-use wearwell_nvmfs::nvram::{LINE_BYTES, Nvram, SimulatedNvram};
-use wearwell_nvmfs::power::PowerSource;
-use wearwell_nvmfs::ssd::{SimulatedSsd, Ssd};
+use wearwell_nvmfs::nvram::{LINE_BYTES, Nvram};
+use wearwell_nvmfs::ssd::Ssd;
 
 const SECTOR_BYTES: usize = 512;
 const IMAGES: u64 = 8;

@@ -1,8 +1,8 @@
 //! Comparison of every NVRAM with a vector of bytes.
 
+use crate::common::simulated::{PowerSource, SimulatedNvram};
 use proptest::prelude::*;
-use wearwell_nvmfs::nvram::{Nvram, PlainNvram, SimulatedNvram};
-use wearwell_nvmfs::power::PowerSource;
+use wearwell_nvmfs::nvram::{Nvram, PlainNvram};
 
 pub const BYTES: usize = 8192;
 

@@ -8,9 +8,9 @@ mod names;
 mod renames;
 mod space;
 
+use crate::common::model::ModelFs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use wearwell_nvmfs::api::{Attributes, Caller, Change, Error, FileSystem, Ino, Kind, Result};
-use wearwell_nvmfs::model::ModelFs;
 
 /// Test case: its name, and a function that receives a new file system.
 type Case = (&'static str, fn(&mut dyn FileSystem));

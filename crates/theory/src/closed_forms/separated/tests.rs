@@ -3,8 +3,7 @@
 use super::super::super::Class;
 use super::*;
 
-const CLEANINGS: [ClassCleaning<'static>; 3] =
-    [ClassCleaning::Fifo, ClassCleaning::Greedy, ClassCleaning::Random];
+const CLEANINGS: [ClassCleaning; 3] = [ClassCleaning::Fifo, ClassCleaning::Greedy, ClassCleaning::Random];
 
 fn drive(pages: u32, spare_factor: f64) -> Drive {
     Drive::new(pages, spare_factor).unwrap()
@@ -153,22 +152,4 @@ fn extreme_parameters_give_finite_results() {
             }
         }
     }
-}
-
-#[test]
-fn invalid_results_of_custom_cleaning_are_refused() {
-    let (drive, of) = (drive(32, 0.1), Classes::hot_cold(0.9, 0.1).unwrap());
-    let inverse = |spare_factor: f64| Ok(1.0 / spare_factor);
-    assert_eq!(
-        separated(&drive, &of, ClassCleaning::Custom(&inverse)),
-        separated(&drive, &of, ClassCleaning::Random)
-    );
-    let nan = |_: f64| Ok(f64::NAN);
-    let refused = separated(&drive, &of, ClassCleaning::Custom(&nan)).unwrap_err().to_string();
-    assert!(refused.starts_with("law: gives NaN at spare factor"), "{refused}");
-    let failing = |_: f64| Err(TheoryError::parameter("choices", "none"));
-    assert_eq!(
-        separated(&drive, &of, ClassCleaning::Custom(&failing)),
-        Err(TheoryError::parameter("choices", "none"))
-    );
 }

@@ -1,7 +1,7 @@
 //! ACLs in the model, as triples of tag, permissions and number.
 
 use super::{Body, Inode};
-use crate::api::{ACCESS_ACL, DEFAULT_ACL, Error, MAX_XATTRS_BYTES, Result, XATTR_HEAD_BYTES};
+use wearwell_nvmfs::api::{ACCESS_ACL, DEFAULT_ACL, Error, MAX_XATTRS_BYTES, Result, XATTR_HEAD_BYTES};
 
 type Entries = Vec<(u16, u16, u32)>;
 

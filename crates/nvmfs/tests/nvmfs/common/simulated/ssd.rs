@@ -1,13 +1,15 @@
 //! Simulated SSD with power cuts, for crash tests.
 
-use super::{Block, MemorySsd, Ssd, check_range, whole_blocks};
-use crate::api::BLOCK_BYTES;
-use crate::power::{CrashEffect, PowerSource};
+use super::power::{CrashEffect, PowerSource};
 use rand::RngCore;
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use wearwell_base::seed::random_below;
+use wearwell_nvmfs::api::BLOCK_BYTES;
+use wearwell_nvmfs::ssd::{MemorySsd, Ssd};
+
+type Block = [u8; BLOCK_BYTES];
 
 /// Bytes of a sector: a drive may tear a block between sectors, but not within a sector.
 const SECTOR_BYTES: usize = 512;
@@ -130,7 +132,6 @@ impl Ssd for SimulatedSsd {
     }
 
     fn write(&self, first: u64, data: &[u8], stream: u16) -> io::Result<()> {
-        whole_blocks(self.blocks(), first, data.len())?;
         let mut cache = self.cache();
         self.view.write(first, data, stream)?;
         if self.power.event() {
@@ -143,8 +144,8 @@ impl Ssd for SimulatedSsd {
     }
 
     fn trim(&self, first: u64, blocks: u64) -> io::Result<()> {
-        check_range(self.blocks(), first, blocks)?;
         let mut cache = self.cache();
+        self.view.trim(first, blocks)?;
         let on = self.power.event();
         for block in first..first + blocks {
             self.view.write(block, GARBAGE, 0)?;

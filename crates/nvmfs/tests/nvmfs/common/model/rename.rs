@@ -1,7 +1,7 @@
 //! Rename in all its variants.
 
 use super::{ModelFs, check_name, is_dot_or_dot_dot};
-use crate::api::{Caller, Error, Ino, MAX_LINKS, Rename, Result};
+use wearwell_nvmfs::api::{Caller, Error, Ino, MAX_LINKS, Rename, Result};
 
 /// Name in a directory, and its file, if it exists.
 #[derive(Clone, Copy)]

@@ -1,7 +1,7 @@
 //! Simple reference file system, with which other file systems are compared.
 //!
 //! [`ModelFs`] holds all data in maps in memory and implements the documentation of
-//! [`FileSystem`](crate::api::FileSystem) as simply as possible; it is slow with many files. Inode numbers are never
+//! [`FileSystem`](wearwell_nvmfs::api::FileSystem) as simply as possible; it is slow with many files. Inode numbers are never
 //! reused.
 
 mod acl;
@@ -11,17 +11,17 @@ mod rename;
 #[cfg(test)]
 mod tests;
 
-use crate::api::{
-    Attributes, BLOCK_BYTES, Caller, Error, Ino, Kind, MAX_LINKS, MAX_NAME_BYTES, RELATIME_NS, ROOT, Result,
-};
 use content::Content;
 use std::collections::BTreeMap;
+use wearwell_nvmfs::api::{
+    Attributes, BLOCK_BYTES, Caller, Error, Ino, Kind, MAX_LINKS, MAX_NAME_BYTES, RELATIME_NS, ROOT, Result,
+};
 
 const PERMISSIONS: u32 = 0o7777;
 const SET_GROUP_ID: u32 = 0o2000;
 
 /// Listing positions after `.` and after `..`, for
-/// [`FileSystem::read_directory`](crate::api::FileSystem::read_directory).
+/// [`FileSystem::read_directory`](wearwell_nvmfs::api::FileSystem::read_directory).
 const POSITION_AFTER_DOT: u64 = 1;
 const POSITION_AFTER_DOT_DOT: u64 = 2;
 

@@ -1,10 +1,11 @@
 //! Simulated NVRAM with power cuts, for crash tests.
 
-use super::{LINE_BYTES, Nvram, check_region, lines_of};
-use crate::power::{CrashEffect, PowerSource};
+use super::power::{CrashEffect, PowerSource};
 use rand::RngCore;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use wearwell_nvmfs::api::BLOCK_BYTES;
+use wearwell_nvmfs::nvram::{LINE_BYTES, Nvram};
 
 const WORD_BYTES: usize = 8;
 /// Maximum number of old values of a cache line that may survive a crash. This bounds the memory for a line that is
@@ -108,7 +109,7 @@ impl SimulatedNvram {
 
     /// Creates NVRAM with the content that a crash left.
     pub fn from_image(image: Vec<u8>, power: PowerSource) -> Self {
-        check_region(image.len());
+        assert!(image.len().is_multiple_of(BLOCK_BYTES), "{} bytes are no region of NVRAM", image.len());
         let view = image.clone();
         let state = DurableState { durable: image, pending: BTreeMap::new(), written_back: BTreeSet::new() };
         SimulatedNvram { view, crash_images: CrashImages(Arc::new(Mutex::new(state))), power }
@@ -118,6 +119,11 @@ impl SimulatedNvram {
     pub fn crash_images(&self) -> CrashImages {
         self.crash_images.clone()
     }
+}
+
+/// Returns the range of cache lines that contain `length` bytes at offset `at`.
+fn lines_of(at: usize, length: usize) -> std::ops::Range<usize> {
+    if length == 0 { 0..0 } else { at / LINE_BYTES..(at + length).div_ceil(LINE_BYTES) }
 }
 
 impl Nvram for SimulatedNvram {

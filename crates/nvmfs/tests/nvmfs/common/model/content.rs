@@ -1,7 +1,7 @@
 //! Content of a regular file: blocks and holes.
 
-use crate::api::BLOCK_BYTES;
 use std::collections::BTreeMap;
+use wearwell_nvmfs::api::BLOCK_BYTES;
 
 const BLOCK: u64 = BLOCK_BYTES as u64;
 

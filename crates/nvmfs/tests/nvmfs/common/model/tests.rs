@@ -1,7 +1,7 @@
 //! Tests beyond the comparisons: the capacity limit, and open files after a mount.
 
 use super::ModelFs;
-use crate::api::{Allocate, Caller, Error, FileSystem, Kind, ROOT};
+use wearwell_nvmfs::api::{Allocate, Caller, Error, FileSystem, Kind, ROOT};
 
 #[test]
 fn capacity_limits_blocks_and_inodes() {

@@ -4,12 +4,12 @@ use super::{
     Body, Content, Directory, ModelFs, PERMISSIONS, POSITION_AFTER_DOT, POSITION_AFTER_DOT_DOT, check_name,
     is_dot_or_dot_dot,
 };
-use crate::api::{
+use std::ops::ControlFlow;
+use wearwell_nvmfs::api::{
     ACCESS_ACL, Allocate, Attributes, Caller, Change, DEFAULT_ACL, Entry, Error, FileSystem, Ino, Kind,
     MAX_FILE_BYTES, MAX_LINK_TARGET_BYTES, MAX_LINKS, MAX_XATTR_NAME_BYTES, MAX_XATTRS_BYTES, Rename, Result,
     Seek, SetXattr, Statistics, XATTR_HEAD_BYTES,
 };
-use std::ops::ControlFlow;
 
 impl FileSystem for ModelFs {
     fn lookup(&mut self, parent: Ino, name: &[u8]) -> Result<Attributes> {
