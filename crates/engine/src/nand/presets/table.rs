@@ -34,7 +34,7 @@ const GECKO_COUNTS: &str =
 const NVMFS: &str = "NVMFS (Qiu and Reddy), section IV-C";
 const NVMFS_COUNTS: &str =
     "assumed: 1; NVMFS counts erases and does not describe the organisation of the flash";
-const NVMFS_TIME: &str = "assumed: as in slc, because the drive measured by NVMFS (Intel X25-E) is SLC; the \
+const NVMFS_TIME: &str = "assumed: as in the preset slc, because the drive measured by NVMFS (Intel X25-E) is SLC; the \
      simulated flash of NVMFS has no times";
 
 /// All presets.
@@ -261,7 +261,7 @@ const QLC: Preset = Preset {
         (
             "pages_per_block",
             "assumed: 64 word lines of 4 strings of 4 bits; 64 and 4 bits are in the title of the \
-             ISSCC 2018 paper, the 4 strings are as in tlc",
+             ISSCC 2018 paper, the 4 strings are as in the preset tlc",
         ),
         (
             "page_bytes",
@@ -284,8 +284,8 @@ const QLC: Preset = Preset {
         ),
         ("program_us", "derived: 12 MB/s (ISSCC 2018 abstract) for two planes of 16384 bytes"),
         ("erase_us", FEMU),
-        ("channel_mb_per_s", "assumed: as in tlc, a die of the same year"),
-        ("over_provisioning", "assumed: 7 %, as in tlc"),
+        ("channel_mb_per_s", "assumed: as in the preset tlc, a die of the same year"),
+        ("over_provisioning", "assumed: 7 %, as in the preset tlc"),
         ("gc_watermark", "none: no source gives one"),
     ],
 };
@@ -323,13 +323,16 @@ const Z_NAND: Preset = Preset {
         ("planes", FLASHSIM),
         ("pages_per_block", "derived: 256 KB blocks of 4 KB pages, CAGC (Wu et al., IPDPS 2021), Table I"),
         ("page_bytes", CAGC),
-        ("spare_bytes", "assumed: a 32nd of the page, as in slc; CAGC does not use the spare area"),
+        (
+            "spare_bytes",
+            "assumed: a 32nd of the page, as in the preset slc; CAGC does not use the spare area",
+        ),
         ("endurance_cycles", FLASHSIM),
         ("read_us", CAGC),
         ("program_us", CAGC),
         (
             "erase_us",
-            "assumed: 1500 us, as in slc. The copy of CAGC's Table I that was read lacks the number before \
+            "assumed: 1500 us, as in the preset slc. The copy of CAGC's Table I that was read lacks the number before \
              'us'; the text of the paper says that erases take milliseconds",
         ),
         (
@@ -381,12 +384,12 @@ const XL_FLASH: Preset = Preset {
         ("pages_per_block", "assumed: 192, two pages for each of 96 layers; no source gives the block size"),
         ("page_bytes", XL_FLASH_NEWS),
         ("spare_bytes", "assumed: a sixteenth of the page; no source gives it"),
-        ("endurance_cycles", "assumed: as in slc; no source gives it"),
+        ("endurance_cycles", "assumed: as in the preset slc; no source gives it"),
         ("read_us", XL_FLASH_NEWS),
         ("program_us", "assumed: 75 us, between z_nand and slc; no source gives the program time"),
-        ("erase_us", "assumed: as in slc; no source gives it"),
+        ("erase_us", "assumed: as in the preset slc; no source gives it"),
         ("channel_mb_per_s", "assumed: 1200 MT/s on a bus 1 byte wide, the fastest rate at that time"),
-        ("over_provisioning", "assumed: as in tlc"),
+        ("over_provisioning", "assumed: as in the preset tlc"),
         ("gc_watermark", "none: no source gives one"),
     ],
 };
@@ -439,7 +442,7 @@ const GECKO_2TB: Preset = Preset {
         ),
         (
             "channel_mb_per_s",
-            "assumed: as in mlc; the 100 us and 1 ms of GeckoFTL may already contain the transfer",
+            "assumed: as in the preset mlc; the 100 us and 1 ms of GeckoFTL may already contain the transfer",
         ),
         (
             "over_provisioning",
@@ -479,7 +482,7 @@ const NVMFS_24GB: Preset = Preset {
         ("planes", NVMFS_COUNTS),
         ("pages_per_block", "derived: 256 KB blocks of 4 KB pages, NVMFS, section IV-C"),
         ("page_bytes", NVMFS),
-        ("spare_bytes", "assumed: as in slc"),
+        ("spare_bytes", "assumed: as in the preset slc"),
         ("endurance_cycles", NVMFS_TIME),
         ("read_us", NVMFS_TIME),
         ("program_us", NVMFS_TIME),
