@@ -75,7 +75,7 @@ PRODUCTS = {
         (32, 4, 32),
         {
             "sequential read": (550, QVO),
-            "sequential write": (160, QVO + ", past its cache of one bit a cell"),
+            "sequential write": (160, QVO + ", beyond its SLC cache"),
             "random read, fresh": (97_000, QVO),
         },
     ),
@@ -137,7 +137,7 @@ def settings(preset, case):
         keys += [*STEADY, "measure.warm_up=0.02", "measure.drive_writes=0.1"]
     else:
         keys += ["measure.warm_up=0.02", "measure.drive_writes=0.25"]
-    return gib, keys, "MB/s" if is_sequential else "a second"
+    return gib, keys, "MB/s" if is_sequential else "per second"
 
 
 def rate(wearwell, preset, case, shrink):

@@ -316,9 +316,9 @@ def percentile_of(kinds: list[dict[str, typing.Any]], count: int, percent: float
 
 
 ROWS = {
-    "requests a second of the drive": "requests_per_s",
+    "requests per second of simulated time": "requests_per_s",
     "mean response, us": "mean_us",
-    "99 % within, us": "p99_us",
+    "99th percentile, us": "p99_us",
 }
 
 

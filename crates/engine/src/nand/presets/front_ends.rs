@@ -17,9 +17,11 @@ pub struct DriveFrontEnd {
     pub notes: &'static [(&'static str, &'static str)],
 }
 
-const AS_READ: &str = "assumed: as a read; the sheet has no random writes that the flash does not slow down";
+const AS_READ: &str =
+    "assumed: equal to the read time; random writes on the data sheet, if any, are limited by the flash";
 const P300: &str = "Micron's figures at storage-switzerland.com, 15 November 2010";
-const READ_97K: &str = "derived: 97,000 random reads a second, Samsung 860 QVO, as listed at gamingpc2020.blogspot.com, March 2020";
+const READ_97K: &str = "derived: 97,000 random reads per second, Samsung 860 QVO, as listed at \
+     gamingpc2020.blogspot.com, March 2020";
 
 /// All presets that model a drive; the other presets, from papers, serve for counting only.
 pub static FRONT_ENDS: &[DriveFrontEnd] = &[
@@ -33,12 +35,13 @@ pub static FRONT_ENDS: &[DriveFrontEnd] = &[
             ("host_mb_per_s", P300),
             (
                 "controller_read_us",
-                "derived: the geometric mean of 60,000 and 44,000 random reads a second, fresh and steady; Micron's figures at \
-                 storage-switzerland.com, 15 November 2010",
+                "derived: the geometric mean of 60,000 and 44,000 random reads per second (fresh and \
+                 steady); Micron's figures at storage-switzerland.com, 15 November 2010",
             ),
             (
                 "controller_write_us",
-                "derived: 45,200 random writes a second, fresh; Micron's figures at storage-switzerland.com, 15 November 2010",
+                "derived: 45,200 random writes per second (fresh); Micron's figures at \
+                 storage-switzerland.com, 15 November 2010",
             ),
         ],
     },
@@ -52,8 +55,9 @@ pub static FRONT_ENDS: &[DriveFrontEnd] = &[
             ("host_mb_per_s", "Intel, product specification 332164-003US, first page, read at vdocument.in"),
             (
                 "controller_read_us",
-                "assumed: 430,000 random reads a second, a little below the 450,000 of the P3700 of the same family \
-                 (tomshardware.com, 13 August 2014); the first page of the specification gives none",
+                "assumed: 430,000 random reads per second, a little below the 450,000 of the P3700 of the \
+                 same family (tomshardware.com, 13 August 2014); the first page of the specification gives \
+                 no such rate",
             ),
             ("controller_write_us", AS_READ),
         ],
@@ -67,13 +71,13 @@ pub static FRONT_ENDS: &[DriveFrontEnd] = &[
         notes: &[
             (
                 "host_mb_per_s",
-                "assumed: as the SZ985 of the same maker and year (tomshardware.com, Samsung Releases SZ985 Z-SSD); the \
-                 copy of the data sheet that was read lacks the sequential rates",
+                "assumed: as in the SZ985 of the same maker and year (tomshardware.com, Samsung Releases \
+                 SZ985 Z-SSD); the copy of the data sheet that was read lacks the sequential rates",
             ),
             (
                 "controller_read_us",
-                "derived: 540,000 random reads a second, Samsung, data sheet of the PM983, revision 1.0 of January 2018, read at \
-                 manualmachine.com",
+                "derived: 540,000 random reads per second, Samsung, data sheet of the PM983, revision 1.0 \
+                 of January 2018, read at manualmachine.com",
             ),
             ("controller_write_us", AS_READ),
         ],
@@ -89,8 +93,8 @@ pub static FRONT_ENDS: &[DriveFrontEnd] = &[
             ("controller_read_us", READ_97K),
             (
                 "controller_write_us",
-                "derived: 89,000 random writes a second, into its cells of one bit, as listed at gamingpc2020.blogspot.com, March \
-                 2020",
+                "derived: 89,000 random writes per second into the SLC cache, as listed at \
+                 gamingpc2020.blogspot.com, March 2020",
             ),
         ],
     },
@@ -107,7 +111,8 @@ pub static FRONT_ENDS: &[DriveFrontEnd] = &[
             ),
             (
                 "controller_read_us",
-                "derived: 750,000 random reads a second, at tomshardware.com (Samsung Releases SZ985 Z-SSD)",
+                "derived: 750,000 random reads per second, at tomshardware.com (Samsung Releases SZ985 \
+                 Z-SSD)",
             ),
             ("controller_write_us", AS_READ),
         ],
@@ -125,7 +130,7 @@ pub static FRONT_ENDS: &[DriveFrontEnd] = &[
             ),
             (
                 "controller_read_us",
-                "derived: 1,500,000 random reads a second, edgedatacenters.nl, 20 September 2021",
+                "derived: 1,500,000 random reads per second, edgedatacenters.nl, 20 September 2021",
             ),
             ("controller_write_us", AS_READ),
         ],
@@ -143,12 +148,13 @@ pub static FRONT_ENDS: &[DriveFrontEnd] = &[
             ),
             (
                 "controller_read_us",
-                "assumed: 35,000 random reads a second, as Intel's X25-M of 34 nm (AnandTech, Intel's 3rd Generation X25-M SSD \
-                 Specs Revealed); no source for the X25-E was read",
+                "assumed: 35,000 random reads per second, as in Intel's X25-M of 34 nm (AnandTech, Intel's \
+                 3rd Generation X25-M SSD Specs Revealed); no source for the X25-E was read",
             ),
             (
                 "controller_write_us",
-                "assumed: 3,300 random writes a second, as quoted at second hand from Intel's data sheet, which was not read",
+                "assumed: 3,300 random writes per second, quoted by another source from Intel's data sheet, \
+                 which was not read",
             ),
         ],
     },

@@ -3,10 +3,11 @@
 use super::{Preset, x25_e::X25_E};
 use crate::config::Entry;
 
-const AGRAWAL: &str = "Agrawal et al., USENIX ATC 2008, Table 1 (Samsung K9XXG08UXM), read as copied at \
+const AGRAWAL: &str = "Agrawal et al., USENIX ATC 2008, Table 1 (Samsung K9XXG08UXM), read in a copy at \
      collagefactory.blogspot.com/2009/03/design-tradeoffs-for-ssd-performance.html";
-const AGRAWAL_BUSES: &str = "derived: Flash chip elements = 8 and Elements per gang = 1, each package on a bus of its own, in \
-     ssdmodel/valid/ssd-postmark.parv of the authors' DiskSim extension, read in tcyfree/disksim-4, commit 19b4005a";
+const AGRAWAL_BUSES: &str = "derived: Flash chip elements = 8 and Elements per gang = 1, each package on a \
+     separate bus, in ssdmodel/valid/ssd-postmark.parv of the authors' DiskSim extension, read in \
+     tcyfree/disksim-4, commit 19b4005a";
 const MQSIM: &str = "MQSim (Tavakkol et al., FAST 2018), ssdconfig.xml of CMU-SAFARI/MQSim, commit 0d76b1d3";
 const ISSCC_96L: &str = "ISSCC 2018, Toshiba and Western Digital 512 Gb, 96 layers, read in AnandTech's table \
      of 19 February 2021 (2021 NAND Flash Updates from ISSCC)";
@@ -16,21 +17,25 @@ const FEMU: &str = "FEMU, hw/femu/nand/nand.h of MoatLab/FEMU, commit 19b55004";
 const ZN540: &str = "assumed: the controller of NVMeVirt's WD_ZN540 model (ssd_config.h of snu-csl/nvmevirt, \
      commit 00793767), a TLC drive; the ISSCC parts are bare dies";
 const CAGC: &str = "CAGC (Wu et al., IPDPS 2021), Table I";
-const FLASHSIM: &str =
-    "assumed: ssd.conf of MatiasBjorling/flashsim, commit 0122c41f, on which CAGC was built; it prints none";
-const Z_SSD: &str = "assumed: 32 dies on 8 channels give the rates of a Z-SSD; FlashSim, on which CAGC was built, has 2 on one";
+const FLASHSIM: &str = "assumed: ssd.conf of MatiasBjorling/flashsim, commit 0122c41f, on which CAGC was \
+     built; the CAGC paper gives no value";
+const Z_SSD: &str = "assumed: 32 dies on 8 channels give the rates of a Z-SSD; FlashSim, on which CAGC was \
+     built, has 2 dies on one channel";
 const QVO: &str = "derived: 16 dies of 1 Tbit for 2048 GB, Samsung's 860 QVO of 2 TB (gamingpc2020.blogspot.com, March 2020)";
-const CM6: &str =
-    "assumed: 18, as Kioxia's CM6 (heise.de, February 2020), of the maker and the time of the FL6";
-const XL_FLASH_PRESS: &str = "Tom's Hardware, 3 August 2022 (Kioxia Launches 2nd Gen XL-Flash): the first XL-FLASH is SLC \
-     with 16 planes a device";
+const CM6: &str = "assumed: 18, as in Kioxia's CM6 (heise.de, February 2020), a drive of the same maker and \
+     time as the FL6";
+const XL_FLASH_PRESS: &str = "Tom's Hardware, 3 August 2022 (Kioxia Launches 2nd Gen XL-Flash): the first \
+     XL-FLASH is SLC with 16 planes per device";
 const XL_FLASH_NEWS: &str = "elektroniknet.de, article 168047 on Toshiba's announcement of XL-FLASH: packages of 2, 4 or 8 dies, \
      pages of 4 KB, reads below 5 us";
 const GECKO: &str = "GeckoFTL (Dayan, Bonnet and Idreos, SIGMOD 2016), Figure 2 and section 5";
-const GECKO_COUNTS: &str = "assumed: 1; GeckoFTL counts operations and never says how the flash is organised";
+const GECKO_COUNTS: &str =
+    "assumed: 1; GeckoFTL counts operations and does not describe the organisation of the flash";
 const NVMFS: &str = "NVMFS (Qiu and Reddy), section IV-C";
-const NVMFS_COUNTS: &str = "assumed: 1; NVMFS counts erases and never says how the flash is organised";
-const NVMFS_TIME: &str = "assumed: as in slc, because the drive NVMFS measured (Intel X25-E) is SLC; its simulated flash has no times";
+const NVMFS_COUNTS: &str =
+    "assumed: 1; NVMFS counts erases and does not describe the organisation of the flash";
+const NVMFS_TIME: &str = "assumed: as in the preset slc, because the drive measured by NVMFS (Intel X25-E) is SLC; the \
+     simulated flash of NVMFS has no times";
 
 /// All presets.
 pub static PRESETS: &[Preset] = &[SLC, MLC, TLC, QLC, Z_NAND, XL_FLASH, X25_E, GECKO_2TB, NVMFS_24GB];
@@ -62,9 +67,9 @@ const SLC: Preset = Preset {
         ("ways", AGRAWAL_BUSES),
         (
             "dies",
-            "Agrawal et al., USENIX ATC 2008, section 2 (4 GB package of two dies), read in a \
-             reader's notes: Storage-Systems/cmu-18746/readings of eudaemonic-one/Lifelong-Learning; \
-             Table 1 allows 1, 2 or 4",
+            "Agrawal et al., USENIX ATC 2008, section 2 (4 GB package of two dies), read in the notes of a \
+             reader (github.com/eudaemonic-one/Lifelong-Learning, folder \
+             Storage-Systems/cmu-18746/readings); Table 1 allows 1, 2 or 4",
         ),
         ("planes", AGRAWAL),
         (
@@ -74,8 +79,8 @@ const SLC: Preset = Preset {
         ("page_bytes", AGRAWAL),
         (
             "spare_bytes",
-            "Agrawal et al., USENIX ATC 2008, section 2, read in a reader's notes: \
-             Storage-Systems/cmu-18746/readings of eudaemonic-one/Lifelong-Learning",
+            "Agrawal et al., USENIX ATC 2008, section 2, read in the notes of a reader \
+             (github.com/eudaemonic-one/Lifelong-Learning, folder Storage-Systems/cmu-18746/readings)",
         ),
         ("endurance_cycles", AGRAWAL),
         ("read_us", AGRAWAL),
@@ -133,8 +138,8 @@ const MLC: Preset = Preset {
         ("read_us", MQSIM),
         (
             "program_us",
-            "MQSim, src/exec/Flash_Parameter_Set.cpp of CMU-SAFARI/MQSim, commit 2b6904b7 (750000 ns \
-             for LSB and MSB pages); ssdconfig.xml has 75000 ns, the same as its read",
+            "MQSim, src/exec/Flash_Parameter_Set.cpp of CMU-SAFARI/MQSim, commit 2b6904b7 (750000 ns for \
+             LSB and MSB pages); ssdconfig.xml has 75000 ns, which is also its read time",
         ),
         ("erase_us", MQSIM),
         (
@@ -183,13 +188,12 @@ const TLC: Preset = Preset {
         ("planes", ISSCC_96L),
         (
             "pages_per_block",
-            "derived: erase block of 18 MB in AnandTech's ISSCC table of 19 February 2021, taken as \
-             MiB, in 16 KiB pages; it is 96 word lines of 4 strings of 3 bits",
+            "derived: erase block of 18 MB in AnandTech's ISSCC table of 19 February 2021, taken as MiB, in \
+             16 KiB pages; the result equals 96 word lines of 4 strings of 3 bits",
         ),
         (
             "page_bytes",
-            "assumed: 16 KiB, with which the block of 18 MiB divides into 96 layers of 4 strings of 3 \
-             pages",
+            "assumed: 16 KiB, because a block of 18 MiB then has 96 layers of 4 strings of 3 pages",
         ),
         (
             "spare_bytes",
@@ -198,13 +202,13 @@ const TLC: Preset = Preset {
         ),
         (
             "endurance_cycles",
-            "assumed: 3000, the order commonly quoted for 3D TLC; no maker's figure was found",
+            "assumed: 3000, the order of magnitude commonly quoted for 3D TLC; no maker's figure was found",
         ),
         ("read_us", ISSCC_96L),
         (
             "program_us",
-            "derived: two planes of 16384 bytes at the 57 MB/s of a die in AnandTech's ISSCC table of \
-             19 February 2021; a word line of three pages takes 1725 us",
+            "derived: 57 MB/s per die for two planes of 16384 bytes, AnandTech's ISSCC table of 19 February \
+             2021; a word line of three pages takes 1725 us",
         ),
         (
             "erase_us",
@@ -213,11 +217,11 @@ const TLC: Preset = Preset {
         ),
         (
             "channel_mb_per_s",
-            "derived: 533 Mb/s a pin on a bus of 8 pins, AnandTech's ISSCC table of 19 February 2021",
+            "derived: 533 Mb/s per pin on a bus of 8 pins, AnandTech's ISSCC table of 19 February 2021",
         ),
         (
             "over_provisioning",
-            "assumed: 7 %, as NVMeVirt's model of the Samsung 970 Pro (OP_AREA_PERCENT in ssd_config.h)",
+            "assumed: 7 %, as in NVMeVirt's model of the Samsung 970 Pro (OP_AREA_PERCENT in ssd_config.h)",
         ),
         ("gc_watermark", "none: no source gives one"),
     ],
@@ -251,13 +255,13 @@ const QLC: Preset = Preset {
         ("dies", QVO),
         (
             "planes",
-            "techreport.com/news/33672: two planes in the QLC of Intel and Micron's competitors, four \
-             in theirs",
+            "techreport.com/news/33672: QLC dies of Intel and Micron have four planes, those of their \
+             competitors two",
         ),
         (
             "pages_per_block",
             "assumed: 64 word lines of 4 strings of 4 bits; 64 and 4 bits are in the title of the \
-             ISSCC 2018 paper, the 4 strings are as in tlc",
+             ISSCC 2018 paper, the 4 strings are as in the preset tlc",
         ),
         (
             "page_bytes",
@@ -278,10 +282,10 @@ const QLC: Preset = Preset {
             "FEMU, hw/femu/nand/nand.h of MoatLab/FEMU, commit 19b55004: mean of four kinds of page, \
              measured by its authors on a die they do not name (47.9, 76.2, 134.6 and 228.1 us)",
         ),
-        ("program_us", "derived: two planes of 16384 bytes at the 12 MB/s of the ISSCC 2018 abstract"),
+        ("program_us", "derived: 12 MB/s (ISSCC 2018 abstract) for two planes of 16384 bytes"),
         ("erase_us", FEMU),
-        ("channel_mb_per_s", "assumed: as tlc, a die of the same year"),
-        ("over_provisioning", "assumed: 7 %, as tlc"),
+        ("channel_mb_per_s", "assumed: as in the preset tlc, a die of the same year"),
+        ("over_provisioning", "assumed: 7 %, as in the preset tlc"),
         ("gc_watermark", "none: no source gives one"),
     ],
 };
@@ -319,14 +323,17 @@ const Z_NAND: Preset = Preset {
         ("planes", FLASHSIM),
         ("pages_per_block", "derived: 256 KB blocks of 4 KB pages, CAGC (Wu et al., IPDPS 2021), Table I"),
         ("page_bytes", CAGC),
-        ("spare_bytes", "assumed: a 32nd of the page, as in slc; CAGC does not use the spare area"),
+        (
+            "spare_bytes",
+            "assumed: a 32nd of the page, as in the preset slc; CAGC does not use the spare area",
+        ),
         ("endurance_cycles", FLASHSIM),
         ("read_us", CAGC),
         ("program_us", CAGC),
         (
             "erase_us",
-            "assumed: 1500 us, as slc. The copy of CAGC's Table I that was read lost the number \
-             before 'us'; its text says that erases take milliseconds",
+            "assumed: 1500 us, as in the preset slc. The copy of CAGC's Table I that was read lacks the number before \
+             'us'; the text of the paper says that erases take milliseconds",
         ),
         (
             "channel_mb_per_s",
@@ -341,8 +348,8 @@ const Z_NAND: Preset = Preset {
         ),
         (
             "gc_watermark",
-            "CAGC (Wu et al., IPDPS 2021), Table I: GC Watermark 20 %; with 7 % spare a full drive is \
-             always below it",
+            "CAGC (Wu et al., IPDPS 2021), Table I: GC Watermark 20 %; with 7 % spare space, a full drive \
+             is always below this watermark",
         ),
     ],
 };
@@ -371,18 +378,18 @@ const XL_FLASH: Preset = Preset {
     notes: &[
         ("cell", XL_FLASH_PRESS),
         ("channels", CM6),
-        ("ways", "assumed: 1, as the announcements are of dies"),
+        ("ways", "assumed: 1, because the announcements describe single dies"),
         ("dies", XL_FLASH_NEWS),
         ("planes", XL_FLASH_PRESS),
-        ("pages_per_block", "assumed: 192, two pages for each of 96 layers; no source gives the block"),
+        ("pages_per_block", "assumed: 192, two pages for each of 96 layers; no source gives the block size"),
         ("page_bytes", XL_FLASH_NEWS),
         ("spare_bytes", "assumed: a sixteenth of the page; no source gives it"),
-        ("endurance_cycles", "assumed: as slc; no source gives it"),
+        ("endurance_cycles", "assumed: as in the preset slc; no source gives it"),
         ("read_us", XL_FLASH_NEWS),
         ("program_us", "assumed: 75 us, between z_nand and slc; no source gives the program time"),
-        ("erase_us", "assumed: as slc; no source gives it"),
-        ("channel_mb_per_s", "assumed: 1200 MT/s on a bus 1 byte wide, the fastest of its day"),
-        ("over_provisioning", "assumed: as tlc"),
+        ("erase_us", "assumed: as in the preset slc; no source gives it"),
+        ("channel_mb_per_s", "assumed: 1200 MT/s on a bus 1 byte wide, the fastest rate at that time"),
+        ("over_provisioning", "assumed: as in the preset tlc"),
         ("gc_watermark", "none: no source gives one"),
     ],
 };
@@ -411,8 +418,8 @@ const GECKO_2TB: Preset = Preset {
     notes: &[
         (
             "cell",
-            "assumed: MLC, from page writes of 1 ms and a lifetime of a few thousand erases; GeckoFTL \
-             does not say",
+            "assumed: MLC, from page writes of 1 ms and a lifetime of a few thousand erases; GeckoFTL does \
+             not name the cell",
         ),
         ("channels", GECKO_COUNTS),
         ("ways", GECKO_COUNTS),
@@ -435,7 +442,7 @@ const GECKO_2TB: Preset = Preset {
         ),
         (
             "channel_mb_per_s",
-            "assumed: as mlc; the 100 us and 1 ms of GeckoFTL may already contain the transfer",
+            "assumed: as in the preset mlc; the 100 us and 1 ms of GeckoFTL may already contain the transfer",
         ),
         (
             "over_provisioning",
@@ -468,18 +475,14 @@ const NVMFS_24GB: Preset = Preset {
     over_provisioning: 0.1,
     gc_watermark: None,
     notes: &[
-        (
-            "cell",
-            "assumed: SLC, as the Intel X25-E that NVMFS measured; that the X25-E is SLC was read at \
-             xbitlabs.com",
-        ),
+        ("cell", "assumed: SLC, as in the Intel X25-E that NVMFS measured (xbitlabs.com)"),
         ("channels", NVMFS_COUNTS),
         ("ways", NVMFS_COUNTS),
         ("dies", NVMFS_COUNTS),
         ("planes", NVMFS_COUNTS),
         ("pages_per_block", "derived: 256 KB blocks of 4 KB pages, NVMFS, section IV-C"),
         ("page_bytes", NVMFS),
-        ("spare_bytes", "assumed: as in slc"),
+        ("spare_bytes", "assumed: as in the preset slc"),
         ("endurance_cycles", NVMFS_TIME),
         ("read_us", NVMFS_TIME),
         ("program_us", NVMFS_TIME),

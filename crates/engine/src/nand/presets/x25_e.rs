@@ -4,11 +4,12 @@ use super::Preset;
 use crate::config::Entry;
 
 const SD74: &str = "Intel, SD74 NAND Flash Memory (JS29F04G08AANB1, JS29F16G08FANB1), data sheet, first page, read at icpdf.com";
-const SD74_PAGE: &str = "assumed: 4 KiB; the pages of the SD74, a generation before, have 2,112 bytes, and blocks of 64 pages of 4 KiB \
-     have the 256 KB of NVMFS, section IV-C";
+const SD74_PAGE: &str = "assumed: 4 KiB; the pages of the SD74, one generation earlier, have 2,112 bytes, \
+     but 64 pages of 4 KiB give the blocks of 256 KB in NVMFS, section IV-C";
 const CHANNELS: &str =
     "Tom's Hardware (Breaking Records With SSDs: 16 Intel X25-Es Do 2.2 GB/s): a ten-channel controller";
-const ONE_DIE: &str = "derived: one die of two planes on each channel writes 193 MB/s, two would write 386; the drive's sheet has 170";
+const ONE_DIE: &str = "derived: with one die of two planes on each channel, the drive writes 193 MB/s; with \
+     two dies, it would write 386 MB/s; the data sheet has 170 MB/s";
 
 /// Intel's SLC drive of 2008.
 pub(super) const X25_E: Preset = Preset {
@@ -53,12 +54,13 @@ pub(super) const X25_E: Preset = Preset {
         ("erase_us", SD74),
         (
             "channel_mb_per_s",
-            "derived: 25 ns a byte, the SD74's sequential reads; Intel's data sheet, first page, read at icpdf.com",
+            "derived: 25 ns per byte, the SD74's sequential reads; Intel's data sheet, first page, read at \
+             icpdf.com",
         ),
         (
             "over_provisioning",
-            "derived: 80 GiB of flash for 64 GB; twenty packages of 4 GB are those of the X25-M of 80 GB, which has the same \
-             controller, at tomshardware.com (Intel's X25-M Solid State Drive Reviewed); that the X25-E has as many is assumed",
+            "derived: 80 GiB of flash for 64 GB, assuming twenty packages of 4 GB as in the X25-M of 80 GB, \
+             which has the same controller, at tomshardware.com (Intel's X25-M Solid State Drive Reviewed)",
         ),
         ("gc_watermark", "none: no source gives one"),
     ],
