@@ -54,7 +54,7 @@ pub fn ftl_with_dedup(
     }
 }
 
-/// Builds deduplication that can restart, on the flash that `made` derives from erased flash; `made` also returns the
+/// Builds deduplication that can restart, on the flash that `make` derives from erased flash; `make` also returns the
 /// step that finishes the layer.
 pub(super) fn dedup_ftl_on<F: Flash<Payload = ContentId> + 'static, X: Finish<F, Payload = ContentId>>(
     erased: &dyn Fn() -> Nand<ContentId>,

@@ -422,7 +422,8 @@ fn pages_invalidated_in_one_window_share_a_stream() {
     let mut placement = build_with_future(settings, &writes);
     assert_eq!(placement.streams(), 3);
     let (assigned, moved) = streams(&mut *placement, &writes[..7], &[0, 2, 9]);
-    // Deaths 3, 6, 14, 4, 13, 7, never: windows 0, 1, 3, 1, 3, 1. Window 3 is too far ahead from windows 0 and 1.
+    // Invalidations at writes 3, 6, 14, 4, 13 and 7, and never: windows 0, 1, 3, 1, 3, 1. Window 3 is too far ahead
+    // from windows 0 and 1.
     assert_eq!(assigned, [0, 1, 2, 1, 2, 1, 2]);
     // From window 1, window 3 is too far ahead for two streams; the next write invalidates page 9.
     assert_eq!(moved, [2, 2, 1]);

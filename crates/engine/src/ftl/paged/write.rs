@@ -23,7 +23,7 @@ impl<F: Flash> PagedFtl<F> {
         self.after_cache_update()
     }
 
-    /// Enters the location `at` of a written page into the cache; `cached` is its cache entry, if there is one.
+    /// Stores the location `at` of a written page in the cache; `cached` is its cache entry, if there is one.
     #[inline]
     pub(super) fn map_written_page(
         &mut self,
@@ -81,8 +81,7 @@ impl<F: Flash> PagedFtl<F> {
                 }
                 let trimmed = Mapping { slot: Slot::NONE, before_image: old.slot, dirty: true, ..old };
                 if old.dirty {
-                    // The entry keeps its age, that of the unreported page, so that recovery searches back far
-                    // enough.
+                    // The entry keeps the age of the unreported page, so that recovery searches back far enough.
                     self.cache.amend(handle, trimmed);
                 } else {
                     self.cache.set(handle, trimmed);

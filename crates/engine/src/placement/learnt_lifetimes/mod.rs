@@ -93,10 +93,10 @@ const TWO_INTERVALS: u8 = 0b1000;
 /// octaves. Without a previous interval, the second part is the time since another write to its 64 neighbours, in the
 /// same steps. A run of consecutive pages counts as one write, with the value of its first page. The past takes 8 bits,
 /// in addition to 4 bytes for the last write. For each past and each octave of age, the placement counts the pages that
-/// died (were rewritten or trimmed) and the pages that were at risk, which gives the death rate ([`Survival`]). From
-/// these rates follows, for any past and age, the expected lifetime: the time until a third of such pages are dead. A
-/// page that the host writes has age 0; a cleaned page has its actual age, so that its remaining life is used. Host
-/// writes and cleaned pages with the same expected life share a stream. After each epoch, the classes are recomputed
+/// died (were rewritten or trimmed) and the pages that were at risk, which gives the death rate ([`Survival`]). For any
+/// past and age, these rates determine the expected lifetime: the time until a third of such pages are dead. A page
+/// that the host writes has age 0; a cleaned page has its actual age, so that its remaining life is used. Host writes
+/// and cleaned pages with the same expected life share a stream. After each epoch, the classes are recomputed
 /// ([`bounds`](bounds::class_bounds)) to make lifetimes within a class as similar as possible. The class of a page is
 /// then looked up in a table of 5 KiB, by its past and age.
 ///
