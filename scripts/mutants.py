@@ -1,10 +1,9 @@
 #!/usr/bin/env python3
 """Change the engine in small ways, one at a time, and count the changes that no unit test notices.
 
-Runs cargo-mutants on one room after the other (a room is a module of the engine), each with the unit tests of that
-room only. Prints for each file and each room how many of the viable mutants were caught. Mutants that do not compile
-are not counted; mutants that make a test run forever count as caught. Ends with an error if fewer than 85 % were
-caught in any room.
+Runs cargo-mutants on one module of the engine after the other, each with the unit tests of that module only. Prints for
+each file and each module how many of the viable mutants were caught. Mutants that do not compile are not counted;
+mutants that make a test run forever count as caught. Ends with an error if fewer than 85 % were caught in any module.
 
 Survivors are listed by name; docs/mutants.md gives the reasons for those that were examined.
 """
