@@ -24,7 +24,7 @@ pub fn filled<T: Copy>(len: usize, value: T) -> Vec<T> {
     table
 }
 
-/// Returns an empty vector with room for `len` values, on huge pages as in [`filled`].
+/// Returns an empty vector with capacity for `len` values, on huge pages as in [`filled`].
 pub fn with_capacity<T>(len: usize) -> Vec<T> {
     let mut table = Vec::with_capacity(len);
     request_huge_pages(&mut table);
