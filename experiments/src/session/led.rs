@@ -1,4 +1,4 @@
-//! A program that is run up to one of its points, by the results of earlier points.
+//! A program that runs up to one of its points, with the results of earlier points.
 
 use super::watch::Interrupted;
 use crate::Failure;
