@@ -160,8 +160,8 @@ impl ValidityLog {
         Ok(store)
     }
 
-    /// Returns the number of entries that the pages in flash have room for, plus those in the buffer, including
-    /// obsolete ones.
+    /// Returns the number of entries that fit on the pages in flash, plus the entries in the buffer, including obsolete
+    /// ones.
     pub fn entries(&self) -> u64 {
         self.first_entry_of(self.pages.len() as u32) + self.buffer.len() as u64
     }

@@ -269,8 +269,8 @@ impl Model {
         Ok(())
     }
 
-    /// Cleans until `high` blocks are erased. With `high` = `low`, cleans until cleaning's open block has room for
-    /// the host, or more than `low` blocks are erased.
+    /// Cleans until `high` blocks are erased. With `high` = `low`, cleans until cleaning's open block has free pages
+    /// for the host, or more than `low` blocks are erased.
     fn refill(&mut self, host: StreamId, low: usize, high: usize) -> Result<(), LayerError> {
         loop {
             let has_room_for_host = self.free.len() > low || self.open[host.index()].is_some();

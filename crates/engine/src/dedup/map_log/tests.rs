@@ -121,7 +121,7 @@ fn log_page_is_followed_by_checkpoint_page() {
     );
     assert_eq!(checkpoint(&mut log, &map), None, "one for each");
     assert_eq!(write(&mut log, 3, 7), Some(3));
-    // The half is full: there is no room before the checkpoint is complete.
+    // The half is full: the log has no free space before the checkpoint is complete.
     assert_eq!((log.room(), write(&mut log, 4, 8)), (0, None));
     assert_eq!(log.records.len(), 1, "what found no page waits");
     assert_eq!(checkpoint(&mut log, &map), Some(1));

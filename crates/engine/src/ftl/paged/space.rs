@@ -430,7 +430,7 @@ impl<F: Flash> Space<F> {
         }
     }
 
-    /// Returns the block that wear levelling wants to empty, if it chooses a full user block.
+    /// Returns the block that wear levelling selects to be emptied, if it is a full user block.
     pub fn next_wear_move(&mut self) -> Option<BlockId> {
         let (users, streams) = (self.user_streams(), &self.streams);
         self.pool.next_wear_move(|blocks, block| {

@@ -106,7 +106,8 @@ impl<F: Flash> PagedFtl<F> {
         self.mapped.remove(page.0);
     }
 
-    /// Returns the cache entry of a page that is about to change; if there is none, makes room for one.
+    /// Returns the cache entry of a page that is about to change; if there is none, ensures that the cache has a free
+    /// entry.
     fn entry_for_write(&mut self, page: Lpn) -> Result<Option<Handle>, LayerError> {
         match self.cache.find(page) {
             Some(handle) => {
