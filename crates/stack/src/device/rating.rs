@@ -92,7 +92,8 @@ mod tests {
         assert_eq!(Rating::of(CAPACITY, None, None, Some(5.0)), Ok(None));
     }
 
-    /// 600 TB of 1 TB over five years are 0.329 a day; the data sheet rounds that to 0.3, which is no contradiction.
+    /// 600 TB on a drive of 1 TB over five years are 0.329 drive writes per day; the data sheet rounds that to 0.3,
+    /// which is no contradiction.
     #[test]
     fn rounded_figures_are_accepted_and_contradicting_figures_are_refused() {
         let rounded = Rating::of(1_000_000_000_000, Some(600.0), Some(0.3), Some(5.0));
