@@ -37,19 +37,20 @@ TESTS = {
 
 
 def mutants_of(module, files):
-    """Return the cargo-mutants command that changes these files of a room, or all its files."""
+    """Return the cargo-mutants command that changes these files of a module, or all its files."""
     chosen = (f"--file={ENGINE}/{file}" for file in files or [f"{module}.rs", f"{module}/**/*.rs"])
     return ["cargo", "mutants", "--package", PACKAGE, *chosen]
 
 
 def tests_of(module):
-    """Return the arguments that select the tests of a room. Modules of other rooms with the same name are skipped."""
+    """Return the arguments that select the tests of a module. Submodules of other modules with the same name are
+    skipped."""
     others = (f"{other}::{within}{module}::" for other in MODULES for within in ("", "tests::"))
     return [f"{module}::", "--", *(f"--skip={other}" for other in others)]
 
 
 def size(module):
-    """Return the number of mutants of a room."""
+    """Return the number of mutants of a module."""
     listed = subprocess.run([*mutants_of(module, None), "--list"], check=True, capture_output=True, text=True)
     return len(listed.stdout.splitlines())
 
@@ -63,7 +64,7 @@ def outcomes(output):
 
 
 def run(module, options):
-    """Examine a room; return the folder with the outcomes."""
+    """Examine a module; return the folder with the outcomes."""
     output = OUTPUT / module
     command = [*mutants_of(module, options.file), "--no-shuffle"]
     if options.missed:
@@ -90,7 +91,7 @@ def percent(counts):
 
 
 def show(outputs):
-    """Print survivors, files and rooms; return whether enough mutants were caught in each room."""
+    """Print survivors, files and modules; return whether enough mutants were caught in each module."""
     rooms, files = {}, defaultdict(Counter)
     for room, output in outputs.items():
         rooms[room] = Counter()
