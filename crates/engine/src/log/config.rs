@@ -67,9 +67,9 @@ pub struct StoreConfig {
     /// Prefetching of table entries for the later writes of a batch. Changes no result; pays off if the tables exceed
     /// the CPU caches. `None`: decided by the size of the tables.
     pub prefetch: Option<bool>,
-    /// Low watermark of the pool while a log above is cleaning: cleaning is deferred until so few erased blocks are
-    /// left, and then cleans one victim at a time. At least 1 and below the pool's low watermark. `None`: cleaning is
-    /// never deferred.
+    /// Low watermark of the pool while a log above is cleaning: cleaning is deferred until only this many erased blocks
+    /// are left. Then one victim is cleaned at a time. At least 1 and below the pool's low watermark. `None`: cleaning
+    /// is never deferred.
     pub deferred_low: Option<u32>,
     /// Number of erased blocks up to which the pool is refilled in idle time; at least the pool's high watermark.
     /// `None`: no cleaning in idle time.
