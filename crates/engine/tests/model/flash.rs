@@ -1,5 +1,5 @@
-//! Media refuse what flash does not support: any sequence of operations, legal or not, compared with a table of the
-//! rules.
+//! Tests that media refuse operations that flash does not support. Sequences of valid and invalid operations are
+//! compared with a table of the rules.
 
 use crate::naive::rig::Setup;
 use proptest::prelude::*;

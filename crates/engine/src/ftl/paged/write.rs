@@ -10,7 +10,7 @@ use crate::placement::PageContext;
 use crate::units::{Lpn, Slot, StreamId};
 
 impl<F: Flash> PagedFtl<F> {
-    /// Writes one page (paper, sec. 4: serving application writes; 4.1).
+    /// Writes one page (paper, sections 4 and 4.1).
     pub(super) fn write_page(&mut self, page: Lpn, data: &F::Payload, hint: u16) -> Result<(), LayerError> {
         self.make_space()?;
         let cached = self.entry_for_write(page)?;
