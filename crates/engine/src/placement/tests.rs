@@ -213,7 +213,7 @@ fn write_counts_rise_saturate_and_are_halved() {
         |writes: usize| -> Vec<u8> { (0..writes).map(|at| placement.place(&host(0, at as u64)).0).collect() };
     // Counts 1, 2, 3 and then always 3; classes from coldest to hottest are 2, 1, 0.
     assert_eq!(classes(10), [2, 1, 0, 0, 0, 0, 0, 0, 0, 0]);
-    // Halved to 1, then incremented.
+    // The count is halved to 1 and then incremented.
     assert_eq!(classes(2), [1, 0]);
     placement.trimmed(Lpn(0));
     assert_eq!(placement.place(&cleaned(0, 12, 0)), StreamId(2));

@@ -130,7 +130,7 @@ fn log_page_is_followed_by_checkpoint_page() {
         [record(3, 3, Some(7)), record(4, 3, Some(8))]
     );
     assert_eq!((log.stored_pages(), log.room()), (4, 0));
-    // Then the other half is next, from its first page.
+    // The other half is used next, from its first page.
     assert_eq!(checkpoint(&mut log, &map), None);
     assert_eq!(log.room(), 0, "the record that waits fills a page");
     assert_eq!(log.begin_page(), Some(4));

@@ -87,8 +87,8 @@ impl Distribution {
         self.at(&self.shorter, age)
     }
 
-    /// Returns the valid pages younger than `age`, per host page written in that time: the integral of the survival
-    /// function.
+    /// Returns the number of valid pages younger than `age`, per host page written within this age: the integral of the
+    /// survival function.
     pub(super) fn valid(&self, age: f64) -> f64 {
         self.at(&self.valid, age)
     }

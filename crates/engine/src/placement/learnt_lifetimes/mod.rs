@@ -76,7 +76,8 @@ impl PlacementKind for Config {
 const MIN_EPOCH_PAGES: u64 = 1024;
 /// Ages below the drive's pages divided by this number are not distinguished.
 const UNITS: u64 = 4096;
-/// One page in this many is sampled in each epoch, different ones each time, to count pages by history and age.
+/// In each epoch, one page out of this number is sampled to count pages by history and age; each epoch samples other
+/// pages.
 const SAMPLING_INTERVAL: usize = 4;
 /// Value of the last interval for a page written for the first time.
 const FIRST_WRITE: u8 = 15;
