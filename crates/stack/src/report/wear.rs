@@ -3,9 +3,9 @@
 use serde::{Deserialize, Serialize};
 use wearwell_engine::layer::NandReport;
 
-/// Most classes of the histogram, minus one.
+/// Maximum number of classes of the histogram, minus one.
 const MAX_ERASE_CLASSES: u32 = 100;
-/// Most groups of neighbouring blocks in the wear map.
+/// Maximum number of groups of neighbouring blocks in the wear map.
 const MAX_WEAR_GROUPS: usize = 1024;
 
 /// Wear since the drive was new.
