@@ -16,7 +16,7 @@ pub struct Config {
     /// Maximum number of clusters of host writes, 1 or more; cleaned pages have one more stream.
     #[schemars(range(min = 1))]
     pub clusters: u8,
-    /// Clusters are split and merged each time the host has filled this many blocks, 1 or more.
+    /// Number of blocks that the host fills between two adjustments, which split and merge clusters; 1 or more.
     #[schemars(range(min = 1))]
     pub adjust_blocks: u32,
 }

@@ -90,7 +90,7 @@ fn ops(blocks: u32, pages_per_block: u32) -> impl Strategy<Value = Vec<Op>> {
     )
 }
 
-/// Stands for the page that the block takes next.
+/// Represents the page that the block takes next.
 const NEXT: u32 = u32::MAX - 2;
 
 fn program<M: Medium<Payload = Bytes<8>>>(

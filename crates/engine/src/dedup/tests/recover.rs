@@ -63,7 +63,7 @@ fn last_change_of_a_page_is_valid() {
     let image = image(&[(0, Some(1))]);
     let of = |number: u64| recovered(&[stored, slot_page(0, 21, 0, number, 6)], &image).0[0];
     assert_eq!(of(2), Some((0, 1)));
-    // Change number 0 stands for no change.
+    // Change number 0 means that there is no change.
     assert_eq!(of(0), Some((1, 1)));
 }
 
