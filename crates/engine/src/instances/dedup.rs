@@ -21,8 +21,8 @@ pub struct DedupPlan {
     pub sharing: SharedTables,
 }
 
-/// Builds deduplication in front of an FTL that has as many pages as it stores, on erased flash with spare areas.
-/// Operations are recorded in `journal`.
+/// Builds deduplication in front of an FTL with as many pages as deduplication stores, on erased flash with spare
+/// areas. Operations are recorded in `journal`.
 pub fn ftl_with_dedup(
     nand: Nand<ContentId>,
     plan: FtlPlan,
