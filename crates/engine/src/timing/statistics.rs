@@ -88,7 +88,7 @@ impl Outages {
     }
 }
 
-/// Measurements of the clock.
+/// Measurements of a timed run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TimingReport {
     /// Start of the measurement, nanoseconds of simulated time.
