@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Kill the server of a live drive repeatedly, at any moment, and check that all data is there which it promises.
+"""Kill the server of a live drive repeatedly, at any moment, and check that all data that it acknowledged is there.
 
     scripts/kill_serve.py --kills 1000 --program target/release/wearwell
 

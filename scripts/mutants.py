@@ -1,10 +1,9 @@
 #!/usr/bin/env python3
 """Change the engine in small ways, one at a time, and count the changes that no unit test notices.
 
-Runs cargo-mutants on one room after the other (a room is a module of the engine), each with the unit tests of that
-room only. Prints for each file and each room how many of the viable mutants were caught. Mutants that do not compile
-are not counted; mutants that make a test run forever count as caught. Ends with an error if fewer than 85 % were
-caught in any room.
+Runs cargo-mutants on one module of the engine after the other, each with the unit tests of that module only. Prints for
+each file and each module how many of the viable mutants were caught. Mutants that do not compile are not counted;
+mutants that make a test run forever count as caught. Ends with an error if fewer than 85 % were caught in any module.
 
 Survivors are listed by name; docs/mutants.md gives the reasons for those that were examined.
 """
@@ -38,19 +37,20 @@ TESTS = {
 
 
 def mutants_of(module, files):
-    """Return the cargo-mutants command that changes these files of a room, or all its files."""
+    """Return the cargo-mutants command that changes these files of a module, or all its files."""
     chosen = (f"--file={ENGINE}/{file}" for file in files or [f"{module}.rs", f"{module}/**/*.rs"])
     return ["cargo", "mutants", "--package", PACKAGE, *chosen]
 
 
 def tests_of(module):
-    """Return the arguments that select the tests of a room. Modules of other rooms with the same name are skipped."""
+    """Return the arguments that select the tests of a module. Submodules of other modules with the same name are
+    skipped."""
     others = (f"{other}::{within}{module}::" for other in MODULES for within in ("", "tests::"))
     return [f"{module}::", "--", *(f"--skip={other}" for other in others)]
 
 
 def size(module):
-    """Return the number of mutants of a room."""
+    """Return the number of mutants of a module."""
     listed = subprocess.run([*mutants_of(module, None), "--list"], check=True, capture_output=True, text=True)
     return len(listed.stdout.splitlines())
 
@@ -64,7 +64,7 @@ def outcomes(output):
 
 
 def run(module, options):
-    """Examine a room; return the folder with the outcomes."""
+    """Examine a module; return the folder with the outcomes."""
     output = OUTPUT / module
     command = [*mutants_of(module, options.file), "--no-shuffle"]
     if options.missed:
@@ -91,7 +91,7 @@ def percent(counts):
 
 
 def show(outputs):
-    """Print survivors, files and rooms; return whether enough mutants were caught in each room."""
+    """Print survivors, files and modules; return whether enough mutants were caught in each module."""
     rooms, files = {}, defaultdict(Counter)
     for room, output in outputs.items():
         rooms[room] = Counter()

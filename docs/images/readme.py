@@ -1,7 +1,7 @@
 """Draws the picture of the README: `.venv/bin/python docs/images/readme.py`, after `make python`.
 
 Write amplification over spare space on hot and cold data. The points are simulated drives of 1 GiB, with intervals over
-three seeds; the curves are what theory says of very many such blocks, without a simulation.
+three seeds; the curves are the results of theory for very many blocks.
 """
 
 from pathlib import Path
@@ -21,7 +21,7 @@ SCENARIO = {
 }
 TEN = {"policy": "d_choices", "choices": 10}
 
-# A way to clean: what its drives are set to, and its theory.
+# Variants of cleaning: the settings of the drives, and the theory.
 WAYS = {
     "any block": (
         {"victim": "random", "placement": "single"},
@@ -39,7 +39,7 @@ WAYS = {
 
 
 def draw(points=(0.07, 0.1, 0.15, 0.2, 0.25, 0.3), replicas=3, scenario=SCENARIO):
-    """Return the axes, with curves and points on them, and the means of what was simulated."""
+    """Return the axes with the curves and points, and the means of the simulated results."""
     spare = np.linspace(min(points) - 0.01, max(points) + 0.01, 80)
     ax = plot.curves(spare, {name: curve(spare) for name, (_, curve) in WAYS.items()}, width=5.6)
     found = {}

@@ -1,8 +1,8 @@
-"""The documentation site: the documents of this repository, where they are, as one web site. `make site` builds it.
+"""Configuration of the documentation site, which shows the documents of this repository. `make site` builds the site.
 
-Nothing is copied. The folder of sources is the repository's root, so that pages link to each other as they do in a
-checkout; `pages.py` generates pages from code and results. The lists of `docs/index.md`, which readers of the repository
-use as well, give the order of the pages.
+No document is copied. The source folder is the root of the repository, so that links between pages work as in a
+checkout; `pages.py` generates pages from code and results. The lists of `docs/index.md`, which readers of the
+repository use as well, give the order of the pages.
 """
 
 import sys
@@ -25,19 +25,19 @@ include_patterns = [
     "traces/README.md",
     "traces/samples/README.md",
 ]
-# Folders that have no pages are not looked through.
+# Folders without pages are excluded from the search.
 exclude_patterns = [".git", ".venv", "crates", "docs/site", "target", "**/finished", "**/.ipynb_checkpoints"]
 
-# A link that leads nowhere is a warning, and `make site` makes warnings errors.
+# Links without a target cause a warning, and `make site` treats warnings as errors.
 myst_heading_anchors = 6
 myst_enable_extensions = ["colon_fence"]
 
-# Notebooks are shown as they were executed; `python/tests/test_notebooks.py` executes them again.
+# Notebooks are shown with their stored output; `python/tests/test_notebooks.py` executes them again.
 nb_execution_mode = "off"
-# Nothing from other sites: the default fetches what draws widgets, which no notebook has.
+# The site loads nothing from other sites. The default would load a script for widgets, which no notebook has.
 nb_ipywidgets_js = {}
 
-# The compiled half has only text and numbers to exchange; the documented names are in Python.
+# The compiled part only exchanges texts and numbers with the package; the documented names are in Python.
 autodoc_mock_imports = ["wearwell._core"]
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
@@ -51,5 +51,5 @@ html_css_files = ["site.css"]
 html_extra_path = ["index.html"]
 html_copy_source = False
 html_show_sphinx = False
-# The text of a page found would be fetched, which browsers refuse of pages that are files.
+# A summary would fetch the text of each page that was found. Browsers refuse this for pages that are files.
 html_show_search_summary = False

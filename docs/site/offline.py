@@ -1,9 +1,9 @@
-"""Holds the site to what it promises: it opens without a network, and fetches nothing from anybody else."""
+"""Check that the site works without a network and loads nothing from other sites."""
 
 import re
 from pathlib import Path
 
-# What a browser fetches by itself; a link that a reader may follow is none of these.
+# Resources that a browser loads without a click; links are not among them.
 FETCHED = re.compile(
     r"<(?:script|img|iframe|source|video|audio|embed|object)\b[^>]*?\b(?:src|data)\s*=\s*[\"']?(?:https?:)?//[^\s\"'>]+"
     r"|<link\b[^>]*?\bhref\s*=\s*[\"']?(?:https?:)?//[^\s\"'>]+"
@@ -13,7 +13,7 @@ FETCHED = re.compile(
 
 
 def fetched(folder):
-    """Return what pages and styles in a folder have a browser fetch from other sites, each with its file."""
+    """Return the resources that the pages and styles in a folder load from other sites, each with its file."""
     found = []
     for path in sorted(Path(folder).rglob("*")):
         if path.suffix in {".html", ".css"}:
@@ -22,7 +22,7 @@ def fetched(folder):
 
 
 def look(app, exception):
-    """Refuse a site with a resource from outside."""
+    """Raise an error if the site loads resources from other sites."""
     if exception or app.builder.format != "html":
         return
     if found := fetched(app.outdir):
@@ -30,6 +30,6 @@ def look(app, exception):
 
 
 def setup(app):
-    """Tell Sphinx."""
+    """Register the check with Sphinx."""
     app.connect("build-finished", look)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

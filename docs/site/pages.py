@@ -1,7 +1,7 @@
-"""Additions of the site to the documents: the place of a page, and pages generated from code and results.
+"""Extension of the site: tables of contents, and pages that are generated from code and results.
 
-A comment alone in a line of a document says that something stands there in the site: `<!-- gallery -->`,
-`<!-- commands -->`, `<!-- python -->`. Readers of the repository do not see it.
+A comment on its own line of a document is replaced by generated text in the site: `<!-- gallery -->`, `<!-- commands
+-->`, `<!-- python -->`. In the repository, such a comment is invisible.
 """
 
 import os
@@ -13,10 +13,10 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 
-# Documents whose lists say which pages stand below them.
+# Documents whose lists determine the order of the pages below them.
 INDEXES = ("docs/index", "docs/design/README", "experiments/results/README")
 
-# What is documented from its docstrings, in this order.
+# Modules that are documented from their docstrings, in this order.
 PYTHON = ("wearwell", "wearwell.trace", "wearwell.theory", "wearwell.drive", "wearwell.plot")
 
 LINK = re.compile(r"\[([^\]]+)\]\(([^)#\s]+\.(?:md|ipynb))\)")
@@ -41,14 +41,14 @@ def contents(docname, text):
 
 
 def without_folders(docname, text):
-    """Return the text with links to folders of the repository as words: a site has no page for them."""
+    """Return the text with each link to a folder replaced by its words, because the site has no pages for folders."""
     here = ROOT / posixpath.dirname(docname)
     folder = re.compile(r"\[([^\]]+)\]\(([^)#:\s]+)\)")
     return folder.sub(lambda link: link[1] if (here / link[2]).is_dir() else link[0], text)
 
 
 def gallery():
-    """Return every figure on record, below its paper, with its verdict and a link to its data."""
+    """Return all figures of the results by paper, each with its verdict and a link to its data."""
     results = ROOT / "experiments" / "results"
     for _, target in LINK.findall((results / "README.md").read_text()):
         page = results / target
@@ -67,12 +67,12 @@ def gallery():
 
 
 def anchor(heading):
-    """Return the name under which a heading is reached."""
+    """Return the anchor of a heading."""
     return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
 
 
 def program():
-    """Return the program as it was built here, the newest one, or none."""
+    """Return the path of the most recently built program, or None."""
     built = [ROOT / "target" / profile / "wearwell" for profile in ("release", "debug")]
     if named := os.environ.get("WEARWELL"):
         built = [Path(named)]
@@ -80,7 +80,7 @@ def program():
 
 
 def commands():
-    """Return what each command of the program says of itself; its manual pages tell which commands there are."""
+    """Return the help text of each command of the program. The list of commands comes from its manual pages."""
     binary = program()
     if binary is None:
         print("NOT RUN: the page of all commands, which needs the program (make build)")
@@ -110,7 +110,7 @@ MADE = {"gallery": gallery, "commands": commands, "python": python}
 
 
 def read(app, docname, source):
-    """Add to a document what is made here."""
+    """Add the generated text to a document."""
     text = without_folders(docname, source[0])
     for name, make in MADE.items():
         mark = f"\n<!-- {name} -->\n"
@@ -122,6 +122,6 @@ def read(app, docname, source):
 
 
 def setup(app):
-    """Tell Sphinx."""
+    """Register the extension with Sphinx."""
     app.connect("source-read", read)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -320,7 +320,7 @@ pub struct Pair<'a> {
 }
 
 impl<'a> Pair<'a> {
-    /// Returns the runs with these keys and `trace`, under `scheme` and `reference`.
+    /// Returns the runs with these keys and `trace`, under `scheme` and under `base`, which is the reference.
     pub fn find(runs: &'a [StackRuns], keys: &[&str], trace: &str, scheme: &str, base: &str) -> Self {
         let runs_of = |scheme| {
             let keys: Vec<&str> = keys.iter().copied().chain([trace, scheme]).collect();

@@ -194,7 +194,7 @@ impl Setting {
         self.flash_mib().map_or(self.assumed.ftl_mib, capacity)
     }
 
-    /// Returns the scenario; its run is `length` times as long as the rule says.
+    /// Returns the scenario. The run has `length` times the duration that the rule gives.
     pub fn scenario(&self, length: f64) -> Result<Scenario, Failure> {
         let (warm_up, measured) = (6.0 * self.assumed.warm_up * length, 3.0 * length);
         let watermark_toml = |low: u32| format!("free_blocks_low = {low}");

@@ -1,5 +1,5 @@
-//! Arbitrary spare areas, and arbitrary pages that an FTL wrote for itself: accepted or refused, never a panic. Accepted input is encoded
-//! to the same bytes again.
+//! Decodes arbitrary spare areas and arbitrary metadata pages of an FTL. Each is accepted or refused without a panic,
+//! and accepted input is encoded to the same bytes again.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,5 +1,5 @@
-//! Arbitrary input of an NBD client, negotiation and requests: the server answers or disconnects, never panics, and allocates nothing
-//! for a length that the client only claims. The drive is intact afterwards.
+//! Sends arbitrary bytes as the negotiation and the requests of an NBD client. The server answers or disconnects, never
+//! panics, and allocates nothing for a length that the client only claims. The drive is intact afterwards.
 #![no_main]
 
 #[path = "../../crates/serve/tests/serve/conversation.rs"]

@@ -1,8 +1,8 @@
-//! Arbitrary damage to an image of NVMFS: refused or tolerated, and repaired by fsck; never a panic, and always
-//! terminates.
+//! Damages an image of NVMFS arbitrarily. The file system refuses or tolerates the damage, fsck repairs it, and nothing
+//! panics or hangs.
 //!
-//! The first byte chooses the image, the second the number of edits, of 13 bytes each: piece, byte within it, kind of
-//! edit, value. The rest are operations.
+//! The first byte selects the image, and the second byte gives the number of edits. An edit takes 13 bytes: structure,
+//! byte within it, kind of edit, value. The remaining bytes are operations.
 #![no_main]
 
 #[allow(dead_code, unused_imports)]

@@ -1,4 +1,4 @@
-//! Arbitrary operations on NVMFS, with occasional remounts: results equal those of the model.
+//! Executes arbitrary operations on NVMFS, with occasional remounts. The results equal those of the model.
 //!
 //! Each operation is made of 8 numbers of 4 bytes.
 #![no_main]

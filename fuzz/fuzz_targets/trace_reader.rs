@@ -1,4 +1,4 @@
-//! Arbitrary bytes as a trace of any format: an error or requests, never a panic.
+//! Reads arbitrary bytes as a trace of any format. The reader returns an error or requests, and never panics.
 //!
 //! The first byte chooses the format (the last choice detects it from the content), the second whether bad lines are
 //! skipped. The files of `traces/samples`, each with two such bytes in front, make a good corpus.

@@ -36,7 +36,7 @@ class Figures(TypedDict, total=False):
         Raw flash capacity: ``"2 TiB"``. Alternatively `over_provisioning`, (T - U) / U, or `spare_factor`, (T - U) /
         T; the next power of two unless one of them is given.
     tbw : float
-        Terabytes, of 10^12 bytes, that the host may write.
+        Terabytes (10^12 bytes) that the host may write.
     dwpd, warranty_years : float
         Drive writes per day, and the length of the warranty in years of 365 days.
     cells : str

@@ -31,8 +31,8 @@ class Reader:
 
     Iteration yields dictionaries of equally long arrays: ``time_ns`` (uint64), ``op`` (uint8, an index into `OPS`),
     ``volume`` (uint32), ``offset_bytes`` (uint64), ``length_bytes`` (uint64) and ``hint`` (uint16). The arrays use the
-    reader's own memory, without a copy. Formats with digests of written content add ``digests`` (uint8, one row of 16 a
-    digest), ``digest_ends`` (the end of each request's digests) and ``digest_bytes``.
+    reader's own memory, without a copy. Formats with digests of written content add ``digests`` (uint8, one row of 16
+    bytes per digest), ``digest_ends`` (the end of each request's digests) and ``digest_bytes``.
     """
 
     def __init__(self, core: _core.TraceReader) -> None:

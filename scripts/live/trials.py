@@ -105,7 +105,7 @@ def fsx(settings):
 
 
 def killed_guest(settings, drive, name):
-    """Kill the server of a guest this number of times; return the steps that were acknowledged."""
+    """Kill the server of a guest `settings.kills` times; return the steps that were acknowledged."""
     moments = random.Random(settings.seed)
     drive.stop()
     known = "-"

@@ -35,7 +35,7 @@ def programs(root, seed, steps):
 
 
 def main(root, seed, output, what):
-    """Compare, and continue until the disk is gone."""
+    """Compare, and continue until the disk no longer exists."""
     steps = [0] * len(KINDS) if output == "-" else [int(step) for step in output.split(",")]
     working = programs(root, int(seed), steps)
     if output != "-":

@@ -323,7 +323,7 @@ ROWS = {
 
 
 def prepare(case: str, given: list[PageRequest], requests: int | None, folder: pathlib.Path) -> tuple[int, int]:
-    """Write the trace of a case that replays one; return the number of requests and of writes."""
+    """Write the trace for a case that replays a trace; return the number of requests and of writes."""
     reads, depth, share = CASES[case]
     count = requests or round(share * LOGICAL)
     if depth is not None:

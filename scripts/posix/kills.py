@@ -118,7 +118,7 @@ class Log(Program):
 
 
 class NewestData(Program):
-    """Steps that each replace the content of one of several items."""
+    """A program that replaces the content of one of several items in each step."""
 
     def __init__(self, *given):
         super().__init__(*given)

@@ -17,8 +17,8 @@ fn process_limit() -> Option<u64> {
     rustix::process::getrlimit(rustix::process::Resource::As).current
 }
 
-/// Returns the limit of the control group, as containers have it. `None` in the root group, whose file is missing or
-/// contains `max`.
+/// Returns the memory limit of the control group, which containers set. `None` in the root group, whose file is missing
+/// or contains `max`.
 #[cfg(target_os = "linux")]
 fn cgroup_limit() -> Option<u64> {
     std::fs::read_to_string("/sys/fs/cgroup/memory.max").ok()?.trim().parse().ok()

@@ -8,8 +8,8 @@ pub use aligned::Table;
 #[cfg(target_os = "linux")]
 const MIN_HUGE_TABLE_BYTES: usize = 4 << 20;
 
-/// The largest page that Linux is built with, a multiple of all other page sizes. A call that asks the system fails
-/// under valgrind.
+/// The largest page that Linux is built with, a multiple of all other page sizes. This is a constant, because querying
+/// the system fails under valgrind.
 #[cfg(target_os = "linux")]
 const LARGEST_PAGE_BYTES: usize = 64 << 10;
 
@@ -24,7 +24,7 @@ pub fn filled<T: Copy>(len: usize, value: T) -> Vec<T> {
     table
 }
 
-/// Returns an empty vector with room for `len` values, on huge pages as in [`filled`].
+/// Returns an empty vector with capacity for `len` values, on huge pages as in [`filled`].
 pub fn with_capacity<T>(len: usize) -> Vec<T> {
     let mut table = Vec::with_capacity(len);
     request_huge_pages(&mut table);
@@ -40,7 +40,7 @@ fn request_huge_pages<T>(table: &mut Vec<T>) {
     }
 }
 
-/// Asks for huge pages for memory of a page and more that the caller has allocated and not yet written.
+/// Requests huge pages for memory of a page and more that the caller has allocated and not yet written.
 #[cfg(target_os = "linux")]
 fn advise_huge_pages(start: *mut u8, bytes: usize) {
     use rustix::mm::{Advice, madvise};

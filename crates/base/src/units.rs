@@ -164,7 +164,7 @@ pub fn bounds(pages: &[Lpn]) -> Option<(Lpn, Lpn)> {
 /// Returns the number of runs of consecutive pages in the list.
 pub fn count_runs(pages: &[Lpn]) -> usize {
     let Some((_, rest)) = pages.split_first() else { return 0 };
-    // In the width of page numbers, so that vector code can add the gaps up.
+    // Gaps have the width of page numbers, so that vector code can add them up.
     let gap = |(page, next): (&Lpn, &Lpn)| u32::from(next.0 != page.0.wrapping_add(1));
     1 + pages.iter().zip(rest).map(gap).sum::<u32>() as usize
 }

@@ -8,7 +8,7 @@
 //! - `2`, `4`, `8`, `16` ns of a load with that many independent chains of such loads.
 //! - `G` ns of a random read-modify-write that is prefetched 64 ahead: the yardstick of the engine benchmark.
 //! - `read`, `write` GB/s of a sequential pass.
-//! - instruction rate: independent one-cycle additions a nanosecond.
+//! - instruction rate: independent one-cycle additions per nanosecond.
 //!
 //! Tables of 4 MiB and more use huge pages if the system has them. Times are CPU time of the thread; each value is
 //! the median of [`ROUNDS`] measurements, which alternate with those of the other columns.

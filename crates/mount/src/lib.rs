@@ -56,8 +56,8 @@ pub trait Mountable: FileSystem {
     /// Sets if the next request may fail with [`Error::Wait`].
     fn allow_waiting(&mut self, _: bool) {}
 
-    /// Begins the job for which the last request waits that was refused with [`Error::Wait`]. The job ends just
-    /// before the request is repeated.
+    /// Begins the job for which the request waits that was last refused with [`Error::Wait`]. The job ends just before
+    /// the request is repeated.
     fn begin_wait(&mut self) -> Option<Self::Job> {
         None
     }

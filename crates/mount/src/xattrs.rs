@@ -53,7 +53,7 @@ pub fn check_changeable(node_id: INodeNo, name: &[u8], enforces_acls: bool) -> R
     }
 }
 
-/// Returns the value of an extended attribute; the value of the virtual attribute for the report is the report.
+/// Returns the value of an extended attribute. For the virtual attribute of the report, the value is the report.
 pub fn get<F: Mountable>(fs: &mut F, node_id: INodeNo, name: &[u8], enforces_acls: bool) -> Result<Vec<u8>> {
     match virtual_xattr(node_id, name, enforces_acls) {
         Some(VirtualXattr::Report) => fs.report().map(String::into_bytes).ok_or(Error::NoAttribute),

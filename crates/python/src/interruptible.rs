@@ -39,8 +39,8 @@ pub fn run_stopping<T: Send + 'static>(
     })
 }
 
-/// Runs `work` in another thread until it ends or Ctrl-C is pressed; `end` then requests its end, and returns the
-/// time to wait for it.
+/// Runs `work` in another thread until it ends or Ctrl-C is pressed; `request_end` then asks the thread to end, and
+/// returns the time to wait for it.
 fn run_until_interrupt<T: Send + 'static>(
     py: Python<'_>,
     work: impl FnOnce() -> T + Send + 'static,

@@ -205,7 +205,7 @@ impl Contents {
         self.free.append(&mut self.released);
     }
 
-    /// Adds a reference to a content for a logical page, as an entry of the journal says.
+    /// Adds a reference to a content for a logical page, according to an entry of the journal.
     ///
     /// # Errors
     /// Fails if the entry contradicts an earlier one, or has ID 0.

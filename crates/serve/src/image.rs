@@ -316,7 +316,7 @@ impl Image {
 }
 
 impl UnreplayedImage {
-    /// Fails if the journal is damaged, or if `repeat` refuses an entry.
+    /// Replays the journal: calls `repeat` for every entry.
     ///
     /// # Errors
     /// Fails if the journal is damaged or `repeat` refuses an entry.

@@ -35,7 +35,7 @@ pub enum Command {
     CutPower {
         /// Number of flash operations to complete before the cut.
         after: u64,
-        /// True if the next operation is begun and left incomplete.
+        /// True if the next operation begins and stays incomplete.
         torn: bool,
         /// Number of seconds that the reply waits for the cut.
         wait_seconds: u64,

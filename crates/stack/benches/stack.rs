@@ -8,7 +8,7 @@
 //! median of each. Columns:
 //!
 //! - `pages`: page writes of all layers together, host and cleaning, metadata included.
-//! - `ns/page`: CPU time per page of these, including the workload generator.
+//! - `ns/page`: CPU time per written page, including the workload generator.
 //! - `above`: cost of a page written by the logs, over the cost of a page in the FTL alone. The FTL's pages are assumed
 //!   to cost as much as in the FTL alone; the remaining time is divided by the pages of the logs. The goal is at most
 //!   1.

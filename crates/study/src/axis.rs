@@ -6,7 +6,7 @@ use wearwell_stack::parse_value;
 /// Maximum number of values in a range; more is probably a mistake.
 const MAX_VALUES: f64 = 10_000.0;
 
-/// Key of the scenario with the values it takes.
+/// Key of the scenario with its values in the sweep.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Axis {
     /// Key, such as `device.spare_factor`.

@@ -70,8 +70,8 @@ impl Executor for ThreadExecutor {
             .num_threads(self.count.unwrap_or(0))
             .build()
             .map_err(|error| ExecutorError(format!("cannot start the threads of the study: {error}")))?;
-        // Each idle thread takes the next job: neighbouring jobs are about equally long, but the halves of the list are
-        // not.
+        // Each idle thread takes the next job. Halves of the list may take very different times, because only
+        // neighbouring jobs are about equally long.
         pool.install(|| {
             // The listener itself requested an early end, which is not an error.
             let _ = jobs.iter().par_bridge().try_for_each(|job| match self.run_job(job, listener) {

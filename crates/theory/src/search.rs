@@ -25,7 +25,7 @@ pub struct OptimalChoices {
 }
 
 impl OptimalChoices {
-    /// True if the best choice is the last of the scan: more choices may be better.
+    /// True if the best number of choices is the largest one evaluated: a larger number may be better.
     pub fn is_at_scan_limit(&self) -> bool {
         self.scan.last().is_some_and(|last| last.choices == self.best.choices)
     }

@@ -1,11 +1,11 @@
 //! A log on a log under uniform writes: the best division of spare space between the two.
 //!
-//! The upper log cleans segments and the lower log cleans blocks; both choose the best of `d`. If the upper log selects
-//! victims at random, every segment is equally likely to be emptied and rewritten. The lower log then treats segments
-//! as a single log treats pages: its model is the mean field of blocks of `m` segments under uniform writes. If the
-//! upper log selects victims well, old segments are invalidated first, and the segments of a block at about the same
-//! time. The lower log then copies less, and nothing if segments are invalidated in the order in which they were
-//! written. The result for `d` choices in the upper log lies between these bounds.
+//! The upper log cleans segments and the lower log cleans blocks; both select the best of `d` random candidates. If the
+//! upper log selects victims at random, every segment is equally likely to be emptied and rewritten. The lower log then
+//! treats segments as a single log treats pages: its model is the mean field of blocks of `m` segments under uniform
+//! writes. If the upper log selects victims well, old segments are invalidated first, and the segments of a block at
+//! about the same time. The lower log then copies less, and nothing if segments are invalidated in the order in which
+//! they were written. The result for `d` choices in the upper log lies between these bounds.
 
 use super::error::between;
 use super::mean_field::{MeanField, Structure};

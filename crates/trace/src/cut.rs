@@ -24,7 +24,7 @@ pub struct Cut {
     pub ops: Option<Vec<Op>>,
     /// Volumes.
     pub volumes: Option<Vec<u32>>,
-    /// True to shift times so that the first selected request is at time 0. Earlier requests of an unsorted trace are
+    /// True to shift times so that the first selected request is at time 0. In an unsorted trace, earlier requests are
     /// at 0 too.
     pub rebase_time: bool,
 }

@@ -36,7 +36,7 @@ pub struct Format {
 }
 
 impl Format {
-    /// Returns the format's options with the `values` values, and defaults for the other options.
+    /// Returns the format's options: those in `values`, and defaults for the other options.
     pub(crate) fn settings(&self, values: &[(String, String)]) -> Result<Settings, TraceError> {
         Settings::new(self.name, self.options, values)
     }

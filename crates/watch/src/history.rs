@@ -1,4 +1,4 @@
-//! History of a drive's counters, thinned to a bounded number of samples.
+//! History of a drive's counters, reduced to a bounded number of samples.
 
 use serde::Serialize;
 use std::collections::BTreeMap;

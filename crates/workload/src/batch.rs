@@ -12,7 +12,7 @@ use wearwell_base::units::Lpn;
 pub struct PageRun {
     /// Read, write, trim, or flush (which has no pages).
     pub op: Op,
-    /// The host's stream hint; 0 where it gives none.
+    /// The host's stream hint; 0 without a hint.
     pub hint: u16,
     /// End of the run in [`PageBatch::pages`].
     pub end: u32,

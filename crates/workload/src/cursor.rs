@@ -13,7 +13,7 @@ const FILL_PAGES: usize = 512;
 pub struct PageRequest {
     /// Type of the request.
     pub op: Op,
-    /// The host's stream hint; 0 where it gives none.
+    /// The host's stream hint; 0 without a hint.
     pub hint: u16,
     /// First page.
     pub first: Lpn,

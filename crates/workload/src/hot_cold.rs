@@ -77,7 +77,7 @@ impl Kind for HotCold {
 struct HotColdDistribution {
     /// Draws below this threshold are hot.
     threshold: u64,
-    /// Cold and hot, in a table: an index is free, but a branch would often be mispredicted.
+    /// Cold and hot pages in a table, because an index needs no branch that would often be mispredicted.
     sides: [PageGroup; 2],
 }
 
@@ -95,14 +95,14 @@ struct PageGroup {
 }
 
 impl PageGroup {
-    /// Returns the side with `pages` pages from `first_rank`, for `draws` draws from `first_draw`.
+    /// Returns the group of `pages` pages from `rank` on, which `draws` draws from `draw` on select.
     fn new(rank: u32, pages: u32, draw: u64, draws: u128) -> Self {
         if pages == 0 || draws == 0 {
             return PageGroup::default();
         }
         // The full range of 2^64 draws has 65 bits and needs no shift either.
         let shift = draws.leading_zeros().saturating_sub(64);
-        // Below 2^(32 + 94) divided by at least 2^63.
+        // The quotient fits into 64 bits: the dividend is below 2^(32 + 94), and the divisor is at least 2^63.
         let scale = ((u128::from(pages) << 94) / (draws << shift)) as u64;
         PageGroup { first_draw: draw, shift, scale, first_rank: rank }
     }

@@ -23,7 +23,8 @@ pub(super) struct RankMap {
 }
 
 impl RankMap {
-    /// Returns a map with a shift by `shift` (a share of the space, below 1), scattered if requested.
+    /// Returns a map that shifts ranks by `shift`, a share of the space below 1, and then scatters them if `scatter` is
+    /// true.
     pub fn new(space: &Space, shift: f64, scatter: bool) -> Self {
         let logical_pages = space.logical_pages;
         let shift = ((f64::from(logical_pages) * shift).round() as u32).min(logical_pages - 1);

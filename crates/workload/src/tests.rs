@@ -347,7 +347,7 @@ fn phase_ends_with_the_write_that_completes_it() {
     assert_eq!(drawn[first - 1].op, Op::Write);
     assert!(drawn[first..].iter().all(|request| request.pages == 2), "the last phase never ends");
     assert_eq!(config(text).written_per_request(), 2.0);
-    // Repeating: 50 page writes at 4 * 0.7 each, then 25 of one each.
+    // The phases repeat: 50 pages at 4 * 0.7 written pages per request, then 25 pages at one per request.
     let expected = 75.0 / (50.0 / 2.8 + 25.0);
     assert!((config(SAMPLES[9].1).written_per_request() - expected * 1.0).abs() < 1e-12);
 }

@@ -100,8 +100,8 @@ pub struct JobOutput {
 }
 
 impl Job {
-    /// Returns a job that runs a generated workload. The job starts this program with the arguments `entry`, which
-    /// lead to [`play`]. The description of the job is written to `scratch`.
+    /// Returns a job that runs a generated workload. The job starts this program with the arguments `entry`, which make
+    /// it call [`play`]. The description of the job is written to `scratch`.
     pub fn generated(job: &GeneratedJob, entry: &[&str], scratch: &Path) -> Result<Job, Failure> {
         let path = scratch.join("job.toml");
         std::fs::write(&path, toml::to_string(job)?)?;

@@ -93,9 +93,8 @@ impl ReplayCounts {
     }
 }
 
-/// Replays requests on a fresh drive with a capacity of `capacity_bytes`, pages of 4 KiB, blocks of 256 KiB and 10 %
-/// of its flash in reserve. Only requests from number `measured_from` on are counted; earlier requests set up the
-/// state.
+/// Replays requests on a fresh drive with a capacity of `shown_bytes`, pages of 4 KiB, blocks of 256 KiB and 10 % of
+/// its flash in reserve. Only requests from number `measured_from` on are counted; earlier requests set up the state.
 ///
 /// Discards are forwarded. Errors: a request beyond the end of the drive.
 pub fn replay(

@@ -16,8 +16,8 @@ const PARTITIONS: [u32; 2] = [1, 4];
 const FIRST: u32 = 10;
 const STEP: usize = 2;
 
-/// Base-2 logarithm of the number of blocks from which runs take so many pages that the number of levels dominates; a
-/// line is fitted from this number on.
+/// Base-2 logarithm of the number of blocks from which on a line is fitted: with more blocks, runs have so many pages
+/// that the number of levels dominates.
 const FIT_FROM: u32 = 14;
 
 /// Crossing of the curves: by a line through the measured values, and by table 1 with a factor of 1.

@@ -46,8 +46,8 @@ impl OptimaPlane {
         Ok(OptimaPlane { spare_factor, optima: solve_all(&models, |model| model.scan(MAX_CHOICES))? })
     }
 
-    /// Returns the lines of the plane, along `r` for each `f` and along `f` for each `r`, as indices in `found`, in
-    /// the order of increasing skew.
+    /// Returns the lines of the plane, along `r` for each `f` and along `f` for each `r`, as indices of the grid
+    /// points, in the order of increasing skew.
     fn lines(&self) -> Vec<(String, Vec<usize>)> {
         let (width, height) = (HOT_WRITES.len(), HOT_SPACES.len());
         let along_r = (0..height).map(|row| {

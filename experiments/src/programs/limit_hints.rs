@@ -1,4 +1,4 @@
-//! Upper limit of the benefit of hints for a log on a log: how much could the upper log save if it told the drive all
+//! Upper limit of the benefit of hints for a log on a log: how much could the upper log save if its hints described all
 //! its future operations?
 //!
 //! A log runs on a drive, and its writes and trims to the drive are recorded. The drive then replays the recording

@@ -1,4 +1,4 @@
-//! A program that is run up to one of its points, by the results of earlier points.
+//! A program that runs up to one of its points, with the results of earlier points.
 
 use super::watch::Interrupted;
 use crate::Failure;
@@ -41,8 +41,8 @@ impl<'a> DirectedRun<'a> {
         self.state.into_inner().expect(POISON).result
     }
 
-    /// Returns the earlier results of `points`. If `points` contains the requested point, computes it with `answer` and
-    /// ends the program.
+    /// Returns the earlier results of `points`. If `points` contains the requested point, computes it with `compute`
+    /// and ends the program.
     pub(crate) fn compute_requested<T: Serialize + DeserializeOwned>(
         &self,
         points: &[String],

@@ -31,7 +31,7 @@ impl<T: Copy> Table<T> {
         if layout.size() >= MIN_LARGE_TABLE_BYTES {
             advise_huge_pages(memory, layout.size());
         }
-        // SAFETY: the layout has room for `len` values, at their alignment at least.
+        // SAFETY: the layout has space for `len` values, at their alignment at least.
         (0..len).for_each(|at| unsafe { start.add(at).write(value) });
         Table { start, len }
     }

@@ -106,7 +106,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let mut draft = args.scenario.draft()?;
     let axes: Vec<Axis> =
         args.vary.iter().map(|text| Axis::parse(text)).collect::<Result<_, _>>().map_err(Failure::usage)?;
-    // The drive is described once for all points, unless drives or traces are compared.
+    // The drive is fitted once for all points, unless drives or traces are compared.
     let changes_fit = |axis: &Axis| ["device", "trace"].iter().any(|table| axis.key.starts_with(table));
     if !axes.iter().any(changes_fit) {
         scenario_args::fit(&mut draft, args.progress)?;

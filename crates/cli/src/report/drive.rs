@@ -51,7 +51,7 @@ fn fitted(extent: &TraceExtent, result: &RunResult) -> String {
     )
 }
 
-/// Lists the differences of the scenario from its preset. They may be older than the choice of the preset.
+/// Lists the differences of the scenario from its preset. They may have been set before the preset was chosen.
 fn differences(device: &Device) -> Option<String> {
     let preset = Preset::find(device.preset.as_ref()?)?;
     let counts = [

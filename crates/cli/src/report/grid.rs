@@ -222,7 +222,7 @@ impl ColumnTable {
         }
         table.add_rows(self.rows.iter());
         for at in 0..self.count() {
-            // A word that is longer than a line is split all the same.
+            // A word that is longer than a line is nevertheless split.
             let least = self.min_content_width(at).min(width.saturating_sub(MIN_WIDTH).into()) as u16 + 2;
             let Some(column) = table.column_mut(at) else { continue };
             column.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(least)));

@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 /// Environment variable that also enables slow blocks.
 const SLOW_VARIABLE: &str = "WEARWELL_SLOW_DOCS";
 
-/// A file of the reader's own that documents may use, and its substitute in the test.
+/// File that documents use and that readers must supply, and its substitute in the test.
 const OWN_TRACE: (&str, &str) = ("my-trace.csv.gz", "traces/samples/msr.csv");
 const OWN_TABLE: (&str, &str) = ("my-own.csv", "traces/samples/table.csv");
 const OWN_SCENARIO: (&str, &str) = ("my.toml", "scenarios/log_on_ftl.toml");

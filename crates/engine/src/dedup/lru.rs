@@ -6,7 +6,7 @@ const NONE: u32 = u32::MAX;
 
 /// Numbers below a bound in the order of their last use.
 pub(super) struct Lru {
-    /// The next older number of each; at the bound, the newest number.
+    /// For each number, the next older number. The entry at the bound contains the newest number.
     older: Vec<u32>,
     newer: Vec<u32>,
     anchor: u32,

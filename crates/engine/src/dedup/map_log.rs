@@ -145,7 +145,7 @@ pub(super) struct MapLog {
     pending_store: Option<(u32, Lpn)>,
     /// Records in RAM, which a power cut loses.
     records: Vec<Record>,
-    /// Pages being written, nested: the last one begun ends first.
+    /// Pages that are being written. Writes are nested: the one that began last ends first.
     pending_pages: Vec<PendingLogPage>,
     /// Checkpoint page being written.
     pending_checkpoint: Option<CheckpointPage>,
@@ -318,7 +318,7 @@ impl MapLog {
         Some(self.checkpoint_pages + at)
     }
 
-    /// Records that the page begun last is on flash.
+    /// Records that the page whose write began last is on flash.
     pub fn end_page(&mut self) {
         let PendingLogPage { at, records } = self.pending_pages.pop().expect("it was begun");
         self.image.log[at] = Some(records);

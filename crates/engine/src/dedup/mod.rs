@@ -29,7 +29,7 @@
 //!   count as live below.
 //! - A merge happens while a victim is cleaned, and the merged page disappears with the victim. The records of the
 //!   merge are therefore written before the victim is erased, in place of one of the pages that the merge saved
-//!   ([`MigrationPolicy::last_page`]). A slot with more references than the page has room for is moved without merging.
+//!   ([`MigrationPolicy::last_page`]). A slot with more references than fit on the page is moved without merging.
 //! - After each page of the log, a page of the checkpoint of the whole map is written, in turn. A ring of pages is
 //!   therefore enough, at the cost of two page writes for each full page of records.
 //! - There are no atomic groups with a log: a hit would have to be part of the atomic page writes.

@@ -86,7 +86,7 @@ impl PageCache {
         self.recent.insert(page);
     }
 
-    /// Moves the pending accesses to `due`, in order.
+    /// Moves the pending accesses to `out`, in order.
     pub fn take_pending(&mut self, out: &mut Vec<IndexAccess>) {
         out.clear();
         std::mem::swap(out, &mut self.pending);

@@ -338,7 +338,7 @@ impl Tables {
         slots.iter().for_each(|slot| self.slots.set_being_read(slot.0, being_read));
     }
 
-    /// True if a slot can be merged into another now: it is not being read, and the log has room for its records.
+    /// True if a slot can be merged into another now: it is not being read, and the log has space for its records.
     pub fn may_merge(&self, slot: u32) -> bool {
         !self.merging_suspended
             && !self.slots.is_being_read(slot)

@@ -33,7 +33,7 @@ impl BitCursor<'_> {
 /// and one bit for each page of its part of a block. Returns the number of entries.
 ///
 /// # Errors
-/// Fails if there are more entries than a page has room for.
+/// Fails if there are more entries than fit on a page.
 pub fn pack(config: &GeckoConfig, words: &[u64], page: &mut [u8]) -> Result<u32, FormatError> {
     let layout = config.entry_words();
     let entries = words.len() / layout.stride;
@@ -59,7 +59,7 @@ pub fn pack(config: &GeckoConfig, words: &[u64], page: &mut [u8]) -> Result<u32,
 /// Reads `entries` entries into the store's word format.
 ///
 /// # Errors
-/// Fails for more entries than a page has room for, for invalid keys, and for keys out of order.
+/// Fails for more entries than fit on a page, for invalid keys, and for keys out of order.
 pub fn unpack(config: &GeckoConfig, entries: u32, page: &mut [u8]) -> Result<Vec<u64>, FormatError> {
     let layout = config.entry_words();
     if entries > config.page_entries() || page.len() < config.page_bytes as usize {

@@ -21,8 +21,8 @@ pub struct DedupPlan {
     pub sharing: SharedTables,
 }
 
-/// Builds deduplication in front of an FTL that has as many pages as it stores, on erased flash with spare areas.
-/// Operations are recorded in `journal`.
+/// Builds deduplication in front of an FTL with as many pages as deduplication stores, on erased flash with spare
+/// areas. Operations are recorded in `journal`.
 pub fn ftl_with_dedup(
     nand: Nand<ContentId>,
     plan: FtlPlan,
@@ -54,7 +54,7 @@ pub fn ftl_with_dedup(
     }
 }
 
-/// Builds deduplication that can restart, on the flash that `made` derives from erased flash; `made` also returns the
+/// Builds deduplication that can restart, on the flash that `make` derives from erased flash; `make` also returns the
 /// step that finishes the layer.
 pub(super) fn dedup_ftl_on<F: Flash<Payload = ContentId> + 'static, X: Finish<F, Payload = ContentId>>(
     erased: &dyn Fn() -> Nand<ContentId>,

@@ -37,7 +37,7 @@ pub trait CompiledPayload: Payload {
         log: BoxedLog<Self>,
     ) -> Result<BoxedLayer<Self>, ConfigError>;
 
-    /// Builds an FTL on flash with spare areas, with a power switch if `switched`.
+    /// Builds an FTL on flash with spare areas, with a power switch if `has_power_switch`.
     fn ftl_on_nand(
         flash: Nand<Self>,
         plan: FtlPlan,

@@ -9,9 +9,9 @@ use crate::units::{BlockId, Lpn, StreamId};
 /// Pages of one block, as a list or only as a number.
 #[derive(Clone, Copy, Debug)]
 pub enum Pages<'a> {
-    /// These page indices within the block.
+    /// Indices of the pages within the block.
     Listed(&'a [u32]),
-    /// This many pages at unspecified positions (from a store without page identities).
+    /// Number of the pages, whose positions are unspecified: the store does not identify pages.
     Counted(u32),
 }
 

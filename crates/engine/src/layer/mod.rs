@@ -97,8 +97,8 @@ pub trait Layer<P: Payload>: Send {
 
     /// Writes `pages`, in order, with their content; `hint` is the caller's stream hint (0: none).
     ///
-    /// The result does not depend on how a sequence of writes is split into calls, except for a layer that wants whole
-    /// requests ([`Ability::WholeRequests`]). The same is true of reads.
+    /// The result does not depend on how a sequence of writes is split into calls, except for a layer that requires
+    /// whole requests ([`Ability::WholeRequests`]). This also applies to reads.
     fn write(&mut self, pages: &[Lpn], data: &[P], hint: u16) -> Result<(), LayerError>;
 
     /// Reads `pages` and appends their content to `out`; a page that was never written reads as the default payload.

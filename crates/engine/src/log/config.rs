@@ -19,8 +19,8 @@ pub enum Reclaim {
     ///
     /// * `high > low`: cleaning continues until the pool has `high` erased blocks. It then fills whole blocks with
     ///   moved pages, so that even a single frontier separates moved pages from host writes.
-    /// * `high = low`: cleaning stops as soon as the host has room. A single frontier then mixes moved and new pages
-    ///   in each block, as in-place reclaim does.
+    /// * `high = low`: cleaning stops as soon as the host has free pages. A single frontier then mixes moved and new
+    ///   pages in each block, as in-place reclaim does.
     FreePool {
         /// Number of erased blocks at which cleaning starts; at least 1.
         low: u32,
@@ -42,7 +42,7 @@ impl Reclaim {
     }
 }
 
-/// Order in which live pages of a victim fill a frontier that has no room for all of them.
+/// Order in which live pages of a victim fill a frontier that does not have space for all of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CopyOrder {
@@ -67,12 +67,12 @@ pub struct StoreConfig {
     /// Prefetching of table entries for the later writes of a batch. Changes no result; pays off if the tables exceed
     /// the CPU caches. `None`: decided by the size of the tables.
     pub prefetch: Option<bool>,
-    /// Low mark of the pool while a log above is cleaning: cleaning is deferred until so few erased blocks are left,
-    /// and then cleans one victim at a time. At least 1 and below the pool's low mark. `None`: cleaning is never
-    /// deferred.
+    /// Low watermark of the pool while a log above is cleaning: cleaning is deferred until only this many erased blocks
+    /// are left. Then one victim is cleaned at a time. At least 1 and below the pool's low watermark. `None`: cleaning
+    /// is never deferred.
     pub deferred_low: Option<u32>,
-    /// Number of erased blocks up to which the pool is refilled in idle time; at least the pool's high mark. `None`:
-    /// no cleaning in idle time.
+    /// Number of erased blocks up to which the pool is refilled in idle time; at least the pool's high watermark.
+    /// `None`: no cleaning in idle time.
     pub idle_high: Option<u32>,
     /// Seed of the store's random numbers.
     pub seed: Seed,

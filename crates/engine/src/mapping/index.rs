@@ -50,7 +50,7 @@ pub(super) struct Index {
 }
 
 impl Index {
-    /// Creates an index with room for `entries` entries.
+    /// Creates an index with capacity for `entries` entries.
     pub fn new(entries: u32) -> Self {
         let lines = (2 * entries as usize).next_power_of_two().div_ceil(LINE_ENTRIES).max(2);
         Index { lines: filled(lines, Line::EMPTY), shift: 64 - lines.trailing_zeros() }

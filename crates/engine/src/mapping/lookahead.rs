@@ -35,8 +35,8 @@ impl EvictionLookahead {
         &mut self.chain_positions[(self.first + removals) % LENGTH]
     }
 
-    /// Called when `removed` is evicted from the end of the queue, in which `before(node)` precedes `node`. Returns
-    /// the entry that is added to the record. `end` terminates all chains.
+    /// Called when `evicted` is evicted from the end of the queue, in which `before(node)` precedes `node`. Returns the
+    /// entry that is added to the record. `end` terminates all chains.
     #[inline(always)]
     pub fn on_eviction(&mut self, evicted: u32, end: u32, before: impl Fn(u32) -> u32) -> u32 {
         if self.nodes[self.first] != evicted {

@@ -89,7 +89,7 @@ pub(crate) fn superblocks_fit(superblock_blocks: u32, planes_per_die: u32, all_p
 }
 
 impl Geometry {
-    /// Creates one die with the given blocks and pages: enough if only counts matter.
+    /// Creates one die with the given blocks and pages, which is enough for counting runs.
     pub fn flat(blocks: u32, pages_per_block: u32, page_bytes: u32) -> Self {
         Geometry {
             channels: 1,

@@ -298,7 +298,7 @@ impl<P: Payload> Nand<P> {
         Ok(())
     }
 
-    /// Programs a run, found to be in order, with all optional features of this flash.
+    /// Programs a run whose order has been checked; handles all optional features of this flash.
     #[inline(never)]
     fn program_checked(&mut self, block: BlockId, page: u32, run: &Run<'_, P>) -> Result<(), MediumError> {
         if let Some(faults) = &mut self.faults

@@ -177,8 +177,8 @@ impl SpareArea {
         Ok(())
     }
 
-    /// Stores the sequence numbers of those of `pages` pages from `page` whose offset is too large; `offset` is that
-    /// of the first page.
+    /// Stores the sequence numbers with too large offsets among `pages` pages from `page` on; `offset` is the offset of
+    /// the first page.
     #[cold]
     fn store_wide_sequences(&mut self, block: BlockId, page: u32, offset: u64, pages: u32) {
         let block_spare = &mut self.blocks[block.index()];

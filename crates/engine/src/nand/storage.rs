@@ -104,7 +104,7 @@ pub trait StoredFlash {
     /// Reads the bytes of a metadata page of the FTL, as many as fit into `bytes`; returns the note of its spare area.
     ///
     /// # Errors
-    /// Fails if the page is no such page, or differs from the data that was written.
+    /// Fails if the page is not a metadata page, or differs from the data that was written.
     fn read_metadata_page(
         &mut self,
         block: BlockId,

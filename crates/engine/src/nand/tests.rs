@@ -137,7 +137,7 @@ fn block_wears_out_after_its_endurance() {
     assert!(flash.is_bad(BlockId(0)) && !flash.is_bad(BlockId(1)));
     assert_eq!((flash.next_page(BlockId(0)), report(&flash).erases), (None, 2));
     assert_eq!((report(&flash).bad_blocks, report(&flash).worn_out_blocks), (1, 1));
-    // A block that failed for another reason; retiring it twice has no further effect.
+    // Block 1 is retired for another reason. Retiring it again has no effect.
     flash.retire(BlockId(1));
     flash.retire(BlockId(1));
     assert_eq!((report(&flash).bad_blocks, report(&flash).worn_out_blocks), (2, 2));

@@ -21,7 +21,7 @@ pub struct Config {
     /// Hash functions of each filter (`K`), 1 to 8.
     #[schemars(range(min = 1, max = 8))]
     pub hashes: u8,
-    /// The oldest filter is cleared each time this many times the logical pages were written, above 0.
+    /// Drive writes between two clearings of the oldest filter, above 0.
     pub decay_drive_writes: f64,
     /// Sum of recency weights from which a page is hot, above 0; all filters together weigh `filters + 1`.
     pub threshold: f64,

@@ -16,7 +16,7 @@ pub struct Config {
     /// Maximum number of clusters of host writes, 1 or more; cleaned pages have one more stream.
     #[schemars(range(min = 1))]
     pub clusters: u8,
-    /// Clusters are split and merged each time the host has filled this many blocks, 1 or more.
+    /// Number of blocks that the host fills between two adjustments, which split and merge clusters; 1 or more.
     #[schemars(range(min = 1))]
     pub adjust_blocks: u32,
 }
@@ -188,12 +188,12 @@ mod tests {
         // Interval 4 is nearer to 0 and moves the centre of cluster 0 to 4; interval 6 is nearer to 4 and moves it to
         // 5.
         assert_eq!([write(1, 34), write(1, 40)], [0, 0]);
-        // 7 is nearer to 5; 9 is nearer to 10.
+        // Interval 7 is nearer to 5; interval 9 is nearer to 10.
         assert_eq!([write(1, 47), write(1, 56)], [0, 1]);
         assert_eq!(placement.place(&cleaned(1, 60, 1)), StreamId(2));
         // The page was cleaned at an age of 4, and is written at an age of 5: an interval of 9.
         assert_eq!(placement.place(&host(1, 61)), StreamId(1));
-        // Not cleaned since, so the interval is 5.
+        // The page was not cleaned since its last write, so the interval is 5.
         assert_eq!(placement.place(&host(1, 66)), StreamId(0));
         placement.trimmed(Lpn(1));
         assert_eq!(placement.place(&host(1, 70)), StreamId(0), "new again: 0 is nearest to the lower centre");
@@ -202,7 +202,7 @@ mod tests {
 
     #[test]
     fn idle_clusters_end_and_busy_ones_are_split() {
-        // Blocks of 32 pages, adjusted after every two.
+        // Blocks of 32 pages; the clusters are adjusted after every two filled blocks.
         let config = Config { clusters: 3, adjust_blocks: 2 };
         let size = StoreSize { blocks: 200, pages_per_block: 32, logical_pages: 1000, seed: Seed(1) };
         let mut placement =

@@ -43,7 +43,7 @@ use crate::units::{Lpn, StreamId};
 pub struct PageContext {
     /// The page.
     pub page: Lpn,
-    /// Host write, or move by cleaning.
+    /// Cause of the write: the host, or a move by cleaning.
     pub cause: Cause,
     /// Host pages written to the layer before this one.
     pub now: u64,

@@ -98,7 +98,7 @@ mod tests {
         placement.trimmed(Lpn(1));
         assert_eq!(placement.place(&host(1, 9)), StreamId(2), "trimmed, it is new");
         assert_eq!(placement.place(&cleaned(2, 9, 0)), StreamId(2), "never seen before");
-        // Three classes or none: two bits for each of ten pages.
+        // A page is in one of three classes or in none, which takes two bits; there are ten pages.
         assert_eq!((placement.streams(), placement.memory_bytes()), (3, 3));
     }
 

@@ -213,7 +213,7 @@ fn write_counts_rise_saturate_and_are_halved() {
         |writes: usize| -> Vec<u8> { (0..writes).map(|at| placement.place(&host(0, at as u64)).0).collect() };
     // Counts 1, 2, 3 and then always 3; classes from coldest to hottest are 2, 1, 0.
     assert_eq!(classes(10), [2, 1, 0, 0, 0, 0, 0, 0, 0, 0]);
-    // Halved to 1, then incremented.
+    // The count is halved to 1 and then incremented.
     assert_eq!(classes(2), [1, 0]);
     placement.trimmed(Lpn(0));
     assert_eq!(placement.place(&cleaned(0, 12, 0)), StreamId(2));
@@ -422,7 +422,8 @@ fn pages_invalidated_in_one_window_share_a_stream() {
     let mut placement = build_with_future(settings, &writes);
     assert_eq!(placement.streams(), 3);
     let (assigned, moved) = streams(&mut *placement, &writes[..7], &[0, 2, 9]);
-    // Deaths 3, 6, 14, 4, 13, 7, never: windows 0, 1, 3, 1, 3, 1. Window 3 is too far ahead from windows 0 and 1.
+    // Invalidations at writes 3, 6, 14, 4, 13 and 7, and never: windows 0, 1, 3, 1, 3, 1. Window 3 is too far ahead
+    // from windows 0 and 1.
     assert_eq!(assigned, [0, 1, 2, 1, 2, 1, 2]);
     // From window 1, window 3 is too far ahead for two streams; the next write invalidates page 9.
     assert_eq!(moved, [2, 2, 1]);

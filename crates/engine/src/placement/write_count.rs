@@ -18,7 +18,7 @@ pub struct Config {
     /// Bits of each counter, 1 to 8; counters saturate.
     #[schemars(range(min = 1, max = 8))]
     pub counter_bits: u8,
-    /// All counters are halved each time this many times the logical pages were written, above 0.
+    /// Drive writes between two halvings of all counters, above 0.
     pub decay_drive_writes: f64,
     /// True if cleaned pages have their own streams, one per class.
     pub separate_cleaning: bool,

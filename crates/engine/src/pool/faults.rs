@@ -21,7 +21,7 @@ pub struct PendingBlock {
 
 impl<M: Medium, V: VictimPolicy> Pool<M, V> {
     /// Sets aside the open block of `stream` after a failed program. The block holds `programmed` more pages than its
-    /// frontier says, accepts no more pages, and is emptied later.
+    /// frontier indicates, accepts no more pages, and is emptied later.
     #[cold]
     pub(crate) fn close_failed_block(&mut self, stream: StreamId, frontier: Frontier, programmed: u32) {
         self.frontiers[stream.index()] = None;

@@ -1,4 +1,4 @@
-//! Wear levelling: input of the policy, and the blocks that the policy wants emptied.
+//! Wear levelling: input of the policy, and the blocks that the policy selects to be emptied.
 
 use super::Pool;
 use crate::counters::Cause;
@@ -146,7 +146,7 @@ impl<M: Medium, V: VictimPolicy> Pool<M, V> {
         }
     }
 
-    /// Returns the block that the policy wants emptied now, if there is one and `may_move` returns true for it.
+    /// Returns the block that the policy now selects to be emptied, if there is one and `may_move` returns true for it.
     pub(crate) fn next_wear_move(
         &mut self,
         may_move: impl FnOnce(&Blocks, BlockId) -> bool,

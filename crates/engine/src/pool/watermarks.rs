@@ -25,7 +25,7 @@ pub struct Watermarks {
 pub struct FreeBlocks {
     /// Cleaning begins with this many; at least the FTL's own reserve.
     pub low: Option<u32>,
-    /// Low mark while a log above cleans; at least the reserve and below `low`.
+    /// Low watermark while a log above cleans; at least the reserve and below `low`.
     pub deferred: Option<u32>,
     /// Target in idle time; above `low`.
     pub idle: Option<u32>,

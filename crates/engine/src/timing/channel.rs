@@ -10,7 +10,7 @@ pub(super) const NEVER: u128 = u128::MAX;
 #[repr(u8)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum EventKind {
-    /// Operations that could have been suspended until now end.
+    /// Operations end that could be suspended before.
     End = 0,
     /// Operations arrive, in order of their numbers.
     Arrival = 1,

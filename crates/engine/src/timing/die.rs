@@ -51,9 +51,9 @@ pub(super) enum Phase {
 pub(super) struct Die {
     pub channel: u32,
     pub phase: Phase,
-    /// The current operation, or none.
+    /// Number of the current operation, or [`NONE`].
     pub current: u32,
-    /// The suspended operation, or none.
+    /// Number of the suspended operation, or [`NONE`].
     pub suspended: u32,
     /// Remaining time of the suspended operation, or of the current erase or program since it last began.
     pub left_ns: u64,

@@ -226,7 +226,7 @@ impl Flash {
         self.set_key(number, key(now_ns + suspend_ns, EventKind::Choice, u64::from(number)));
     }
 
-    /// Ends the die's operation, which could have been suspended.
+    /// Ends the die's operation, which could be suspended before.
     fn end_array(&mut self, number: u32, now_ns: u64) {
         let die = &mut self.dies[number as usize];
         let id = die.current;

@@ -5,7 +5,7 @@ use crate::units::BlockId;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// One flash operation of a request, in the order in which the layers issued them.
+/// A flash operation of a request. The journal holds operations in the order in which the layers issued them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// A page was read.

@@ -10,15 +10,15 @@ use serde::{Deserialize, Serialize};
 pub struct Parts {
     /// Wait for a place in the queue, before the device took the request.
     pub queue_ns: u64,
-    /// Part of the previous field that cleaning caused: the wait, multiplied by the fraction that cleaning caused of
-    /// the response time of the request that freed the place. That response time includes the request's own wait for
-    /// a place. Fractions are rounded down to 1/65536, times to nanoseconds.
-    pub queue_of_which_cleaning_ns: u64,
-    /// Wait for room in the write buffer, before the device took the request.
-    pub buffer_ns: u64,
     /// Part of the previous field that cleaning caused: the wait, multiplied by a fraction. It is the part that
-    /// cleaning caused of the time from the start of a request to the end of its program, for the program that made
-    /// room. Rounded likewise.
+    /// cleaning caused of the response time of the request that freed the place, including that request's own wait for
+    /// a place. Fractions are rounded down to 1/65536, and times to nanoseconds.
+    pub queue_of_which_cleaning_ns: u64,
+    /// Wait for free space in the write buffer, before the device took the request.
+    pub buffer_ns: u64,
+    /// Part of the previous field that cleaning caused: the wait, multiplied by a fraction. For the program that freed
+    /// the space, it is the part that cleaning caused of the time from the start of its request to the end of the
+    /// program. The rounding is the same.
     pub buffer_of_which_cleaning_ns: u64,
     /// Processing by the controller, including the wait for earlier requests; 0 in results of older versions.
     #[serde(default)]

@@ -84,9 +84,8 @@ impl Flash {
         }
     }
 
-    /// Runs the operation, which was found at `now_ns` and begins then, if its end can be known at once. Returns its
-    /// end and the parts of the time until then. No request or node is created. Only for devices that do not record
-    /// programs.
+    /// Runs the operation, which begins at `now_ns`, if its end can be known at once. Returns its end and the parts of
+    /// the time until then. No request or node is created. Only for devices that do not record programs.
     #[inline]
     pub(super) fn try_complete(&mut self, now_ns: u64, single: &SingleOperation) -> Option<(u64, Parts)> {
         if self.has_known_ends {

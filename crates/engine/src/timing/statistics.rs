@@ -88,7 +88,7 @@ impl Outages {
     }
 }
 
-/// Measurements of the clock.
+/// Measurements of a timed run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TimingReport {
     /// Start of the measurement, nanoseconds of simulated time.
@@ -130,7 +130,7 @@ struct RequestStatistics {
     max_ns: u64,
     sum_ns: u128,
     parts: [u128; PARTS],
-    /// Not yet added to the sums above: 64-bit additions are fast.
+    /// Sums that are not yet part of the sums above: additions of 64 bits are faster than those of 128 bits.
     narrow_sum_ns: u64,
     narrow_parts: [u64; PARTS],
 }

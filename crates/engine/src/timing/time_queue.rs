@@ -26,7 +26,7 @@ pub(super) struct TimeQueue<T> {
 const MAX_SMALL: u32 = 64;
 
 impl<T: Copy + Ord> TimeQueue<T> {
-    /// Creates an empty queue; `most` is the number of entries at a time that is rarely exceeded.
+    /// Creates an empty queue; `expected_max` is a number of entries that is rarely exceeded.
     pub fn new(expected_max: u32) -> Self {
         let buckets = std::array::from_fn(|_| Vec::new());
         let (are_few, small) = (expected_max <= MAX_SMALL, VecDeque::new());

@@ -65,7 +65,7 @@ impl TournamentTree {
         self.pairs.len() + (die + channel * self.padding) as usize
     }
 
-    /// Returns the entry `place`.
+    /// Returns entry number `entry`.
     #[inline(always)]
     fn entry(&self, entry: usize) -> NextEvent {
         self.pairs[entry / 2][entry % 2]

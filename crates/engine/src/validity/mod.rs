@@ -53,7 +53,7 @@ pub trait PageValidity: Send {
     /// Records that the page at `page` is invalid from now on. Idempotent.
     fn invalidate(&mut self, page: Slot, flash: &mut dyn ValidityFlash) -> Result<(), LayerError>;
 
-    /// Prefetches data of the page at `page`, which will be invalidated soon.
+    /// Prefetches data of the physical page `page`, which will be invalidated soon.
     fn prefetch(&self, page: Slot) {
         let _ = page;
     }

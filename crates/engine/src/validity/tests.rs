@@ -192,7 +192,7 @@ impl TestDevice {
         self.saved = true;
     }
 
-    /// Recovers the store and repeats lost reports, or only the first `most` of them.
+    /// Recovers the store and repeats lost reports, or only the first `max_reports` of them.
     fn lose_power(&mut self, max_reports: usize) {
         let found = self.flash.scan();
         let appends = self.flash.appends();

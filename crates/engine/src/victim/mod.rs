@@ -199,7 +199,7 @@ macro_rules! victim_table {
         }
 
         impl VictimConfig {
-            /// Builds the policy and passes it to `visitor`: as its own type if the table says `specialised`,
+            /// Builds the policy and passes it to `visitor`: as its own type if the table marks it as `specialised`,
             /// otherwise boxed. Both ways give equal results.
             pub fn visit<X: VictimVisitor>(&self, size: &StoreSize, visitor: X) -> Result<X::Output, ConfigError> {
                 match self { $(Self::$Variant(config) => Ok(dispatch!($dispatch, visitor, config.build(size)?)),)* }

@@ -26,7 +26,8 @@ pub(crate) fn draw_block(
 ) -> Option<BlockId> {
     let count = u64::from(blocks.len());
     let suitable = |&block: &BlockId| blocks.is_candidate(block) && is_suitable(block);
-    // A draw costs a cache miss, and a scan reads 4 bytes per block: this many draws cost about as much as the scan.
+    // A draw costs a cache miss, and a scan reads 4 bytes per block, so this number of draws costs about as much as the
+    // scan.
     for _ in 0..64 + count / 64 {
         let block = BlockId(random_below(random, count) as u32);
         if suitable(&block) {

@@ -390,7 +390,7 @@ fn policies_with_lists_report_their_memory() {
     }
 }
 
-/// Only among watched blocks: after the first victim these are all blocks with the same count.
+/// Only watched blocks have this order. After the first victim all blocks are watched, because their counts are equal.
 #[test]
 fn greedy_takes_the_block_that_reached_its_count_last() {
     let mut blocks = Blocks::of_candidates(10, 500, &rows_of_valid(&[5; 100]));

@@ -18,7 +18,7 @@ pub struct Summary {
 pub struct Statistics {
     /// Erase counts.
     pub erases: Summary,
-    /// Ages: erases in the whole device since the block's own last erase.
+    /// Ages: number of erases in the whole device since the block was last erased.
     pub ages: Summary,
 }
 

@@ -99,7 +99,7 @@ fn updates_of_first_pages_cause_partial_merges() {
         let before = report(&ftl);
         write(&mut ftl, (0..100).map(|at| at % blocks * size));
         let after = report(&ftl);
-        // FAST has one sequential log block, BAST as many as it has log blocks.
+        // FAST can fill one log block sequentially, BAST all its log blocks; these blocks are not merged at the end.
         let partial = 100 - if kind == HybridKind::Bast { 2 } else { 1 };
         assert_eq!(merges(&after), [0, partial, 0], "{kind:?}");
         assert_eq!(writes(&after, &before.counters), (100, partial * u64::from(size - 1)), "{kind:?}");

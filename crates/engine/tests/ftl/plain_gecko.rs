@@ -96,8 +96,9 @@ impl PlainGecko {
         pages
     }
 
-    /// Merges a full buffer with the runs of its level, and so on. In a cascade of merges, either the final merge is
-    /// planned in advance (appendix A), or each intermediate result is written and read again.
+    /// Merges a full buffer with the runs of its level, the result with those of the next level, and so on. In a
+    /// cascade of merges, either the final merge is planned in advance (appendix A), or each intermediate result is
+    /// written and read again.
     fn flush_if_full(&mut self) {
         if self.buffer.len() < self.config.page_entries() as usize {
             return;

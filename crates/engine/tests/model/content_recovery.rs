@@ -383,7 +383,7 @@ fn run_busy_workload(kind: &str, drops_log: bool) -> (DedupReport, u64, u64) {
     (rig.report(), rig.cuts, rig.wrong_pages)
 }
 
-/// Verifies the property tests: the tested events must occur.
+/// Checks that the property tests can detect errors: without the log, pages are lost.
 #[test]
 fn pages_are_lost_without_the_log() {
     for kind in ["inline", "sampled", "pre_hashed", "cagc"] {

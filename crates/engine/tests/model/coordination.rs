@@ -10,8 +10,7 @@ use wearwell_engine::layer::{Layer, LayerExt, no_data};
 use wearwell_engine::log::{Directory, Reclaim};
 use wearwell_engine::nand::Nand;
 
-/// Returns the number of valid pages in the blocks that hold any of these pages, except for these pages, recounted from
-/// the directory.
+/// Recounts, from the directory, the valid pages in the blocks that hold any of these pages, without these pages.
 fn recount_left_valid(store: &Engine<Nand<()>>, trimmed: std::ops::Range<u32>) -> f64 {
     let blocks: Vec<BlockId> = (0..store.blocks().len())
         .map(BlockId)

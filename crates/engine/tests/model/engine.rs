@@ -32,7 +32,7 @@ proptest! {
     }
 }
 
-/// Verifies the property tests: their stores must clean, spill and meet full victims.
+/// Verifies the property tests: their stores must clean, spill pages and select full victims.
 #[test]
 fn full_store_cleans_with_every_configuration() {
     let pool = Reclaim::FreePool { low: 1, high: 2 };

@@ -1,5 +1,5 @@
-//! Media refuse what flash does not support: any sequence of operations, legal or not, compared with a table of the
-//! rules.
+//! Tests that media refuse operations that flash does not support. Sequences of valid and invalid operations are
+//! compared with a table of the rules.
 
 use crate::naive::rig::Setup;
 use proptest::prelude::*;
@@ -90,7 +90,7 @@ fn ops(blocks: u32, pages_per_block: u32) -> impl Strategy<Value = Vec<Op>> {
     )
 }
 
-/// Stands for the page that the block takes next.
+/// Represents the page that the block takes next.
 const NEXT: u32 = u32::MAX - 2;
 
 fn program<M: Medium<Payload = Bytes<8>>>(

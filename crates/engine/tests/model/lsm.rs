@@ -309,7 +309,7 @@ impl Naive {
 
 type Stack<P> = (LsmTree<P>, Naive);
 
-/// Creates an FTL with more room than the tree needs, so that the last level is never squeezed.
+/// Creates an FTL with more space than the tree needs, so that the last level is never limited by its size.
 fn lower<P: Stamp>(wear: Wear) -> Engine<Nand<P>> {
     Setup { blocks: 520, pages_per_block: 12, logical_pages: 6000, wear, ..Setup::default() }.engine()
 }

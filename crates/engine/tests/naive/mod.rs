@@ -248,9 +248,9 @@ impl Model {
         Ok(())
     }
 
-    /// Section 2.3: the victim's live pages go to RAM. As many as fit are written to the internal frontier, if there
-    /// is one. The rest is written back to the erased victim, which then replaces the frontier that it fills or
-    /// relieves.
+    /// Section 2.3: the victim's live pages go to RAM. As many as fit are written to the internal frontier, if there is
+    /// one. The rest is written back to the erased victim, which then becomes the internal frontier. If no page is
+    /// left, the victim becomes the external frontier.
     fn reclaim_in_place(&mut self) -> Result<(), LayerError> {
         let external = StreamId(0);
         let internal = self.placement.cleaning_stream().expect("in place has a fixed cleaning stream");
@@ -269,8 +269,8 @@ impl Model {
         Ok(())
     }
 
-    /// Cleans until `high` blocks are erased. With `high` = `low`, cleans until cleaning's open block has room for
-    /// the host, or more than `low` blocks are erased.
+    /// Cleans until `high` blocks are erased. With `high` = `low`, cleans until cleaning's open block has free pages
+    /// for the host, or more than `low` blocks are erased.
     fn refill(&mut self, host: StreamId, low: usize, high: usize) -> Result<(), LayerError> {
         loop {
             let has_room_for_host = self.free.len() > low || self.open[host.index()].is_some();

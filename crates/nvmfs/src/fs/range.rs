@@ -42,7 +42,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         self.clear_tail(ino, new_size)?;
         self.note_change(ino, new_size, caller)?;
         if how == (Allocate::Reserve { keep_size: true }) && end > size_bytes {
-            // This mark is set last: if power is cut before, the next mount removes the blocks beyond the end.
+            // The file is marked last: if power is cut before that, the next mount removes the blocks beyond the end.
             self.note_reserved_beyond_end(ino)?;
         }
         self.flush_if_needed()

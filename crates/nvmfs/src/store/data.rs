@@ -105,8 +105,8 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         }
     }
 
-    /// Returns the number of blocks from `block` on that are contiguous on the SSD and are stored under the same
-    /// inode number, at most `most` and a chunk.
+    /// Returns the number of blocks from `block` on that are contiguous on the SSD and are stored under the same inode
+    /// number, at most `max` and a chunk.
     fn run_on_ssd(
         &self,
         inode_of: &impl Fn(&Region<N>, u64) -> Result<Ino>,

@@ -43,8 +43,8 @@ file_workloads! {
 }
 
 impl FileWorkloadConfig {
-    /// Builds the workload for a file system with space for `capacity_bytes` of data, of which files use
-    /// the fraction `utilisation`.
+    /// Builds the workload for a file system with space for `capacity_bytes` of data. Files use the fraction of it that
+    /// the setting `utilisation` gives.
     ///
     /// Equal configurations, capacities and seeds give equal operations. Errors: a value that is out of
     /// range, or incompatible with another value or with the capacity.

@@ -80,7 +80,7 @@ impl Kind for Fileserver {
         let is_shape = self.shape > 0.0 && self.shape.is_finite();
         require(is_shape, "shape", self.shape, "must be a finite number above 0")?;
         require(self.directory_width >= 2, "directory_width", self.directory_width, "must be at least 2")?;
-        // In the steady state, there was one append per file on average, because each round has one append and one
+        // In the steady state, each file has had one append on average, because each round has one append and one
         // deletion.
         let mean_bytes = self.mean_bytes as f64 + append as f64;
         let files = number_of_files(self.files, self.utilisation, capacity_bytes, mean_bytes)?;

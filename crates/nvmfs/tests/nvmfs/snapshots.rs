@@ -203,7 +203,7 @@ fn snapshot_costs_one_record_and_deletion_frees_everything() {
     fs.create_snapshot("b", 6).unwrap();
     assert_eq!((fs.stats().metadata_pages - before, fs.store().used_blocks() - used), (1, 0));
     put(&mut fs, b"large", 1 << 20, 2).unwrap();
-    // The overwritten blocks are stored twice, and their pointers are, too.
+    // The overwritten blocks and their pointers are stored twice.
     let held = fs.store().used_blocks() - used;
     assert_eq!(held, 256);
     assert!(is_all(&mut view(&fs, "a"), b"large", 1) && is_all(&mut view(&fs, "b"), b"large", 1));

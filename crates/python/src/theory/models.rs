@@ -101,7 +101,7 @@ impl Model {
         !matches!(self, Model::MeanField(_)) && count <= MAX_UNCHECKED_SOLUTIONS
     }
 
-    /// Returns the write amplification of the drive in `query`, or of the same drive with another spare factor.
+    /// Returns the write amplification of `drive` under the settings of `question`.
     pub fn solve(
         self,
         drive: &Drive,

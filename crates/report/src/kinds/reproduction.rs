@@ -82,7 +82,7 @@ pub fn with_plots_and_tables(records: Vec<(Value, PathBuf)>) -> Result<Value, St
         let item = record["item"].as_str().unwrap_or_default();
         for name in files(folder, "svg")? {
             let svg = read(&folder.join(&name))?;
-            // The size in the page includes escapes of quotes.
+            // Quotes are escaped in the page, which increases the size.
             let size = json!(svg).to_string().len();
             if size > remaining_bytes {
                 left_out.push(format!("{item}/{name}"));

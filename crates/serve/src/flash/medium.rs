@@ -20,7 +20,7 @@ use wearwell_engine::units::BlockId;
 pub struct PowerCut {
     /// Number of operations to complete before the cut.
     pub after: u64,
-    /// True if the next operation is begun, which leaves a torn page or a partly erased block.
+    /// True if the next operation begins before the cut, which leaves a torn page or a partly erased block.
     pub torn: bool,
 }
 

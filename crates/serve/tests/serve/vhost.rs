@@ -196,7 +196,7 @@ fn connect_when_possible(path: &Path) -> Guest {
     }
 }
 
-/// Chains are outside of the memory, cyclic, without an end, without space for the status, or too long.
+/// The descriptor chains are outside of the memory, cyclic, endless, without space for the status, or too long.
 #[test]
 fn hostile_descriptor_chains_do_not_affect_other_guests() {
     let served = ServedDrive::serve(SMALL);
@@ -252,7 +252,7 @@ fn hostile_descriptor_chains_do_not_affect_other_guests() {
     served.close().check().unwrap();
 }
 
-/// Front ends send invalid messages, no message, or too much at once.
+/// Front ends send invalid messages, no message, or too many bytes at a time.
 #[test]
 fn hostile_front_ends_do_not_affect_other_guests() {
     let served = ServedDrive::serve(SMALL);

@@ -21,12 +21,12 @@ pub struct Rating {
 }
 
 impl Rating {
-    /// Returns the rating of a drive of `capacity_bytes`, from the given ones of the three figures; `None` if neither
-    /// TBW nor drive writes per day are given.
+    /// Returns the rating of a drive of `capacity_bytes`; a missing figure is computed from the other two. `None` if
+    /// neither TBW nor drive writes per day are given.
     ///
     /// # Errors
     /// A figure that is not above 0; drive writes per day without TBW and without a warranty; three figures that
-    /// contradict each other by more than a tenth. The key is that of the figure.
+    /// contradict each other by more than a tenth. The error names the key of the figure.
     pub fn of(
         capacity_bytes: u64,
         tbw: Option<f64>,
@@ -92,7 +92,8 @@ mod tests {
         assert_eq!(Rating::of(CAPACITY, None, None, Some(5.0)), Ok(None));
     }
 
-    /// 600 TB of 1 TB over five years are 0.329 a day; the data sheet rounds that to 0.3, which is no contradiction.
+    /// 600 TB on a drive of 1 TB over five years are 0.329 drive writes per day; the data sheet rounds that to 0.3,
+    /// which is no contradiction.
     #[test]
     fn rounded_figures_are_accepted_and_contradicting_figures_are_refused() {
         let rounded = Rating::of(1_000_000_000_000, Some(600.0), Some(0.3), Some(5.0));

@@ -40,23 +40,26 @@ const NONE: MetadataConfig = MetadataConfig {
 };
 
 /// Linux, `include/linux/f2fs_fs.h` and `Documentation/filesystems/f2fs.rst`, "On-disk Layout":
-/// - SSA: `struct f2fs_summary`, 7 bytes a block; one block of 4 KiB for each segment of 2 MiB, written in place.
-/// - The map is in direct node blocks: `__le32 addr[]`, 4 bytes a block, about 1018 in a node; they are logged.
-/// - NAT: `struct f2fs_nat_entry`, 9 bytes a node block; two copies of each block, used in turn.
-/// - SIT: `struct f2fs_sit_entry`, 74 bytes a segment, 55 in a block; two copies, used in turn.
-/// - CP: two packs, used in turn; a header and a footer block, and between them the summaries of the three open data
-///   segments, packed into as few blocks as they need (`fs/f2fs/segment.c`, `f2fs_npages_for_summary_flush`). Those of
-///   the three open node segments are written at unmount and with `fastboot` only, and found again by walking the log.
-///   All six segments are open for every value of `active_logs`, so that a checkpoint does not grow with it.
+/// - SSA: `struct f2fs_summary`, 7 bytes per block; one block of 4 KiB for each segment of 2 MiB, written in place.
+/// - The map is in direct node blocks: `__le32 addr[]`, 4 bytes per block, about 1018 per node; they are written to the
+///   log.
+/// - NAT: `struct f2fs_nat_entry`, 9 bytes per node block; two copies of each block, written alternately.
+/// - SIT: `struct f2fs_sit_entry`, 74 bytes per segment, 55 entries per block; two copies of each block, written
+///   alternately.
+/// - CP: two packs, written alternately; each has a header and a footer block, and between them the summaries of the
+///   three open data segments, packed into as few blocks as they need (`fs/f2fs/segment.c`,
+///   `f2fs_npages_for_summary_flush`). Those of the three open node segments are written at unmount and with `fastboot`
+///   only, and found again by walking the log. All six segments are open for every value of `active_logs`, so that a
+///   checkpoint does not grow with it.
 /// - In the packed summaries are two journals (`SUM_JOURNAL_SIZE`, 507 bytes each: 38 entries of the NAT, 6 of the
 ///   SIT). Changed entries that fit there are not written to the tables.
-/// - `active_logs` says which kinds of block go to which of the segments (`__get_segment_type_2`, `_4`, `_6`). 2: all
-///   data, all nodes. 4: data of directories, of files; direct nodes of files, other nodes. 6: three segments of data
+/// - `active_logs` determines the kinds of blocks in each segment (`__get_segment_type_2`, `_4`, `_6`). 2: all data,
+///   all nodes. 4: data of directories, of files; direct nodes of files, other nodes. 6: three segments of data
 ///   (directories and short-lived data; other data; long-lived data and all that cleaning moves) and three of nodes in
 ///   the same way.
-/// - An inode has 873 of its file's block addresses itself (923, less 50 for its attributes) and is written again with
-///   every change, because it holds the time. Here the log is one file; its inode and direct nodes share one active
-///   log; the other logs are open all the same.
+/// - An inode contains the first 873 block addresses of its file (923, less 50 for its attributes). It is written again
+///   with every change of the file, because it contains the modification time. Here the log is one file; its inode and
+///   direct nodes share one active log, and the other logs stay open without being used.
 /// - `fsync` writes the nodes that changed, and the log is walked after a power cut; with `active_logs=2` it takes a
 ///   checkpoint instead (`fs/f2fs/file.c`, `need_do_checkpoint`, `CP_SPEC_LOG_NUM`).
 /// - Bytes between checkpoints: assumed. The kernel's default is every 60 s, or when space or memory runs short.
@@ -79,13 +82,13 @@ const F2FS: MetadataConfig = MetadataConfig {
 };
 
 /// Linux, `include/uapi/linux/nilfs2_ondisk.h` and `Documentation/filesystems/nilfs2.rst`, "NILFS2 disk layout":
-/// - Each partial segment begins with its summary: `struct nilfs_binfo_v`, 16 bytes a block. Its size depends on
-///   the amount written at once; 512 KiB is assumed.
-/// - DAT: `struct nilfs_dat_entry`, 32 bytes a block; a file in the log. The entry of an invalid block is freed when
+/// - Each partial segment begins with its summary: `struct nilfs_binfo_v`, 16 bytes per block. Its size depends on the
+///   amount written at a time; 512 KiB is assumed.
+/// - DAT: `struct nilfs_dat_entry`, 32 bytes per block; a file in the log. The entry of an invalid block is freed when
 ///   its segment is cleaned (`fs/nilfs2/ioctl.c`, `nilfs_clean_segments`).
 /// - Trees from files to DAT entries: a key and a pointer of 8 bytes each for each block (`struct nilfs_btree_node`).
 ///   Cleaning does not change them, because a block that moves keeps its entry.
-/// - SUFILE: `struct nilfs_segment_usage`, 16 bytes a segment; a file in the log.
+/// - SUFILE: `struct nilfs_segment_usage`, 16 bytes per segment; a file in the log.
 /// - A checkpoint is a super root and a block of CPFILE: 2 blocks.
 /// - Blocks that the cleaner moves at one time are written with a checkpoint: 2 segments by default
 ///   (nilfs_cleanerd.conf(5), `nsegments_per_clean`).

@@ -38,7 +38,8 @@ pub trait StackPayload: CompiledPayload {
         Self::boxed_log_on_segments(segments, log)
     }
 
-    /// Builds an FTL on flash with spare areas; `dedup` deduplicates pages if the payload allows to compare contents.
+    /// Builds an FTL on flash with spare areas; `dedup` deduplicates pages if contents can be compared by their
+    /// payloads.
     fn build_ftl_on_spare_areas(
         plan: FtlPlan,
         dedup: Option<DedupPlan>,
@@ -106,7 +107,7 @@ impl StackPayload for () {
 
 impl<const N: usize> StackPayload for Bytes<N> {}
 
-/// The only payload that allows to compare contents without data.
+/// The only payload by which contents can be compared without data.
 impl StackPayload for ContentId {
     fn build_log_on_flash(
         settings: &StoreSettings,

@@ -3,9 +3,9 @@
 use serde::{Deserialize, Serialize};
 use wearwell_engine::layer::NandReport;
 
-/// Most classes of the histogram, minus one.
+/// Maximum number of classes of the histogram, minus one.
 const MAX_ERASE_CLASSES: u32 = 100;
-/// Most groups of neighbouring blocks in the wear map.
+/// Maximum number of groups of neighbouring blocks in the wear map.
 const MAX_WEAR_GROUPS: usize = 1024;
 
 /// Wear since the drive was new.
@@ -19,13 +19,13 @@ pub struct WearResult {
     pub erases_mean: f64,
     /// Standard deviation of the blocks' erases.
     pub erases_deviation: f64,
-    /// Fewest erases of any block.
+    /// Smallest number of erases of a block.
     pub erases_min: u32,
     /// Median erases of a block.
     pub erases_median: u32,
     /// 99th percentile of the blocks' erases.
     pub erases_p99: u32,
-    /// Most erases of any block.
+    /// Largest number of erases of a block.
     pub erases_max: u32,
     /// Histogram of the blocks' erases.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -246,7 +246,7 @@ impl<'a, P: RunPayload> Driver<'a, P> {
         self.window_pages.saturating_sub(self.run_length.window_length(self.window_host_pages))
     }
 
-    /// Returns the pages that measure the length of the run, since the drive was new.
+    /// Returns the number of pages since the drive was new by which the length of the run is measured.
     fn run_length_pages(&self) -> u64 {
         self.run_length.length(self.host_pages)
     }

@@ -26,7 +26,7 @@ pub struct Estimate {
 /// Returns mean and confidence interval by batch means.
 ///
 /// Windows are grouped into at most twenty batches of equal length. Windows that do not fill a batch are dropped at the
-/// beginning, where remains of the warm-up would be.
+/// beginning, where effects of the warm-up may remain.
 pub fn estimate(windows: &[f64]) -> Option<Estimate> {
     let length = windows.len().div_ceil(BATCHES).max(1);
     let means: Vec<f64> = windows.rchunks_exact(length).map(mean).collect();

@@ -230,7 +230,7 @@ fn feature_names_are_distinct() {
     }
 }
 
-/// The names are in documents, and the variants in the code.
+/// Documents use the names, and the code uses the variants.
 #[test]
 fn feature_variant_is_its_name_in_camel_case() {
     for feature in FEATURES {

@@ -201,7 +201,7 @@ fn every_ftl_recovers_from_power_cut_at_end() {
         }
         assert!(recovery.seconds > 0.0);
         assert_eq!(recovery.model_seconds.is_some(), !is_hybrid(name));
-        // The cut happens after everything that is measured.
+        // The power is cut after the measurement.
         let mut plain = run_text(&ftl_scenario(name));
         let mut cut = cut;
         match name {

@@ -122,7 +122,8 @@ mod tests {
 
     #[test]
     fn replicas_are_compared_in_pairs() {
-        // The seeds differ much more than the change, which is equal for each seed.
+        // Write amplification differs between the seeds by much more than the change, whose effect is equal for each
+        // seed.
         let saving = saving(&runs(&[2.0, 3.0, 4.0]), &runs(&[1.8, 2.7, 3.6001]), 1);
         assert!((saving.mean - 0.1).abs() < 1e-4 && saving.is_significant(), "{saving:?}");
         assert_eq!(saving.method, Method::PairedReplicas);

@@ -134,7 +134,7 @@ fn resolve(
             notes.push("the capacity is not known, and so nothing of spare space; give it".into());
             return match (sheet.tbw, sheet.dwpd) {
                 (None, None) => Ok(None),
-                // TBW alone serves a purpose, and its numbers are checked.
+                // The user gave TBW or DWPD for a comparison, which needs the capacity.
                 _ => Err(wearwell_base::config::ConfigError::new(
                     "capacity",
                     "is missing: the report does not have it, and TBW or DWPD is held against it",

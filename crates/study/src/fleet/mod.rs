@@ -1,8 +1,8 @@
 //! Fleets: thousands of drives with different models, ages, tenants and loads. Predicts when they wear out, and the
 //! cost of what-if settings.
 //!
-//! The life of a drive is the endurance of its flash over host writes and write amplification. Models, loads and ages
-//! are drawn at random (`config.rs`, `draw.rs`). Theory gives write amplification at a few points of the drawn
+//! The life of a drive is the endurance of its flash divided by host writes and write amplification. Models, loads and
+//! ages are drawn at random (`config.rs`, `draw.rs`). Theory gives write amplification at a few points of the drawn
 //! parameters; it is interpolated between them (`surface.rs`), so that a hundred thousand drives take seconds.
 //! `check.rs` simulates a sample of the drives.
 

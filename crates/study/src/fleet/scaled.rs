@@ -99,7 +99,7 @@ pub struct SimulatedDrive {
     pub seconds: f64,
 }
 
-/// Returns a run of `scenario`, which represents the drives `drives` a group under the load of a tenant.
+/// Returns a run of `scenario`. `drives` names the group and the tenant whose drives it represents.
 ///
 /// # Errors
 /// Returns an error for an invalid scenario.

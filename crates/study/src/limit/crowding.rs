@@ -191,9 +191,9 @@ mod tests {
 
     #[test]
     fn row_extents_cover_all_cells_of_a_triangle() {
-        // Cells of one write: exactly the triangle.
+        // With cells of one write, the cells are exactly the triangle.
         assert_eq!(row_extents(3, 1), [3, 2, 1, 0]);
-        // Cells of two writes: the corner may be anywhere in its cell.
+        // With cells of two writes, the corner may be anywhere in its cell.
         assert_eq!(row_extents(4, 2), [2, 2, 1]);
     }
 }

@@ -53,7 +53,7 @@ struct PageContent(u32);
 
 impl PageContent {
     const EMPTY: PageContent = PageContent(u32::MAX);
-    /// Version from before the stretch.
+    /// Version that was written before the stretch.
     const OLDER_VERSION: PageContent = PageContent(u32::MAX - 1);
 
     fn version(self) -> Option<usize> {

@@ -37,7 +37,7 @@ mod tests {
         let loss = RewriteLoss::of(4.0, 2.0, 3.0, 1.5);
         assert_eq!(loss, RewriteLoss { placement: 1.75, victim: 0.75, block_size: 0.5 });
         assert_eq!(loss.placement + loss.victim + loss.block_size, 3.0);
-        // The best policies lose only by the block size.
+        // With the best policies, the whole loss is due to the block size.
         assert_eq!(
             RewriteLoss::of(1.5, 1.5, 1.5, 1.5),
             RewriteLoss { placement: 0.0, victim: 0.0, block_size: 0.5 }

@@ -68,8 +68,8 @@ fn pairs_share_as_hand_computed() {
     assert!((found.sharing - 1.0 / (1.0 - 0.2 / 2.0)).abs() < 1e-12, "{found:?}");
     // A fifth of the pages is in pairs; the other pages are invalidated when they are overwritten.
     assert!((found.saved - 0.2).abs() < 1e-12, "{found:?}");
-    // If the second copy comes after one drive write on average, half of the first copies have been overwritten by
-    // then.
+    // If the second copy comes after one drive write on average, half of the first copies are overwritten before it
+    // comes.
     let delayed = model(Contents { pair_delay: 1.0, ..pairs }).steady_state().unwrap();
     assert!((delayed.saved - 0.1).abs() < 1e-12, "{delayed:?}");
 }

@@ -63,7 +63,7 @@ const STALLED_RESIDUAL: f64 = 1e-10;
 /// Number of steps without progress after which an iteration counts as stalled.
 const STALL_STEPS: usize = 30;
 
-/// Ratio of a residual to the best residual that shows that extrapolation has diverged.
+/// If a residual exceeds the best residual by this factor, extrapolation has diverged.
 const DIVERGENCE_RATIO: f64 = 10.0;
 
 /// Relative error of the spare space at which the joint iteration starts.
@@ -335,7 +335,7 @@ impl<'a> Solver<'a> {
     }
 }
 
-/// Makes `next` a distribution again: no negative probabilities, sum 1, `log E` at most 1 from the last.
+/// Makes `next` a distribution again: no negative probabilities, sum 1, `log E` within 1 of its last value.
 fn make_admissible(mut next: Vec<f64>, last: &[f64], size: usize) -> Vec<f64> {
     next[..size].iter_mut().for_each(|share| *share = share.max(0.0));
     normalise(&mut next[..size]);

@@ -1,7 +1,7 @@
 //! Victim policies as probabilities: the policies of class C (Van Houdt 2013, sec. 2.2).
 //!
-//! To add a policy, write `selection/<name>.rs` with a type that implements [`Selection`] and name it here. If its
-//! `p_j` also depends on blocks with fewer valid pages, implement neither [`Selection::hazard`] nor
+//! To add a policy, write `selection/<name>.rs` with a type that implements [`Selection`] and add it here. If its `p_j`
+//! also depends on blocks with fewer valid pages, implement neither [`Selection::hazard`] nor
 //! [`Selection::is_descending`]; the solver then finds the hazards together with the other unknowns.
 
 mod custom;

@@ -64,7 +64,7 @@ struct Volume {
     counts: PageCounts,
 }
 
-/// All pages of all volumes, or a sample of the pages.
+/// Pages of all volumes that the trace touches, or a sample of these pages.
 pub struct Footprint {
     page_size: PageSize,
     rate: Option<SampleRate>,

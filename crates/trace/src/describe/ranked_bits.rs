@@ -26,7 +26,7 @@ struct Line {
     before: u64,
 }
 
-/// For each word, a one in the counts of all later words.
+/// For each word, a 1 in the bit field of the count of every later word.
 const LATER_COUNTS: [u64; LINE_WORDS] = {
     let mut counts = [0; LINE_WORDS];
     let mut word = LINE_WORDS - 1;
@@ -37,7 +37,7 @@ const LATER_COUNTS: [u64; LINE_WORDS] = {
     counts
 };
 
-/// For each member of a group, the set bits in the earlier members.
+/// For each member of a group, the number of set bits in the earlier members.
 #[repr(align(64))]
 #[derive(Clone, Copy, Default)]
 struct PrefixSums([u32; FAN_OUT]);

@@ -122,7 +122,7 @@ impl Encoder for Blktrace {
             Op::Read => READ,
             Op::Write => WRITE,
             Op::Trim => WRITE | DISCARD,
-            Op::Flush => READ | FLUSH, // as the kernel does: no write bit, no bytes
+            Op::Flush => READ | FLUSH, // as in the kernel: no write bit, no bytes
         };
         let action = (kind | FS | self.event.1) << 16 | self.event.0;
         self.sequence = self.sequence.wrapping_add(1);

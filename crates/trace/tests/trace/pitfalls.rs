@@ -373,7 +373,7 @@ fn repeated_blkreplay_head_is_skipped() {
     let different_heads =
         format!("{head}of today\n{header}{line}{head}of tomorrow\n{header}{line}{header}{line}");
     assert_eq!(read("blkreplay", &different_heads).unwrap(), [expected.clone(), expected.clone(), expected]);
-    // Other text is still refused, and a head must still end.
+    // Other text is still refused, and so is a head without requests after it.
     assert!(
         read_error("blkreplay", &format!("{head}{header}{line}other text\n"))
             .contains("line 7: column `start`")

@@ -26,7 +26,7 @@ pub struct ContentGenerator {
     same_threshold: u64,
     /// Draws from `same_threshold` up to this threshold make the second copy of a content.
     pair_threshold: u64,
-    /// Share of `same_threshold` and pairs together.
+    /// Share of the writes that repeat the content at the address or make the second copy of a content.
     same_and_pair_share: f64,
     /// Share of the writes with a popular content.
     popular_share: f64,

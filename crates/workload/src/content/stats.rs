@@ -78,7 +78,7 @@ impl ContentStats {
         self.duplicates as f64 / self.written as f64
     }
 
-    /// Returns the share of the dead contents that had at least `from` references.
+    /// Returns the share of the contents without references that had at least `min_references` references at a time.
     pub fn unreferenced_share(&self, min_references: u32) -> f64 {
         let all: u64 = self.unreferenced.values().sum();
         self.unreferenced.range(min_references..).map(|(_, count)| count).sum::<u64>() as f64 / all as f64

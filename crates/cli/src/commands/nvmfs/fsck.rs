@@ -144,7 +144,7 @@ fn repair(args: &Args) -> Result<Report, Failure> {
         false => Store::open_damaged(nvram, ssd, options),
     };
     let mut opened = opened.map_err(Failure::run)?;
-    // From here on, changes make every earlier copy of one device mismatch.
+    // Repairs change the devices from here on, so an earlier copy of one device no longer matches the other device.
     opened.0.begin_epoch().map_err(|error| option_failure("--ssd", error))?;
     let (mut fs, mut report) = with_corrected_blocks(opened)?;
     let caller = Caller { now_ns: now_ns(), ..Caller::default() };

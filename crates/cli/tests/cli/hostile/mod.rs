@@ -123,8 +123,8 @@ const CLASSES: &[CaseClass] = &[
     ("results", 1_400, results::cases),
 ];
 
-/// Environment variable that runs every case. By default one in three is drawn, independently for each, so that each
-/// option and key meets some values and each value some options.
+/// Environment variable that runs every case. By default, each case runs with a probability of one third, so that every
+/// option and key is combined with some values, and every value with some options.
 const ALL_CASES_VARIABLE: &str = "WEARWELL_HOSTILE_ALL";
 
 /// Returns the indices of the cases to run, out of `cases`.

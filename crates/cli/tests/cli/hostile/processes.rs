@@ -102,7 +102,7 @@ fn assert_no_complaints(count: usize, least: usize, complaints: &[String]) {
 fn environment_variables_do_not_change_results() {
     let (mut count, mut complaints) = (0, Vec::new());
     let work_dir = WorkDir::new();
-    // Eight commands per variable, in rotation, so that each command meets some of the variables.
+    // Eight commands per variable, in rotation, so that each command runs with some of the variables.
     for (at, (name, value)) in VARIABLES.iter().enumerate() {
         for turn in 0..8 {
             let arguments = COMMANDS[(at * 5 + turn * 3) % COMMANDS.len()];

@@ -125,7 +125,7 @@ fn full_index_evicts_the_least_recently_used_entry() {
     pair.insert(4, 14);
     assert_eq!((pair.find(10), pair.index.evictions), (None, 2));
     assert_eq!([11, 13, 14].map(|content| pair.find(content)), [Some(1), Some(3), Some(4)]);
-    // There is room again: no entry is evicted.
+    // The index has a free entry again, so no entry is evicted.
     pair.remove(3);
     pair.insert(5, 15);
     assert_eq!((pair.index.len(), pair.index.evictions), (3, 2));

@@ -121,7 +121,7 @@ fn log_page_is_followed_by_checkpoint_page() {
     );
     assert_eq!(checkpoint(&mut log, &map), None, "one for each");
     assert_eq!(write(&mut log, 3, 7), Some(3));
-    // The half is full: there is no room before the checkpoint is complete.
+    // The half is full: the log has no free space before the checkpoint is complete.
     assert_eq!((log.room(), write(&mut log, 4, 8)), (0, None));
     assert_eq!(log.records.len(), 1, "what found no page waits");
     assert_eq!(checkpoint(&mut log, &map), Some(1));
@@ -130,7 +130,7 @@ fn log_page_is_followed_by_checkpoint_page() {
         [record(3, 3, Some(7)), record(4, 3, Some(8))]
     );
     assert_eq!((log.stored_pages(), log.room()), (4, 0));
-    // Then the other half is next, from its first page.
+    // The other half is used next, from its first page.
     assert_eq!(checkpoint(&mut log, &map), None);
     assert_eq!(log.room(), 0, "the record that waits fills a page");
     assert_eq!(log.begin_page(), Some(4));

@@ -116,7 +116,7 @@ fn store_of_the_wrong_size_is_refused() {
     assert!(error.to_string().contains("needs 5 pages below, and 4 are there"), "{error}");
 }
 
-/// The mixed names of 1, 4, 2 and 3 are in descending order: 1 has the highest.
+/// The hashes of contents 1, 4, 2 and 3 are in descending order.
 #[test]
 fn sampled_page_decides_for_its_request() {
     assert!([1, 4, 2, 3, 0].map(index::mix).is_sorted_by(|one, other| one > other));

@@ -61,7 +61,7 @@ fn retained_slots_are_released_when_their_record_is_written() {
     assert_eq!((stored(&drive), drive.reports().0.mapped_pages), (2, 1), "its content may be needed again");
     drive.check();
     drive.layer.flush().unwrap();
-    // Written are the data page of page 1, one page of the log and one page of the checkpoint.
+    // The data page of page 1, one page of the log and one page of the checkpoint are written.
     assert_eq!(stored(&drive), 3);
     drive.check();
 }

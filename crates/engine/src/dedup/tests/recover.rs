@@ -57,13 +57,13 @@ fn newest_copy_of_a_slot_is_valid() {
 
 #[test]
 fn last_change_of_a_page_is_valid() {
-    // By change 1, a record, page 0 is in slot 1. If the page of slot 0 was stored by change 2, page 0 is in slot 0; if
-    // by change 1, it is not newer than the record.
+    // Change 1 is a record that puts page 0 into slot 1. If the page in slot 0 was stored by change 2, page 0 is in
+    // slot 0. If it was stored by change 1, it is not newer than the record.
     let stored = slot_page(1, 20, 2, 0, 5);
     let image = image(&[(0, Some(1))]);
     let of = |number: u64| recovered(&[stored, slot_page(0, 21, 0, number, 6)], &image).0[0];
     assert_eq!(of(2), Some((0, 1)));
-    // Change number 0 stands for no change.
+    // Change number 0 means that there is no change.
     assert_eq!(of(0), Some((1, 1)));
 }
 

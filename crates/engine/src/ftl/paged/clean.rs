@@ -175,7 +175,8 @@ impl<F: Flash> PagedFtl<F> {
             + self.space.pool.erased.len()
             + self.space.pool.frontiers.len();
         let metadata = (self.space.pool.usable_blocks as usize).saturating_sub(used);
-        // With a very small cache, moving user pages writes as many translation pages and gains no space at first.
+        // With a very small cache, moving user pages writes as many translation pages as user pages, and gains no space
+        // at first.
         let is_pool_low = self.space.pool.erased.len() * 2 <= self.reserve_blocks;
         if (metadata as u64) * 2 <= spare && !is_pool_low {
             return None;

@@ -6,7 +6,7 @@ use crate::validity::{ValidityConfig, ValiditySize};
 /// Bytes of a block's number of valid pages (paper, App. B).
 const COUNTER_BYTES: u64 = 2;
 
-/// Bytes of a block's number, stored next to each counter if not every block has a counter.
+/// Bytes of a block number, which is stored with each counter if not every block has a counter.
 const NUMBER_BYTES: u64 = 4;
 
 /// Selection of blocks whose number of valid pages is kept in RAM: the paper's block validity counters (BVC, App. B),

@@ -315,7 +315,7 @@ impl VictimPolicy for VictimChooser {
     fn select_above(&mut self, blocks: &Blocks, below: &dyn LowerLayerView) -> BlockId {
         match self {
             VictimChooser::All(policy) => policy.select_above(blocks, below),
-            // These FTLs only run on flash, which has no queries to answer.
+            // These FTLs run directly on flash, so there is no layer below whose answers the policy could use.
             VictimChooser::KnownBlocks(known) => known.select(blocks),
         }
     }
@@ -345,11 +345,12 @@ impl VictimPolicy for VictimChooser {
     }
 }
 
-/// Finds the row with the most valid pages. Each row is on the stack of the count that it had when it was last
-/// examined; the stack is corrected when the row comes to the top.
+/// Finds the row with the most valid pages. There is a stack for each number of valid pages; a row is on the stack of
+/// the number that it had when it was last examined. A row that has changed is moved to its stack when it comes to the
+/// top.
 struct FullestRows {
     stacks: Vec<Vec<(BlockId, u32)>>,
-    /// Number of times each row was reused: entries with another number belong to an earlier block.
+    /// Number of times each row was reused; an entry of a stack with another number belongs to an earlier block.
     generations: Vec<u32>,
     entries: usize,
     highest: usize,

@@ -28,7 +28,7 @@ pub type RecoveryResult<F> = Result<PagedFtl<F>, (LayerError, SurvivingFlash<F>)
 /// Type and first page of every block that is not erased (paper, App. C, step 1: the blocks information directory).
 #[derive(Default)]
 pub(super) struct BlockScan {
-    /// By stream: sequence number of the first page, and block; newest last.
+    /// Non-empty blocks of each stream, newest last: sequence number of the first page, and block.
     pub streams: BTreeMap<u8, Vec<(u64, BlockId)>>,
     /// Blocks without a readable page.
     pub unreadable: Vec<BlockId>,

@@ -299,13 +299,13 @@ impl<F: Flash> Space<F> {
         self.erasable.retain(|&block| block != frontier.block);
     }
 
-    /// Prefetches for a page that will be invalidated soon.
+    /// Prefetches the counter of a page's block, for a page that will be invalidated soon.
     #[inline]
     pub fn prefetch_counter(&self, at: Slot) {
         self.pool.blocks.prefetch_score(self.split(at).0);
     }
 
-    /// Prefetches for a page that will be read and invalidated soon.
+    /// Prefetches the data about a page's block, for a page that will be read and invalidated soon.
     #[inline]
     pub fn prefetch_location(&self, at: Slot) {
         let (block, _) = self.split(at);
@@ -315,14 +315,14 @@ impl<F: Flash> Space<F> {
         prefetch(self.streams.as_ptr().wrapping_add(block.index()));
     }
 
-    /// Prefetches for a block that will be opened or erased soon.
+    /// Prefetches the data about a block that will be opened or erased soon.
     pub fn prefetch_block(&self, block: BlockId) {
         self.prefetch_location(self.slot(block, 0));
         prefetch(self.first_sequences.as_ptr().wrapping_add(block.index()));
         self.contents.prefetch_validity(self.slot(block, 0), 0);
     }
 
-    /// Counts one valid page less in the page's block.
+    /// Decrements the number of valid pages of the page's block.
     #[inline]
     pub fn invalidate(&mut self, at: Slot) {
         let (block, _) = self.split(at);
@@ -373,7 +373,7 @@ impl<F: Flash> Space<F> {
         self.protected.insert(block, self.pool.sequence);
     }
 
-    /// Does the same as [`Space::protect`] for a version that was followed by the one with number `until`.
+    /// Does the same as [`Space::protect`] for a version whose next version has sequence number `until`.
     pub fn protect_until(&mut self, at: Slot, until: u64) {
         let (block, _) = self.split(at);
         if self.protects_versions {
@@ -430,7 +430,7 @@ impl<F: Flash> Space<F> {
         }
     }
 
-    /// Returns the block that wear levelling wants to empty, if it chooses a full user block.
+    /// Returns the block that wear levelling selects to be emptied, if it is a full user block.
     pub fn next_wear_move(&mut self) -> Option<BlockId> {
         let (users, streams) = (self.user_streams(), &self.streams);
         self.pool.next_wear_move(|blocks, block| {

@@ -23,9 +23,9 @@ struct TreeNode {
 /// follows from the key, and only addresses are stored. Each entry counts 8 bytes, because a real tree would also
 /// store the key.
 ///
-/// The root is always cached. Other nodes are cached as long as there is room; the least recently used node without
-/// cached children is evicted first. A changed node is only written at its eviction, so that several changes to one
-/// node are written once.
+/// The root is always cached. Other nodes are cached as long as they fit; the least recently used node without cached
+/// children is evicted first. A changed node is only written at its eviction, so that several changes to one node are
+/// written once.
 pub struct TranslationTree {
     fan_out: u32,
     translation_pages: u32,
@@ -132,7 +132,7 @@ impl TranslationTree {
         self.clock += 1;
         if self.levels[level][number].children.is_none() {
             self.fetch(level + 1, number / self.fan_out as usize, space)?;
-            // The ancestors were just used; the cache has room for more nodes than these, so another node is evicted.
+            // The ancestors were just used, and the cache holds more nodes than these, so another node is evicted.
             while self.cached >= self.capacity {
                 self.evict(space)?;
             }

@@ -10,7 +10,7 @@ use crate::placement::PageContext;
 use crate::units::{Lpn, Slot, StreamId};
 
 impl<F: Flash> PagedFtl<F> {
-    /// Writes one page (paper, sec. 4: serving application writes; 4.1).
+    /// Writes one page (paper, sections 4 and 4.1).
     pub(super) fn write_page(&mut self, page: Lpn, data: &F::Payload, hint: u16) -> Result<(), LayerError> {
         self.make_space()?;
         let cached = self.entry_for_write(page)?;
@@ -23,7 +23,7 @@ impl<F: Flash> PagedFtl<F> {
         self.after_cache_update()
     }
 
-    /// Enters the location `at` of a written page into the cache; `cached` is its cache entry, if there is one.
+    /// Stores the location `at` of a written page in the cache; `cached` is its cache entry, if there is one.
     #[inline]
     pub(super) fn map_written_page(
         &mut self,
@@ -75,8 +75,7 @@ impl<F: Flash> PagedFtl<F> {
                 }
                 let trimmed = Mapping { slot: Slot::NONE, before_image: old.slot, dirty: true, ..old };
                 if old.dirty {
-                    // The entry keeps its age, that of the unreported page, so that recovery searches back far
-                    // enough.
+                    // The entry keeps the age of the unreported page, so that recovery searches back far enough.
                     self.cache.amend(handle, trimmed);
                 } else {
                     self.cache.set(handle, trimmed);
@@ -101,7 +100,8 @@ impl<F: Flash> PagedFtl<F> {
         self.mapped.remove(page.0);
     }
 
-    /// Returns the cache entry of a page that is about to change; if there is none, makes room for one.
+    /// Returns the cache entry of a page that is about to change; if there is none, ensures that the cache has a free
+    /// entry.
     fn entry_for_write(&mut self, page: Lpn) -> Result<Option<Handle>, LayerError> {
         match self.cache.find(page) {
             Some(handle) => {

@@ -111,8 +111,8 @@ where
     assert!(outages.pages_verified < outages.cuts * u64::from(LOGICAL_PAGES), "{outages:?}");
 }
 
-/// Runs the same cuts on FTLs recovered from the bytes of their flash. The results are the same as in simulation,
-/// also if recovery is interrupted.
+/// Runs the same cuts on FTLs recovered from the bytes of their flash. The results are the same as in simulation, even
+/// if recovery is interrupted.
 fn run_cut_histories_on_bytes<F>(build: impl Fn(&PowerSource) -> (F, F::Settings), battery: bool)
 where
     F: Restart<Flash = PowerCutNand>,

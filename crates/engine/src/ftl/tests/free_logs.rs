@@ -14,7 +14,7 @@ type Drive = HybridFtl<super::drives::PowerCutNand>;
 const KINDS: [HybridKind; 2] = [HybridKind::Bast, HybridKind::Fast];
 const LOGICAL_PAGES: u32 = 48;
 
-/// Creates a drive with this many logs, on flash with room for six.
+/// Creates a drive with this many logs, on flash with space for six.
 fn drive(kind: HybridKind, log_blocks: u32, free_blocks: FreeBlocks) -> Drive {
     build(hybrid_config(kind, LOGICAL_PAGES, log_blocks), free_blocks).unwrap()
 }

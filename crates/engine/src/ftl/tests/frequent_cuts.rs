@@ -104,7 +104,7 @@ fn smallest_page_config(placement: &str, victim: &str, (low, high): (u32, u32)) 
     (config, blocks)
 }
 
-/// A policy that moves blocks full of live pages needs more than one reserve block: a single torn page leaves no room
+/// A policy that moves blocks full of live pages needs more than one reserve block: a single torn page leaves no space
 /// for the last live page.
 #[test]
 fn page_mapped_drives_survive_frequent_cuts() {

@@ -19,7 +19,7 @@ const ENTRY_DISTANCE: usize = 96;
 /// Prefetch distance, in writes, for the data that a map entry points to.
 const LOCATION_DISTANCE: usize = 32;
 
-/// Minimum size, in bytes, of the data that map entries point to for prefetching this data: smaller data stays in a
+/// The data that map entries point to is prefetched if it has at least this size in bytes: smaller data stays in a
 /// core's own cache.
 const MIN_LOCATION_BYTES: usize = 192 << 10;
 

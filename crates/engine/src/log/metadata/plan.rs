@@ -46,8 +46,8 @@ pub struct MetadataLayout {
     pub map_entry_bytes: u32,
     /// Location of the map.
     pub map: TablePlace,
-    /// Map in the log: number of entries in its first page, which models an inode. That page has room for fewer entries
-    /// than the other pages, and changes whenever the host writes. 0: the first page is like the other pages.
+    /// Map in the log: number of entries in its first page, which models an inode. That page holds fewer entries than
+    /// the other pages, and changes whenever the host writes. 0: the first page is like the other pages.
     pub inode_entries: u32,
     /// True if erasing a segment changes the map entries of all pages that were ever written to it, because entries
     /// of invalid pages are kept until then.
@@ -76,8 +76,8 @@ pub struct MetadataLayout {
     /// True if a checkpoint also contains, after its other pages, the packed summaries of the pages written so far in
     /// the placement's open segments.
     pub packed_summaries: bool,
-    /// With packed summaries: bytes in front of them for changed entries of each table in the area. As long as there
-    /// is room, the pages of these entries are not written.
+    /// With packed summaries: bytes in front of them for changed entries of each table in the area. As long as the
+    /// entries fit there, their pages are not written.
     pub journal_bytes: u32,
     /// Metadata written by a flush.
     pub on_flush: OnFlush,

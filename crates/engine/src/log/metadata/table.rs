@@ -95,7 +95,7 @@ impl MetadataTable {
         self.changed.clear();
     }
 
-    /// Moves changed entries into the journal while it has room, starting with the pages that have the fewest changed
+    /// Moves changed entries into the journal as long as they fit, starting with the pages that have the fewest changed
     /// entries. Returns the pages of the other entries. If the new entries do not all fit into the journal in addition
     /// to its entries, these are first marked as changed again, which empties the journal.
     fn fill_journal(&mut self) -> Vec<u32> {
@@ -176,7 +176,7 @@ mod tests {
         assert_eq!(take_pages(&mut table), [109]);
     }
 
-    /// After any sequence of marks, recovery finds the newest value of every entry: in the journal or in its page,
+    /// After any sequence of changes, recovery finds the newest value of every entry: in the journal or in its page,
     /// whichever is newer.
     #[test]
     fn random_changes_are_in_journal_or_page() {

@@ -40,7 +40,7 @@ fn summaries_take_pages_of_segments_or_area() {
     // pages.
     assert_eq!(shape(summary(8, 0)), Ok([0, 40, 3, 0]));
     assert_eq!(shape(summary(16, 0)), Ok([0, 40, 2, 0]));
-    // One summary for each half.
+    // The segment has two halves, each with one summary.
     assert_eq!(shape(summary(8, 2)), Ok([0, 40, 2, 0]));
     assert_eq!(shape(summary(8, 3)), Err("partial_segment".to_owned()));
     assert_eq!(shape(summary(8, 1)), Err("partial_segment".to_owned()), "no room for data");

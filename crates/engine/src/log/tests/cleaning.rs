@@ -124,7 +124,8 @@ fn moved_pages_without_room_are_rewritten_into_victim() {
     assert_eq!(drive.layout(), ["2 - -", "6 7 0", "8 3 -", "1 4 5", "(2) (2) (2)"]);
     drive.write(&[2, 2]);
     drive.write(&[2]);
-    // Likewise for block 3: page 1 goes to block 1, and the other pages are written back. Block 4 has no live pages.
+    // Block 3 is cleaned in the same way: page 1 goes to block 1, and the other pages are written back. Block 4 has no
+    // live pages.
     assert_eq!(drive.layout(), ["(2) (2) (2)", "7 0 1", "8 3 6", "4 5 -", "2 - -"]);
     assert_eq!((drive.cleaning_counts(), drive.victims_by_valid_pages()), ([11, 11, 9], vec![3, 3, 1, 2]));
     drive.check();

@@ -87,8 +87,8 @@ impl Distribution {
         self.at(&self.shorter, age)
     }
 
-    /// Returns the valid pages younger than `age`, per host page written in that time: the integral of the survival
-    /// function.
+    /// Returns the number of valid pages younger than `age`, per host page written within this age: the integral of the
+    /// survival function.
     pub(super) fn valid(&self, age: f64) -> f64 {
         self.at(&self.valid, age)
     }
@@ -103,8 +103,8 @@ impl Distribution {
         (self.shorter.len() - 1) as f64 * self.unit
     }
 
-    /// Returns the age that a fraction `fraction` of the intervals is shorter than, or the longest age if there is no
-    /// such age.
+    /// Returns the age below which a fraction `fraction` of the intervals lies, or the longest age if there is no such
+    /// age.
     pub(super) fn age_of(&self, fraction: f64) -> f64 {
         let above = self.shorter.partition_point(|&shorter| shorter < fraction);
         let (Some(&upper), Some(below)) = (self.shorter.get(above), above.checked_sub(1)) else {
@@ -132,8 +132,8 @@ mod tests {
         assert_near(distribution.shorter(15.0), 0.25 + 0.0625);
         assert_near(distribution.shorter(40.0), 0.5);
         assert_near(distribution.shorter(1e9), 0.5);
-        // A quarter of 10 pages is invalidated meanwhile: 8.75. Of 10 more, three quarters are left and an eighth is
-        // invalidated: 6.875.
+        // A quarter of the first 10 pages is invalidated in this time, evenly: 10 - 2.5 / 2 = 8.75. Of the next 10,
+        // three quarters are left and an eighth is invalidated: 7.5 - 1.25 / 2 = 6.875.
         assert_near(distribution.valid(10.0), 8.75);
         assert_near(distribution.valid(20.0), 15.625);
         // Two intervals of mean length 5 and one of 15: (10 + 15) / 8.

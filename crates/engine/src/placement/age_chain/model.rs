@@ -43,7 +43,7 @@ struct HotGroup {
     blocks: u32,
     /// Fraction of the host's pages.
     traffic: f64,
-    /// Fraction of these pages that leaves the hot group valid.
+    /// Fraction of these pages that are still valid when they leave the hot group.
     valid: f64,
     /// Pages with intervals below this age are invalidated in the hot group.
     age: f64,
@@ -78,8 +78,8 @@ impl Model<'_> {
         Some(HotGroup { blocks, traffic: self.intervals.shorter(age), valid: 0.0, age })
     }
 
-    /// Returns the result of a hot group and these sizes; `None` if the last group has no room or the distribution is
-    /// too short.
+    /// Returns the chain of this hot group and groups of these sizes; `None` if the last group has no space or the
+    /// distribution is too short.
     fn evaluate(&self, hot: HotGroup, sizes: &[u32]) -> Option<Chain> {
         let Drive { blocks, block_pages, valid_pages, .. } = self.drive;
         let invalidated_hot = self.intervals.shorter(hot.age);
@@ -268,7 +268,8 @@ mod tests {
         // invalid by then.
         let chain = model.evaluate(no_hot_group, &[11]).unwrap();
         assert_near(chain.valid[0], 0.5, 0.02);
-        // Half of the host's pages are moved once, and then by the last group, with the remaining blocks.
+        // Half of the host's pages are moved once by the first group and then again by the last group, which has the
+        // remaining blocks.
         let moved = chain.write_amplification - 1.0;
         let last = 1.0 / (1.0 - chain.valid[1]);
         assert_near(moved, 0.5 + 0.5 * (last - 1.0), 1e-9);

@@ -39,14 +39,14 @@ fn pages_rewritten_young_become_hot() {
         "a hot page that is cleaned joins the chain"
     );
     assert_eq!(placement.pages[3].counter(), 1, "and loses two");
-    // Older than hot blocks become, which is ten pages here: the counter falls by one.
+    // Hot blocks reach an age of ten pages here. This rewrite is later, so the counter falls by one.
     placement.place(&host(3, 40));
     assert_eq!(placement.pages[3].counter(), 0);
     placement.trimmed(Lpn(3));
     assert_eq!((placement.pages[3], placement.mapped_pages), (PageState(0), 9));
 }
 
-/// Half of the writes go round 100 pages, the other half to random pages.
+/// Half of the writes cycle through 100 pages, the other half to random pages.
 fn write_mixture(placement: &mut AgeChain, from: u64, to: u64) {
     let mut random = Seed(from).random();
     for now in from..to {

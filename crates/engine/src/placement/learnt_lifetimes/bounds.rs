@@ -91,7 +91,8 @@ mod tests {
             bounds[0] > 8.0 && bounds[0] <= 16.0 && bounds[1] > 16.0 && bounds[1] <= 4096.0,
             "{bounds:?}"
         );
-        // Frequently written lifetimes are separated first: here the pair is, and the rare page shares a class.
+        // Frequently written lifetimes are separated first: the two frequent lifetimes get different classes, and the
+        // rare one shares a class.
         let bounds = class_bounds(&[8.0, 32.0, 64.0], &[1000.0, 1000.0, 1.0], 2);
         assert!(bounds[0] > 8.0 && bounds[0] <= 32.0, "{bounds:?}");
     }

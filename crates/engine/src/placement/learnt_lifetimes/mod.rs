@@ -76,7 +76,8 @@ impl PlacementKind for Config {
 const MIN_EPOCH_PAGES: u64 = 1024;
 /// Ages below the drive's pages divided by this number are not distinguished.
 const UNITS: u64 = 4096;
-/// One page in this many is sampled in each epoch, different ones each time, to count pages by history and age.
+/// In each epoch, one page out of this number is sampled to count pages by history and age; each epoch samples other
+/// pages.
 const SAMPLING_INTERVAL: usize = 4;
 /// Value of the last interval for a page written for the first time.
 const FIRST_WRITE: u8 = 15;
@@ -93,10 +94,10 @@ const TWO_INTERVALS: u8 = 0b1000;
 /// octaves. Without a previous interval, the second part is the time since another write to its 64 neighbours, in the
 /// same steps. A run of consecutive pages counts as one write, with the value of its first page. The past takes 8 bits,
 /// in addition to 4 bytes for the last write. For each past and each octave of age, the placement counts the pages that
-/// died (were rewritten or trimmed) and the pages that were at risk, which gives the death rate ([`Survival`]). From
-/// these rates follows, for any past and age, the expected lifetime: the time until a third of such pages are dead. A
-/// page that the host writes has age 0; a cleaned page has its actual age, so that its remaining life is used. Host
-/// writes and cleaned pages with the same expected life share a stream. After each epoch, the classes are recomputed
+/// died (were rewritten or trimmed) and the pages that were at risk, which gives the death rate ([`Survival`]). For any
+/// past and age, these rates determine the expected lifetime: the time until a third of such pages are dead. A page
+/// that the host writes has age 0; a cleaned page has its actual age, so that its remaining life is used. Host writes
+/// and cleaned pages with the same expected life share a stream. After each epoch, the classes are recomputed
 /// ([`bounds`](bounds::class_bounds)) to make lifetimes within a class as similar as possible. The class of a page is
 /// then looked up in a table of 5 KiB, by its past and age.
 ///

@@ -154,7 +154,8 @@ mod tests {
         let mut rates = [0.001; AGES];
         rates[0] = 0.03;
         let lifetimes = remaining_lifetimes(&rates, 10.0);
-        // 0.3 deaths in the first 10 pages, and 0.1 in 100 more; at higher ages 400.
+        // 0.3 deaths in the first 10 pages and 0.1 in the next 100 give a lifetime of 110 pages. At higher ages, 0.4
+        // deaths take 400 pages.
         assert!((lifetimes[0] - 110.0).abs() < 0.01, "{lifetimes:?}");
         assert!((lifetimes[1] - 400.0).abs() < 0.01, "{lifetimes:?}");
         // The reverse: a page in the middle of the second octave, 10 to 20, has 5 pages of the safe time left.
@@ -174,7 +175,8 @@ mod tests {
         (0..3600).for_each(|_| survival.record_invalidation(0x20, 3));
         let at = Survival::at(0x20, 3);
         let lifetime = |survival: &Survival, at: usize| f64::from(survival.lifetimes(1.0, 40.0)[at]);
-        // 0.2 deaths in the rest of the octave, 2 pages; the other 0.2 fall in octaves with a rate of one in 4,000.
+        // 0.2 deaths fall into the rest of the octave, which is 2 pages; the other 0.2 fall into octaves with a rate of
+        // one in 4,000.
         let expected = 2.0 + 0.2 / (1.0 / 4000.0);
         assert!((lifetime(&survival, at) / expected - 1.0).abs() < 0.02, "{}", lifetime(&survival, at));
         // Another past with the same last interval has no observations: it is expected to live as long.

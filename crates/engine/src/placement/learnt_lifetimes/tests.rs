@@ -47,7 +47,7 @@ fn first_epoch_places_pages_by_their_last_interval() {
     assert_eq!(placement.place(&cleaned(2, 1003, 0)), StreamId(4), "nothing is known of it");
 }
 
-/// Half of the writes go round 64 pages, the other half to random pages.
+/// Half of the writes cycle through 64 pages, the other half to random pages.
 fn write_mixture(placement: &mut LearntLifetimes, from: u64, to: u64) {
     let mut random = Seed(3).random();
     for now in from..to {

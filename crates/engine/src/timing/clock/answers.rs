@@ -51,7 +51,7 @@ impl Clock {
     /// Ends the requests of several operations.
     #[inline(never)]
     fn collect_finished(&mut self) {
-        // Swapped and not copied, because the entries are large.
+        // The vectors are swapped and not copied, because the entries are large.
         let mut finished = std::mem::replace(&mut self.flash.finished, std::mem::take(&mut self.finished));
         finished.iter().for_each(|finished| self.end(finished));
         finished.clear();

@@ -17,7 +17,7 @@ pub(super) struct PendingRequest {
     pub request_number: u64,
     /// For a flush: the end of the last write before it, if known.
     pub writes_ended_ns: Option<u64>,
-    /// For a flush: true if the flash has done its own steps.
+    /// For a flush: true if the flash has completed the steps of the flush itself.
     pub is_done: bool,
     /// True if the host has the answer already.
     pub is_answered: bool,

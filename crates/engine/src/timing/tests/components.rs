@@ -116,9 +116,9 @@ fn channel_is_granted_in_order() {
     let mut channel = Channel::default();
     assert_eq!(channel.grant(100, 10, Class::Host), (100, 0));
     assert_eq!(channel.grant(105, 20, Class::Cleaning), (110, 0), "behind a page of the host");
-    // Waits for 5 of the host and 20 of cleaning.
+    // The transfer waits 5 ns for the host and 20 ns for cleaning.
     assert_eq!(channel.grant(105, 7, Class::Other), (130, 20));
-    // Half of the cleaning is over.
+    // Half of the cleaning transfer is over.
     assert_eq!(channel.grant(120, 1, Class::Host), (137, 10));
     assert_eq!(channel.grant(200, 5, Class::Cleaning), (200, 0));
     assert_eq!((channel.free_ns, channel.busy_ns), (205, [11, 25, 7, 0]));
@@ -239,7 +239,7 @@ fn flushes_wait_for_all_earlier_writes() {
     writes.end(1, 500);
     writes.end(2, 100);
     assert_eq!(writes.released, []);
-    // The other flushes waited for the first write; the last write to end was another.
+    // Flushes 91 and 92 waited for the first write. The last end is that of another write.
     writes.end(0, 300);
     assert_eq!(std::mem::take(&mut writes.released), [(91, 500), (92, 500)]);
     writes.wait(93);

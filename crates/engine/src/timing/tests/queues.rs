@@ -136,7 +136,7 @@ fn one_die_with_reads_matches_the_m_d_1_queue() {
         let service_ns = 60_000.0;
         assert_mean(&mean_waits(ONE_DIE, load, 0.0, 21), load * service_ns / (2.0 * (1.0 - load)));
     }
-    // Simulation by events gives the same as arithmetic.
+    // The event simulation gives the same times as the calculation without events.
     let by_events = FlashTiming { contention: Contention::Channel, priority: Priority::ReadFirst, ..ONE_DIE };
     assert_eq!(mean_waits(by_events, 0.7, 0.0, 2), mean_waits(ONE_DIE, 0.7, 0.0, 2));
 }

@@ -18,8 +18,8 @@ pub struct GeckoConfig {
     pub partitions: u32,
     /// True if a merge includes all runs that would have to be merged next (Appendix A).
     pub multiway: bool,
-    /// True if the buffer is written after as many updates as it has room for entries, even if it contains fewer
-    /// entries; this limits the updates that recovery must find (Appendix C.2.2).
+    /// True if the buffer is written after as many updates as it can hold entries, even if it contains fewer entries;
+    /// this limits the updates that recovery must find (Appendix C.2.2).
     pub buffer_inserts_limited: bool,
     /// Bits of an entry's key and erase flag in flash.
     pub key_bits: u32,

@@ -59,7 +59,7 @@ pub(super) fn gecko_page(page: &ValidityPage) -> &GeckoPage {
 }
 
 /// True if all entries of a block are kept on the same page, so that a query reads one page per run. This leaves some
-/// space at the ends of pages empty, and is only possible if a page has room for a block's entries.
+/// space at the ends of pages empty, and is only possible if the entries of a block fit on a page.
 pub(super) fn is_aligned(config: &GeckoConfig) -> bool {
     config.parts() <= config.page_entries()
 }

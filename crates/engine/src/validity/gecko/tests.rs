@@ -123,8 +123,8 @@ fn recovery_ignores_runs_merged_into_smaller_one() {
     for block in 0..32 {
         gecko.record_erase(BlockId(block), &mut flash).unwrap();
     }
-    // No entry is left, in a run of one page: the run of four pages is still in flash, and there is no other run in
-    // its level.
+    // No entry is left: the result is a run of one page. The run of four pages is still in flash, and no other run is
+    // in its level.
     assert_eq!(gecko.runs().collect::<Vec<_>>(), [(0, 1)]);
     let found = flash.scan();
     let mut gecko = Gecko::recover(config, &found, &mut flash).unwrap();

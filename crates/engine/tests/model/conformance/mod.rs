@@ -30,7 +30,7 @@ impl Stamp for wearwell_engine::layer::ContentId {
     }
 }
 
-/// Returns the query that belongs to an ability, if any. Without a wildcard, so that a new ability must be added
+/// Returns the query that belongs to an ability, if any. The match has no wildcard, so that a new ability must be added
 /// here.
 fn query_of(ability: Ability, pages: &[Lpn]) -> Option<Query<'_>> {
     match ability {
@@ -194,7 +194,7 @@ impl<P: Stamp> LayerDriver<P> {
         assert!(is_refusal(self.layer.write(&outside, &data, 0)), "{}", self.name);
         assert!(is_refusal(self.layer.read(&outside, &mut Vec::new())), "{}", self.name);
         assert!(is_refusal(self.layer.trim(&outside)), "{}", self.name);
-        // Also as runs; a layer without runs refuses these in any case.
+        // Sends these requests also as runs; a layer without runs refuses them in any case.
         let has_runs = self.layer.abilities().has(Ability::Runs);
         let first = Lpn(if has_runs { self.pages() - 1 } else { 0 });
         for command in

@@ -157,7 +157,7 @@ impl Placement for CountingPlacement {
     }
 }
 
-/// Notifications that both received from their engine.
+/// Notifications that a victim policy and a placement received from their engine.
 struct Notifications {
     victim: Arc<Mutex<VictimNotifications>>,
     placement: Arc<Mutex<PlacementNotifications>>,

@@ -200,7 +200,8 @@ fn wrappers_pass_on_all_abilities_that_they_do_not_exclude() {
     }
 }
 
-/// Without trim records, which a sparse address space writes itself: they would lie between the compared pages.
+/// The drive has no trim records, because a sparse address space writes its own, and they would lie between the
+/// compared pages.
 #[test]
 fn sparse_address_space_writes_groups() {
     for seed in 0..3 {

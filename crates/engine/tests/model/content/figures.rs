@@ -32,8 +32,8 @@ impl VictimPolicy for ScriptedVictims {
 /// Returns the pages that cleaning writes, and the number of blocks with invalid pages after files 2 and 4 are
 /// deleted.
 ///
-/// The paper's "2 flash block erase operations" and "1" are interpreted as these blocks: those that become worth
-/// erasing by the deletion. They cannot be the erases of the cleaning that writes the 12 or 7 pages, because both
+/// The paper's "2 flash block erase operations" and "1" are interpreted as these blocks: those for which an erase is
+/// worthwhile after the deletion. They cannot be the erases of the cleaning that writes the 12 or 7 pages, because both
 /// clean the same blocks. 18 pages are three blocks of 6; 12 live pages leave 6 free, 7 leave 11.
 fn figure_8(dedup: bool) -> (u64, usize) {
     const INVALID_CONTENTS: [u64; 2] = [100, 101];

@@ -102,7 +102,8 @@ fn sector_digests_are_combined_and_partial_pages_are_unique() {
         line('W', 0, 4096, "12345678"),
         line('W', 8192, 4096, "12345678"),
         line('W', 16_384, 4096, "12345687"),
-        // Begins in the middle of a page: 3 pages touched, one of them covered, by the digests from the fifth on.
+        // The request begins in the middle of a page. It touches three pages and covers one of them, whose content is
+        // in the digests from the fifth on.
         line('W', 22_528, 8192, "abcd12345678abcd"),
         line('W', 22_528, 2048, "abcd"),
         line('W', 22_528, 2048, "abcd"),

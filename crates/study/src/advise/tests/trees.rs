@@ -169,7 +169,7 @@ fn merge_tree_advice_is_reproducible_and_matches_closed_form() {
     ] {
         assert_eq!(of(part).verdict, verdict, "{:#?}", of(part));
     }
-    // Level 0 costs only sorted runs, and the price lists them.
+    // The size of level 0 affects only the number of sorted runs, which the prices list.
     let fewer = &of("from 2 runs on").prices;
     assert_eq!(fewer.iter().map(Price::text).collect::<Vec<_>>(), ["sorted runs 6 → 4"]);
     let larger: Vec<String> = of("memtables of 256 KiB").prices.iter().map(Price::text).collect();

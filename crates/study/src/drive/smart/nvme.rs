@@ -20,7 +20,7 @@ const OCP_LEAST_ERASED: [&str; 2] = ["Min User data erase counts", "min_user_dat
 const OCP_MEAN_ERASED: [&str; 2] = ["Nand avg erase count", "nand_avg_erase_count"];
 const OCP_BAD_BLOCKS: [&str; 2] = ["Bad user nand blocks - Raw", "bad_user_nand_blocks_raw"];
 
-/// Takes the values of a document; returns false if the document is not one of these.
+/// Takes the values of a document that nvme-cli printed; returns false for any other document.
 pub fn take(report: &mut SmartReport, document: &Document<'_>) -> Result<bool, ReportError> {
     if document.has_any(&OCP_WRITTEN) {
         take_ocp(report, document)?;

@@ -61,8 +61,8 @@ fn equal_seeds_give_equal_output_for_any_thread_count() {
     assert_ne!(one, evaluate_with(&fleet, 1));
 }
 
-/// Installation times are spread over a long past, so drives wear out at a steady rate: lives used up equal drives worn
-/// out.
+/// Installation times are spread over a long past, so drives wear out at a steady rate: the lives used up per year
+/// equal the number of drives that wear out per year.
 #[test]
 fn mixed_age_fleet_wears_out_at_the_rate_of_wear() {
     let mut fleet = drawn(7);

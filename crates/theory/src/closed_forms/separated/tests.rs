@@ -75,7 +75,8 @@ fn three_classes_are_no_worse_than_a_grid() {
     }
 }
 
-/// Many classes meet the Lagrange condition: the marginal value of spare space is equal for all classes.
+/// The solution for many classes satisfies the Lagrange condition: the marginal value of spare space is equal for all
+/// classes.
 #[test]
 fn marginal_value_of_space_is_equal_for_all_classes() {
     let shares: Vec<(f64, f64)> = (1..=10).map(|k| (f64::from(11 - k) / 55.0, f64::from(k) / 55.0)).collect();

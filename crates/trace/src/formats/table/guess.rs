@@ -145,7 +145,7 @@ impl ColumnValues<'_> {
 
     /// Returns the unit in which the values are present-day dates, if there is one; such a unit is certain.
     fn date_unit(&self) -> Option<&'static str> {
-        // From 2001 to 2286, in units since 1970; Windows file times of similar years.
+        // Dates from 2001 to 2286 in units since 1970, and Windows file times of similar years.
         const DATES: [(&str, u64, u64); 5] = [
             ("s", 1_000_000_000, 9_999_999_999),
             ("ms", 1_000_000_000_000, 9_999_999_999_999),

@@ -4,7 +4,8 @@ use super::*;
 
 #[test]
 fn moved_page_waits_for_its_own_read() {
-    // Units 0 and 1 are one read, 2 another. The first program takes three units of two flash pages.
+    // Units 0 and 1 are read by one operation, unit 2 by another. The first program takes three units, which are in two
+    // flash pages.
     let mut steps = reads(0, 0..3, CLEANING);
     steps.extend([read(0, 6, CLEANING), program(1, 0, 3, CLEANING), program(1, 3, 2, CLEANING)]);
     assert_plan(
@@ -16,12 +17,12 @@ fn moved_page_waits_for_its_own_read() {
             "read cleaning die 0 11+100 u1",
             "program cleaning die 1 21+1000 u2 after 0",
             "program cleaning die 1 11+0 u1 after 1",
-            // The page read fourth; no page was read for the units after it.
+            // This program takes the page that was read fourth; no page was read for the units after it.
             "program cleaning die 1 11+1000 u1 after 2",
             "program cleaning die 1 11+0 u1",
         ],
     );
-    // Both pages come from one read, and each waits for that read.
+    // Both pages were read by one operation, and each program waits for it.
     let mut steps = reads(0, 0..2, CLEANING);
     steps.extend([program(1, 0, 1, CLEANING), program(1, 1, 1, CLEANING)]);
     assert_plan(
@@ -39,7 +40,8 @@ fn moved_page_waits_for_its_own_read() {
 fn cleaning_erase_waits_for_all_earlier_cleaning() {
     let mut steps =
         vec![read(0, 0, HOST), read(0, 4, CLEANING), program(1, 0, 1, CLEANING), erase(0, CLEANING)];
-    // Nothing happened since: the next erase waits for nothing, and an erase after a read only for that read.
+    // Without cleaning operations since the last erase, the next erase waits for nothing; an erase after a read waits
+    // only for that read.
     steps.extend([erase(4, CLEANING), read(8, 0, CLEANING), erase(8, CLEANING)]);
     assert_plan(
         TIMING,
@@ -59,7 +61,8 @@ fn cleaning_erase_waits_for_all_earlier_cleaning() {
 
 #[test]
 fn erases_of_other_causes_wait_only_for_such_causes() {
-    // The host's erases wait for nothing; those of the map for everything that such causes did.
+    // The host's erases wait for nothing. Erases for the map wait for all operations of causes other than host and
+    // cleaning.
     let steps = [
         read(0, 0, HOST),
         read(1, 0, TRANSLATION),
@@ -96,7 +99,7 @@ fn all_planes_of_a_superblock_are_erased() {
     assert_plan(wide, &[erase(0, HOST)], &[one, other, "gate host erases 0 after 0,1"]);
     let wide = FlashTiming { multi_plane: false, ..wide };
     assert_plan(wide, &[erase(0, HOST)], &[one, one, other, other, "gate host erases 0 after 0,1,2,3"]);
-    // The erase of each plane waits for everything before.
+    // The erase of each plane waits for all earlier operations.
     assert_plan(
         single,
         &[read(0, 0, CLEANING), erase(0, CLEANING)],
@@ -156,7 +159,7 @@ fn foreground_cleaning_delays_host_programs() {
         "program host die 1 21+1000 u2 after 4",
         "program host die 1 21+1000 u2 after 4",
         "read cleaning die 0 11+100 u1",
-        // All cleaning before it, including the gate.
+        // The gate waits for all cleaning before it, including the earlier gate.
         "gate cleaning after 4,7",
         "program host die 1 21+1000 u2 after 8",
     ]);
@@ -165,7 +168,7 @@ fn foreground_cleaning_delays_host_programs() {
     let free = "program host die 1 21+1000 u2";
     expected.extend([free, free, "read cleaning die 0 11+100 u1", free]);
     assert_plan(TIMING, &steps, &expected);
-    // Reads and the programs of cleaning do not wait.
+    // Reads do not wait, and neither do programs for cleaning.
     let steps = [read(0, 0, CLEANING), read(1, 0, HOST), program(5, 0, 1, HOST)];
     assert_foreground_plan(
         &steps,
@@ -179,7 +182,8 @@ fn foreground_cleaning_delays_host_programs() {
 
 #[test]
 fn hashed_pages_are_programmed_before_pages_only_read() {
-    // Of three pages read, two are hashed, each after its read; the program takes first these two, then the third.
+    // Of three pages that were read, two are hashed, each after its read. Programs take first the hashed pages, then
+    // the third page.
     let mut steps = vec![read(0, 0, CLEANING), read(4, 0, CLEANING), read(8, 0, CLEANING)];
     steps.extend([hash(2, CLEANING), program(1, 0, 1, CLEANING), program(1, 1, 2, CLEANING)]);
     let one = "read cleaning die 0 11+100 u1";

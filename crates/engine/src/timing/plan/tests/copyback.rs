@@ -15,7 +15,7 @@ fn whole_pages_are_copied_within_their_plane() {
     assert_plan(timing, &moved(program(2, 6, 2, CLEANING)), &[read, &other_plane(0)]);
     assert_plan(timing, &moved(program(1, 6, 2, CLEANING)), &[read, &other_plane(1)]);
     assert_plan(TIMING, &moved(program(4, 6, 2, CLEANING)), &[read, &other_plane(0)]);
-    // A page is not copied back if it is not full or not all of the read.
+    // A page is not copied back if it is not full, or if it is only a part of the page that was read.
     let half = "program cleaning die 0 11+0 u1 after 0";
     let rest = "program cleaning die 0 11+1000 u1 after 0";
     assert_plan(timing, &moved(program(4, 6, 1, CLEANING)), &[read, half]);
@@ -28,10 +28,10 @@ fn whole_pages_are_copied_within_their_plane() {
 fn only_pages_read_whole_and_alone_are_copied() {
     let timing = FlashTiming { copyback: true, ..TIMING };
     let one = "read cleaning die 0 11+100 u1";
-    // Two halves of other pages.
+    // The two units are halves of different pages.
     let steps = [read(0, 1, CLEANING), read(0, 2, CLEANING), program(4, 0, 2, CLEANING)];
     assert_plan(timing, &steps, &[one, one, "program cleaning die 0 21+1000 u2 after 0,1"]);
-    // Only one unit was read.
+    // Only one unit of the page was read.
     let steps = [read(0, 1, CLEANING), program(4, 0, 2, CLEANING)];
     assert_plan(timing, &steps, &[one, "program cleaning die 0 21+1000 u2 after 0"]);
     // No page was read.
@@ -79,7 +79,7 @@ fn copyback_handles_planes_one_by_one() {
             "gate cleaning",
             "program cleaning die 0 1+1100 u2 after 0",
             "program cleaning die 0 1+1100 u2 after 1",
-            // The erase waits for all of these, including reads that became gates.
+            // The erase waits for all four, including the reads that became gates.
             "gate cleaning after 0,1,2,3",
             "erase cleaning die 0 1+10000 u1 erases 0 after 4",
         ],

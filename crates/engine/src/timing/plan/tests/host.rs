@@ -45,7 +45,7 @@ fn planes_read_a_row_together() {
 
 #[test]
 fn flash_page_is_programmed_with_its_last_unit() {
-    // Unit 1 is the last of flash page 0; units 2 and 3 are page 1; only the first unit of page 2 is written.
+    // Unit 1 is the last of flash page 0; units 2 and 3 are page 1; of page 2, only the first unit is written.
     assert_plan(
         TIMING,
         &[program(1, 1, 4, HOST)],

@@ -125,7 +125,7 @@ fn line(node: &crate::timing::node::Node, waits: &[usize]) -> String {
     let begin_ns = if node.class == Class::Cleaning { 5 } else { 7 };
     assert!(node.release_ns >= begin_ns && (node.has_wait_parts || node.release_ns == begin_ns));
     let is_own = node.kind != Kind::Gate && node.class != Class::Cleaning;
-    // A read that became part of a copyback is a gate now, and still belongs to no request.
+    // A read that became part of a copyback is replaced by a gate, which belongs to no request either.
     assert_eq!(node.request == 3, is_own);
     let mut line = match node.kind {
         Kind::Gate => format!("gate {class}"),
