@@ -50,32 +50,32 @@ features! {
     Completing: "completing", "`victim = \"completing\"`";
     WeighingBelow: "weighing_below", "`victim = \"completing\"` with a weight above 0";
     SeparateStreams: "separate_streams", "a placement other than `single`";
-    MoreStreams: "more_streams", "a placement other than `single` and `double`, or `own_streams` beside `double`";
-    BitmapInRam: "bitmap_in_ram", "`validity = \"ram_bitmap\"` of an FTL whose map is in flash";
-    PartialCounters: "partial_counters", "`counters` of such an FTL other than `full`";
+    MoreStreams: "more_streams", "a placement other than `single` and `double`, or `own_streams` with `double`";
+    BitmapInRam: "bitmap_in_ram", "`validity = \"ram_bitmap\"` of an FTL with its map in flash";
+    PartialCounters: "partial_counters", "`counters` other than `full`, of an FTL with its map in flash";
     Oracle: "oracle", "`placement = \"oracle\"`";
-    Foresight: "foresight", "a placement or a victim policy that has to know what will be written";
+    Foresight: "foresight", "an offline placement or victim policy, which needs the future writes";
     ForeseeingVictim: "foreseeing_victim", "`victim = \"foresight\"`";
     References: "references", "`placement = \"references\"`";
     BlockDirectory: "block_directory", "`directory = \"block\"`";
     Metadata: "metadata", "`metadata`";
-    MetadataInLog: "metadata_in_log", "`metadata` of which a part is appended to the log";
-    MetadataInPlace: "metadata_in_place", "`metadata` of which a part is in an area of its own beside the log";
+    MetadataInLog: "metadata_in_log", "`metadata` with a part that is appended to the log";
+    MetadataInPlace: "metadata_in_place", "`metadata` with a part in a separate area, written in place";
     NoTrim: "no_trim", "`trim = false`, or a table";
     Unaligned: "unaligned", "`align = false`";
     Sharing: "sharing", "several logs and tenants on one layer, each with a `share`";
-    OnZones: "on_zones", "a layer that stands on `zones`";
-    UnderLayer: "under_layer", "a layer on which another stands";
-    Unheard: "unheard", "a layer above which nothing cleans";
-    Tenant: "tenant", "a workload that writes to the layer itself";
+    OnZones: "on_zones", "a layer directly on `zones`";
+    UnderLayer: "under_layer", "a layer with another layer above it";
+    Unheard: "unheard", "a layer without a cleaning layer above it";
+    Tenant: "tenant", "a workload that writes directly to the layer";
     WearLevelling: "wear_levelling", "`wear` of the FTL";
     Dedup: "dedup", "`ftl.dedup`";
-    DedupCleaning: "dedup_cleaning", "`ftl.dedup` that looks at pages while they are moved, or `references` with it";
-    Unshared: "unshared", "an FTL whose map is in flash, without `ftl.dedup`";
+    DedupCleaning: "dedup_cleaning", "`ftl.dedup` that examines moved pages, or `references` with `ftl.dedup`";
+    Unshared: "unshared", "an FTL with its map in flash, without `ftl.dedup`";
     VolatileMap: "volatile_map", "`ftl.dedup` without `map_log`";
     Unverified: "unverified", "`ftl.dedup` with `index.fingerprint_bits` below 64, without `index.verify`";
-    Content: "content", "pages that hold something: runs that deduplicate, and devices with data";
-    HeldData: "held_data", "a calling program that fills pages with data";
+    Content: "content", "pages with content: runs with deduplication, and devices that store data";
+    HeldData: "held_data", "a calling program that writes data to pages";
     Timing: "timing", "`[timing]`";
     Power: "power", "`[power]`";
     PowerAtEnd: "power_at_end", "`power.at_end`";
@@ -84,8 +84,8 @@ features! {
     ProgramFailures: "program_failures", "`device.program_failure_rate`";
     ReadDisturb: "read_disturb", "`device.read_disturb_limit`";
     Superblocks: "superblocks", "`device.superblock_blocks`";
-    OwnVictim: "own_victim", "a victim policy of the calling program's";
-    OwnPlacement: "own_placement", "a placement of the calling program's";
+    OwnVictim: "own_victim", "a victim policy of the calling program";
+    OwnPlacement: "own_placement", "a placement of the calling program";
 }
 
 /// A feature that is required of a layer.

@@ -107,26 +107,27 @@ fn matrix(requests: &[FeatureRequest]) -> Vec<Vec<MatrixCell>> {
 
 const PAGE_HEAD: &str = "# Every feature with every other
 
-Written by a test that runs every pair on a small drive; to renew it, run
+A test runs every pair of features on a small drive and writes this page. To update the page, run
 `WEARWELL_BLESS=1 cargo test -p wearwell-stack --test stack pairs`. Kinds of layers are features as well.
 
-What goes together is said nowhere else: a pair runs, or one table refuses it and says why.
+Each pair either runs, or is refused with a reason. All refused pairs and their reasons are in one table of the code.
 
 ## Features
 
-| | feature | asked for by |
+| | feature | required by |
 |--:|---|---|
 ";
 
 const PAGE_LEGEND: &str = "
 ## Pairs
 
-- `+`: both at once, in one layer where both belong to one.
-- `o`: both in one stack, each in a layer of its own: this kind of layer has no setting for the other.
-- `=`: two values of one setting, or two kinds of one layer.
-- `a`: one needs an ability of the layer below it that this does not have with the other; the error names the ability and who has it.
-- A number: refused within one layer, for the [reason](#reasons) of that number; where a companion of a feature is what is refused,
-  the reason is the companion's.
+- `+`: both features work together, in one layer if both are settings of layers.
+- `o`: both features work in one stack, but in different layers, because this kind of layer has no setting for the other feature.
+- `=`: the features are two values of one setting, or two kinds of one layer.
+- `a`: one feature needs an ability that the layer below does not have with the other feature. The error names the ability and the
+  layers that have it.
+- A number: the features are refused within one layer, for the [reason](#reasons) with that number. If a feature needs a third feature
+  that is refused, the number is that of the third feature's reason.
 ";
 
 /// Returns the page of the documentation.
@@ -157,7 +158,7 @@ fn page(requests: &[FeatureRequest], marks: &[Vec<MatrixCell>]) -> String {
     }
     text += PAGE_LEGEND;
     if !KNOWN_FAILURES.is_empty() {
-        text += "- `?`: does not run, and no row of the table says why yet.\n";
+        text += "- `?`: the pair fails, and no row of the table gives a reason yet.\n";
     }
     let columns: Vec<String> = (1..=requests.len()).map(|at| at.to_string()).collect();
     let _ = write!(text, "\n| | | {} |\n|--:|---|{}\n", columns.join(" | "), ":-:|".repeat(requests.len()));
