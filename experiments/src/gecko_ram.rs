@@ -138,7 +138,7 @@ impl Point {
             .text("log2_blocks", self.log2_blocks)
             .text("pages_per_block", self.pages_per_block)
             .text("page_bytes", self.page_bytes)
-            .text("load", &self.load)
+            .text("load", self.load)
             .text("partitions", self.partitions)
             .text("cache", self.cache)
             .text("counters_share", self.counter_share)

@@ -262,8 +262,8 @@ pub struct Statistics {
 /// Operations that a file system implements.
 ///
 /// An operation either succeeds or returns an error without any visible change, unless its documentation says
-/// otherwise. Where POSIX leaves a choice, the rules below apply. [`crate::model`] implements the same rules in
-/// simple code.
+/// otherwise. Where POSIX leaves a choice, the rules below apply. The model file system of the
+/// tests, `tests/nvmfs/common/model`, implements the same rules in simple code.
 ///
 /// # Inodes and errors
 ///
