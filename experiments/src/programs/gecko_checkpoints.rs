@@ -99,7 +99,7 @@ fn check(kinds: &[Variant], measured: &[Measurement]) -> Statements {
     let total = |kind: Variant| amplification_of(kind).iter().sum::<f64>();
     let gecko = Variant::published("gecko");
     let case = |name: &str, value: f64, reference: f64, holds: bool| {
-        (format!("{name}: {value:.4} beside {reference:.4}"), holds)
+        (format!("{name}: {value:.4} compared with {reference:.4}"), holds)
     };
     let mut statements = Statements::default();
     let without = total(Variant { checkpoints: false, ..gecko });

@@ -87,7 +87,7 @@ fn check(costs: &[Cost], drives: &[Drive]) -> Statements {
     let finer_cases = drives.iter().filter(|drive| balanced(**drive) != max_partitions).map(|drive| {
         let (many, few) =
             (amplification_of(drive, max_partitions), amplification_of(drive, balanced(*drive)));
-        (format!("B = {}: {many:.5} beside {few:.5}", drive.pages_per_block), many > few)
+        (format!("B = {}: {many:.5} compared with {few:.5}", drive.pages_per_block), many > few)
     });
     statements.check("many more parts than B / key make it dearer: S = 32", finer_cases);
     statements

@@ -115,7 +115,7 @@ fn check_theory(statements: &mut Statements, all: &[MeasuredPoint]) {
                     false => (found.total(), found.prediction.total[0]),
                 };
                 let holds = (measured / predicted - 1.0).abs() <= percent / 100.0;
-                (format!("{}: {measured:.3} for {predicted:.3}", found.point.name()), holds)
+                (format!("{}: {measured:.3} compared with {predicted:.3}", found.point.name()), holds)
             }),
         );
     };
@@ -149,7 +149,7 @@ fn check_costs(statements: &mut Statements, all: &[MeasuredPoint]) {
                 - with.prediction.costs[2]
                 - with.prediction.costs[3];
             (
-                format!("{}: {added:.4} for {predicted:.4}", found.point.name()),
+                format!("{}: {added:.4} compared with {predicted:.4}", found.point.name()),
                 (added / predicted - 1.0).abs() <= 0.1,
             )
         }),
@@ -161,7 +161,10 @@ fn check_costs(statements: &mut Statements, all: &[MeasuredPoint]) {
             let ten = none()
                 .find(|other| other.point.choices == 10 && other.point.differs_only_in_counters(found.point));
             let ten = ten.expect("each kind of drive is tried without counters").total();
-            (format!("{}: {:.3} for {ten:.3}", found.point.name(), found.total()), found.total() < ten)
+            (
+                format!("{}: {:.3} compared with {ten:.3}", found.point.name(), found.total()),
+                found.total() < ten,
+            )
         }),
     );
     let base = all[0].point;
@@ -170,7 +173,7 @@ fn check_costs(statements: &mut Statements, all: &[MeasuredPoint]) {
         .fold((all[0].at_2_tib(), f64::INFINITY), |(with, best), found| (with, best.min(found.at_2_tib())));
     statements.check(
         "ours: without counters the best number of draws costs less than a tenth of all writes at 2 TiB",
-        [(format!("{best:.3} for {with:.3}"), best <= 1.1 * with)],
+        [(format!("{best:.3} compared with {with:.3}"), best <= 1.1 * with)],
     );
     let larger = all.iter().filter(|found| found.point.cache == 3.0 && found.point.counter_share == 0.0);
     statements.check(
@@ -178,7 +181,10 @@ fn check_costs(statements: &mut Statements, all: &[MeasuredPoint]) {
         larger.map(|found| {
             let less = found.prediction.ram_mib[0] <= 1.01 * all[0].prediction.ram_mib[0];
             let (cost, base_cost) = (found.at_2_tib(), all[0].at_2_tib());
-            (format!("{}: {cost:.3} for {base_cost:.3}", found.point.name()), less && cost < base_cost)
+            (
+                format!("{}: {cost:.3} compared with {base_cost:.3}", found.point.name()),
+                less && cost < base_cost,
+            )
         }),
     );
 }

@@ -38,7 +38,10 @@ pub fn run(session: &Session) -> Result<(), Failure> {
         no_more.map(|(point, prediction)| {
             let holds =
                 prediction.ram_mib[0] <= 1.01 * base.1.ram_mib[0] && prediction.total[1] < base.1.total[1];
-            (format!("{}: {:.3} for {:.3}", point.name(), prediction.total[1], base.1.total[1]), holds)
+            (
+                format!("{}: {:.3} compared with {:.3}", point.name(), prediction.total[1], base.1.total[1]),
+                holds,
+            )
         }),
     );
     let ten = other_points().filter(|(point, _)| {
@@ -48,7 +51,10 @@ pub fn run(session: &Session) -> Result<(), Failure> {
         "ours: without counters ten draws a victim cost less than a tenth of all writes at 2 TiB",
         ten.map(|(point, prediction)| {
             let holds = prediction.total[1] <= 1.1 * base.1.total[1];
-            (format!("{}: {:.3} for {:.3}", point.name(), prediction.total[1], base.1.total[1]), holds)
+            (
+                format!("{}: {:.3} compared with {:.3}", point.name(), prediction.total[1], base.1.total[1]),
+                holds,
+            )
         }),
     );
     statements.publish(session)

@@ -12,7 +12,7 @@ use wearwell_stack::RunResult;
 const PANELS: [(&str, &str, bool); 4] = [
     ("a: a log on an FTL", include_str!("../../../scenarios/log_on_ftl.toml"), true),
     (
-        "b: a log beside another application",
+        "b: a log next to another application",
         include_str!("../../../scenarios/log_beside_random_writer.toml"),
         false,
     ),

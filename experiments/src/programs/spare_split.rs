@@ -143,7 +143,7 @@ fn curves() -> Vec<Curve> {
 impl Curve {
     fn name(&self) -> String {
         let Curve { load, victims, total, segments } = self;
-        format!("{}, {}, S = {total}, {segments} segments a block", load.0, victims.0)
+        format!("{}, {}, S = {total}, {segments} segments per block", load.0, victims.0)
     }
 
     /// Returns the lower and the upper estimate of the total amplification for an upper share. Greedy is approximated
@@ -327,14 +327,17 @@ fn check(
             matched.push(case);
         } else {
             followed.push(case);
-            let name = format!("{}: {best:.1} for {predicted:.1}", curve.name());
+            let name = format!("{}: {best:.1} instead of {predicted:.1}", curve.name());
             above.push((name, best >= predicted - 1.5 / f64::from(STEPS)));
         }
         for share in shares().filter(|_| curve.is_uniform()) {
             let simulated = curve.simulated(runs, share).interval(total_amplification);
             let [least, most] = curve.predicted(theory, share)?;
-            let name =
-                format!("{}, {share:.1}: {:.3} for {least:.3} to {most:.3}", curve.name(), simulated.mean);
+            let name = format!(
+                "{}, {share:.1}: {:.3} instead of {least:.3} to {most:.3}",
+                curve.name(),
+                simulated.mean
+            );
             let slack = simulated.half_width + MAX_ERROR_PERCENT / 100.0 * most;
             if curve.is_exact() {
                 exact.push((name, (simulated.mean - most).abs() <= slack));

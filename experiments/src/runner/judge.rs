@@ -114,7 +114,7 @@ fn decide_numbers(numbers: &Numbers, folder: &Path) -> Result<DecidedClaim, Fail
         if is_within_tolerance(measured, printed, &numbers.tolerance, row)? {
             decision.holds_in += 1;
         } else {
-            exceptions.push(format!("{measured} for {printed}"));
+            exceptions.push(format!("{measured} instead of {printed}"));
         }
         let distance = (measured - printed).abs() / printed.abs().max(f64::MIN_POSITIVE);
         if distance > largest_distance {
@@ -185,7 +185,7 @@ mod tests {
             numbers(bitmap, "printed = 1.1\ntolerance = { percent = 2.0, from = \"digits\" }").unwrap();
         assert_eq!((near.verdict, near.measured), (Verdict::Reproduced, Some(1.117)));
         let far = numbers(bitmap, "printed = 1.1\ntolerance = { within = 0.01, from = \"digits\" }").unwrap();
-        assert_eq!((far.verdict, &far.exceptions[..]), (Verdict::NotReproduced, "1.117 for 1.1"));
+        assert_eq!((far.verdict, &far.exceptions[..]), (Verdict::NotReproduced, "1.117 instead of 1.1"));
         let at_least = numbers(bitmap, "printed = 1.1\ntolerance = { at_least = true, from = \"its word\" }");
         assert_eq!(at_least.unwrap().verdict, Verdict::Reproduced);
     }

@@ -110,7 +110,7 @@ fn item_section(entry: ManifestEntry, output: &Path) -> Result<String, Failure> 
         text += &claims(entry.item, &record);
         match data_of {
             Some(other) => {
-                let _ = writeln!(text, "\nThe data is that of {other}.");
+                let _ = writeln!(text, "\nThis item uses the data of {other}.");
             }
             None => text += &plots_and_tables(entry, &folder, &record)?,
         }
