@@ -1,7 +1,7 @@
 //! Block traces: named formats, read as streams of requests.
 //!
-//! [`open`] reads any of [`FORMATS`], [`TraceWriter`] writes them, [`convert`] and [`cut`] copy from one trace to
-//! another, [`describe`] computes statistics. A format is one file in `formats/` and one line in the table.
+//! [`open`] reads any of [`FORMATS`], [`TraceWriter`] writes them, [`cut`] copies a part of a trace to
+//! another trace, [`describe`] computes statistics. A format is one file in `formats/` and one line in the table.
 
 mod cut;
 mod decode;
