@@ -315,6 +315,8 @@ fn renew(path: &Path, content: &[u8]) {
 fn copy_with(copy: &Path, changes: &BTreeMap<String, String>) {
     let mut wanted: BTreeSet<String> = changes.keys().cloned().collect();
     wanted.extend(files().iter().map(|path| path.display().to_string()));
+    // Hidden files that the house rules read.
+    wanted.extend([".gitignore", "fuzz/.gitignore"].map(str::to_owned));
     for path in &wanted {
         let content = changes.get(path).map(|text| text.as_bytes().to_vec());
         renew(&copy.join(path), &content.unwrap_or_else(|| fs::read(root().join(path)).unwrap()));
