@@ -22,8 +22,8 @@ pub(super) struct PopularContents {
 
 /// Holding times of popular contents at the addresses that take them.
 struct HoldingTimes {
-    /// For each class: the fraction of draws that are examined, and the rate per drive write at which they are
-    /// overwritten.
+    /// For each class: the fraction of its draws of popular contents that are examined, and the rate per drive write at
+    /// which the drawn contents are overwritten.
     classes: Vec<(f64, f64)>,
     min_rate: f64,
 }

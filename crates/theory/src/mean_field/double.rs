@@ -22,12 +22,15 @@ const NEGLIGIBLE: f64 = 1e-24;
 
 pub(super) struct DoubleFrontier {
     transform: Transform,
-    /// Transforms by level: victims, `L`, and the internal frontier.
+    /// Transform of the victims by level.
     victims: Spectra,
+    /// Transform of `L_j` by level.
     spilled: Spectra,
+    /// Transform of the internal frontier by level.
     internal: Spectra,
-    /// `L_n` and `L_{n-1}` as contents.
+    /// Distribution `L_n` over contents.
     contents: Vec<f64>,
+    /// Distribution `L_{n-1}` over contents.
     next: Vec<f64>,
     /// Distribution of the contents of a block of `b` host writes.
     fresh: Vec<f64>,
