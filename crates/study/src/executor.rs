@@ -22,7 +22,7 @@ pub struct Job<'a> {
 
 /// Receiver of an executor's notifications, called from any thread.
 pub trait RunListener: Sync {
-    /// Notifies that run `number` starts here.
+    /// Notifies that run `number` starts in this process.
     fn begin(&self, number: usize) -> ControlFlow<()>;
 
     /// Notifies of the progress of run `number`.

@@ -58,9 +58,10 @@ pub struct PointComparison {
     pub theory_finite: f64,
     /// Simulated write amplification, mean over the runs.
     pub simulated: f64,
-    /// Half-width of its 95 % interval, by Student's t.
+    /// Half-width of the 95 % interval of `simulated`, by Student's t.
     pub half_width: f64,
-    /// Half-width at the level at which all points together hold with 95 %, if theory is correct (Sidak).
+    /// Half-width at a higher level, at which the intervals of all points together hold with 95 %, if theory is correct
+    /// (Sidak).
     pub family_half_width: f64,
     /// Allowance for the finite number of blocks: one block of spare space.
     ///
@@ -73,7 +74,7 @@ pub struct PointComparison {
 }
 
 impl PointComparison {
-    /// Returns simulation minus theory (for finitely many blocks).
+    /// Returns simulation minus theory for the finite number of blocks.
     pub fn difference(&self) -> f64 {
         self.simulated - self.theory_finite
     }

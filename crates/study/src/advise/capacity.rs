@@ -12,8 +12,8 @@ use wearwell_stack::tree::{TreeLayer, User};
 pub(super) const FAMILY: Family =
     Family { name: "capacity", help: "spare space moved between each layer and the logs on it", changes };
 
-/// Fractions of the spare space that are moved down, and up. Only small fractions move up: an almost full drive takes
-/// long to simulate and is never good.
+/// Fractions of the spare space that are moved from the logs to the layer below (down), and in the other direction
+/// (up). Only small fractions move up: an almost full drive takes long to simulate and is never good.
 const FRACTIONS_DOWN: &[f64] = &[0.25, 0.5, 0.75];
 const FRACTIONS_UP: &[f64] = &[0.25, 0.5];
 
@@ -67,7 +67,7 @@ fn settings(stack: &ResolvedStack<'_>, lower: usize, logs: &[usize], target: u64
     };
     let mut draft = stack.draft.clone();
     let applied = settings.iter().try_for_each(|setting| setting.apply(&mut draft));
-    // If the scenario cannot be resolved, the change is proposed anyway and later refused with its reason.
+    // If the scenario cannot be resolved, the change is still proposed, and later refused with its reason.
     if let (Ok(()), Ok(resized)) = (applied, ResolvedStack::of(&draft)) {
         settings.extend(logs.iter().map(|&log| {
             let shown = u64::from(stack.layer(log).logical_pages);

@@ -34,7 +34,7 @@ pub(super) struct Variant {
     pub capacity_bytes: f64,
     /// Bytes of flash.
     pub flash_bytes: f64,
-    /// Program/erase cycles that its flash endures.
+    /// Program/erase cycles that the flash of the drive endures.
     pub cycles: f64,
     /// Number of drives that replace one present drive, for the same data.
     pub drives: f64,
