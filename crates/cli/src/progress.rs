@@ -257,7 +257,7 @@ impl ReadProgress {
         ))
     }
 
-    /// Counts what is read from `source`.
+    /// Counts the bytes that are read from `source`.
     pub fn watch<R: std::io::Read>(&self, source: R) -> indicatif::ProgressBarIter<R> {
         self.0.bar.wrap_read(source)
     }

@@ -2,7 +2,7 @@
 
 use wearwell_stack::RunResult;
 
-/// Returns `None`.
+/// Returns `None`: without NVMFS, no result has statistics of a file system.
 pub fn table(_result: &RunResult) -> Option<String> {
     None
 }

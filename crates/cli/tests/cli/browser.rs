@@ -1,4 +1,4 @@
-//! Runs pages, in files or served, in a headless browser, if one is installed.
+//! Opens HTML pages, from files or from a server, in a headless browser, if one is installed.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};

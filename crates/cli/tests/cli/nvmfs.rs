@@ -105,7 +105,7 @@ fn existing_images_are_kept_unless_forced() {
     let id = images.stats()["id"].clone();
     images.mkfs(&[&sizes[..], &["--force"]].concat(), 0);
     assert_ne!(images.stats()["id"], id);
-    // Repeating the command without sizes does not destroy the images either.
+    // A second `mkfs` without sizes does not destroy the images either.
     let before = images.content();
     assert!(images.mkfs(&[], 1).1.contains("--ssd: holds something already; --force destroys its content"));
     OpenOptions::new().write(true).open(images.path("ssd")).unwrap().write_all_at(&[0; 4096], 0).unwrap();
@@ -213,7 +213,7 @@ fn uncheckable_images_have_separate_exit_code() {
     assert!(images.fsck(&["--repair"], 8).1.contains("holds no file system"));
     fs::remove_file(images.path("nvram")).unwrap();
     images.fsck(&[], 8);
-    // Two intact halves of different pairs.
+    // NVRAM and SSD are intact, but belong to different file systems.
     let (one, other) = (Images::new(), Images::new());
     fs::copy(one.path("ssd"), other.path("ssd")).unwrap();
     assert!(other.fsck(&[], 8).1.contains("another file system's"));
@@ -292,7 +292,7 @@ fn background_mount_is_busy_and_reports_statistics() {
     assert!(images.fsck(&[], 8).1.contains("in use"));
     let unmounted = std::process::Command::new("umount").arg(&at).status().expect("umount");
     assert!(unmounted.success());
-    // The server is still closing the images.
+    // The server may still be closing the images, so the command is repeated.
     let stats = (0..500).find_map(|_| {
         std::thread::sleep(std::time::Duration::from_millis(10));
         let (nvram, ssd) =
