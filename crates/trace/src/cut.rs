@@ -24,8 +24,8 @@ pub struct Cut {
     pub ops: Option<Vec<Op>>,
     /// Volumes.
     pub volumes: Option<Vec<u32>>,
-    /// True to shift times so that the first selected request is at time 0. In an unsorted trace, earlier requests are
-    /// at 0 too.
+    /// True to shift times so that the first selected request is at time 0. In an unsorted trace, selected requests
+    /// with earlier times are also at time 0.
     pub rebase_time: bool,
 }
 

@@ -35,7 +35,7 @@ pub enum TraceError {
         /// The file.
         path: PathBuf,
     },
-    /// No format of that name.
+    /// No format has the requested name.
     #[error("there is no trace format `{name}`; the formats are {choices}")]
     UnknownFormat {
         /// The requested name.
@@ -59,7 +59,7 @@ pub enum TraceError {
         /// The column option for reading the file as a table, or advice for finding its columns.
         table: String,
     },
-    /// The format has no such option.
+    /// The format does not have the requested option.
     #[error("the trace format `{format}` has no option `{option}`; {choices}")]
     UnknownOption {
         /// The format.

@@ -48,7 +48,7 @@ struct SharedBuffer {
 #[derive(Default)]
 struct BufferedLines {
     text: Vec<u8>,
-    /// True if recording has ended, or the writing thread has.
+    /// True if recording or the writing thread has ended.
     is_finished: bool,
 }
 

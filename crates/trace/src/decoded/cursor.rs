@@ -20,7 +20,7 @@ pub struct TraceCursor {
     identity: Option<TraceIdentity>,
     format: &'static Format,
     total_bytes: Option<u64>,
-    /// `None` for a pipe.
+    /// Chunks that all cursors share; `None` for a pipe.
     shared: Option<Arc<SharedTrace>>,
     /// Chunks of `shared` read in this pass.
     chunks: usize,

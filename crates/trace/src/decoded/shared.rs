@@ -153,8 +153,8 @@ impl Drop for State {
     }
 }
 
-/// Decodes the trace until its end, an error, or the memory limit for decoded traces. Ends early if no cursor and no
-/// table refers to it any longer.
+/// Decodes the trace until its end, an error, or the memory limit for decoded traces. Ends early if neither a cursor
+/// nor [`TRACES`] refers to the trace any longer.
 fn decode(mut reader: TraceReader, shared: Weak<SharedTrace>) {
     let mut batch = RequestBatch::default();
     let _end = EndOnPanic(shared.clone());
@@ -170,7 +170,7 @@ fn decode(mut reader: TraceReader, shared: Weak<SharedTrace>) {
         if DECODED_BYTES.load(Ordering::Relaxed) > RESIDENT_BYTES {
             evict_oldest(&mut lock(&TRACES));
         }
-        // Traces in use take memory even after they were evicted from the table.
+        // Traces in use take memory even after they were evicted from [`TRACES`].
         if DECODED_BYTES.load(Ordering::Relaxed) > RESIDENT_BYTES {
             return shared.add(None, Some(DecodeEnd::Unstored(Some(Box::new(reader)))));
         }

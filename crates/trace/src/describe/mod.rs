@@ -120,7 +120,7 @@ pub struct Describer {
     previous_ns: u64,
     out_of_order: u64,
     sizes: [Sizes; 2],
-    /// Indices in `volumes` by number.
+    /// Index in `volumes` by volume number.
     indices: HashMap<u32, usize, FixedState>,
     volumes: Vec<VolumeCounts>,
     /// Index of the volume of each request of a batch.
@@ -128,7 +128,7 @@ pub struct Describer {
     footprint: Footprint,
 }
 
-/// Requests of one operation.
+/// Counts of the requests of one operation.
 #[derive(Clone, Copy, Default)]
 struct OpCounts {
     requests: u64,

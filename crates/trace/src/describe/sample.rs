@@ -58,7 +58,7 @@ pub struct Sampler {
 impl Sampler {
     /// Returns the sampler of the volume `number`.
     pub fn new(rate: SampleRate, number: u32) -> Self {
-        // 2^64 times the rate; the conversion turns 2^64 itself into the greatest hash.
+        // 2^64 times the rate. At a rate of 1, the conversion saturates at `u64::MAX`, the greatest hash.
         Sampler { limit: (rate.0 * 2f64.powi(64)) as u64, volume: mix(u64::from(number)) }
     }
 
