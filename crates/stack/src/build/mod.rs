@@ -142,7 +142,7 @@ struct StackBuilder<P> {
 }
 
 impl<P: StackPayload> StackBuilder<P> {
-    /// Passes the layer to its user, or divides it among its users.
+    /// Gives the layer to its only user, or divides it among its users.
     fn add_layer(&mut self, built: BuiltLayer<P>, node: &TreeLayer) {
         let BuiltLayer { layer, power } = built;
         self.power = self.power.take().or(power);

@@ -63,7 +63,7 @@ pub struct FtlProperties {
     pub map: PageMap,
     /// True if the validity of pages is stored in flash.
     pub validity_in_flash: bool,
-    /// True if a power cut relies on a battery.
+    /// True if the FTL relies on a battery in a power cut.
     pub has_battery: bool,
 }
 
@@ -158,7 +158,7 @@ impl<S> LayerPlan<S> {
         }
     }
 
-    /// Replaces the settings.
+    /// Returns the plan with the given settings in place of the present ones.
     pub fn map<T>(self, settings: impl FnOnce(S) -> T) -> LayerPlan<T> {
         LayerPlan {
             logical_pages: self.logical_pages,
@@ -242,7 +242,7 @@ macro_rules! kinds {
     ) => {
         $(#[$attribute])*
         #[derive(Clone, Debug, PartialEq)]
-        // A scenario has only a few of these, so their size does not matter.
+        // A scenario has only a few layers, so the sizes of the variants do not matter.
         #[allow(clippy::large_enum_variant)]
         pub enum $Kinds {
             $(
@@ -253,7 +253,7 @@ macro_rules! kinds {
 
         #[doc = concat!("[`", stringify!($Kinds), "`] with nothing left open.")]
         #[derive(Clone, Debug)]
-        // A scenario has only a few of these, so their size does not matter.
+        // A scenario has only a few layers, so the sizes of the variants do not matter.
         #[allow(clippy::large_enum_variant)]
         pub enum $Resolved {
             $(

@@ -90,7 +90,7 @@ impl RunLength {
         self.by_requested_pages
     }
 
-    /// Returns the requested pages of such a run.
+    /// Returns the pages that the workload requested, if these determine the length of the run.
     pub fn unwritten_pages(&self) -> Option<u64> {
         self.by_requested_pages.then_some(self.requested_pages)
     }

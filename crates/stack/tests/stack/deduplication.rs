@@ -138,7 +138,7 @@ fn flushed_data_survives_cuts_during_work() {
             let names: Vec<&str> = power.steps.iter().map(|step| step.name.as_str()).collect();
             assert!(names.contains(&"log of the map"), "{names:?}");
             let found = dedup_of(&result);
-            // A request that is cut in the middle writes some pages twice.
+            // A request interrupted by a power cut is repeated, so some of its pages are written twice.
             assert!(found.hits + found.misses >= result.layers[0].incoming["write"], "{kind} on {ftl}");
         }
     }

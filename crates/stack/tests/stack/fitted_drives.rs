@@ -22,7 +22,7 @@ impl Trace {
     fn new(gap: u64) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("trace.csv");
-        // Every page once, and then the first half of them repeatedly.
+        // The trace writes every page once, and then the first half of the pages repeatedly.
         let again = (0..10 * PAGES).map(|at| at * 7919 % (PAGES / 2));
         let written: Vec<u64> = (0..PAGES).chain(again).map(|page| page * gap).collect();
         let line = |(at, page): (usize, &u64)| format!("{},W,0,{},4096,0\n", at * 1_000_000, page * 4096);
@@ -125,7 +125,7 @@ fn trace_of_each_tenant_fits_its_partition() {
         let mut again = try_run(&result.scenario).unwrap();
         again.performance = result.performance;
         assert_eq!(again, result);
-        // A drive that is smaller by more than a block of the smaller share does not hold them.
+        // A drive that is smaller by more than a block of the smaller share does not hold the traces.
         let smaller_capacity = (exported_pages - 2.0 * block) as u64 * 4096;
         let less = format!("{SMALL}\ncapacity = {smaller_capacity}");
         let mut less = scenario(&text(&less.replace("fit = true\n", ""), shares));

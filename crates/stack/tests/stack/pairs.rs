@@ -24,7 +24,7 @@ enum MatrixCell {
     Works,
     /// The pair works in one stack, with each feature in a separate layer.
     SeparateLayers,
-    /// Both are values of one setting.
+    /// Both features are values of one setting.
     Same,
     /// A layer lacks an ability.
     MissingAbility,
@@ -243,7 +243,8 @@ fn completing_with_weight_0_equals_the_plain_policy() {
     let plain = victim(&["AT.victim = { policy = 'd_choices', choices = 10 }"]);
     let weighing = victim(&["AT.victim = { policy = 'completing', choices = 10, weight = 0.0 }"]);
     let mut compared = 0;
-    // `d_choices` draws a victim early; the set of blocks with known counters may have grown by the time it is used.
+    // `d_choices` draws a victim early; the set of blocks with known counters may have grown by the time the victim is
+    // cleaned.
     let draws_equal_victims = |ask: &&FeatureRequest| !["content", "partial_counters"].contains(&ask.name);
     for request in requests().iter().filter(draws_equal_victims) {
         for target in TARGET_LAYERS {

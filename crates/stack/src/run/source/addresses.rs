@@ -229,7 +229,7 @@ impl AddressMap {
         let AddressMap { by_request, logical_pages, numbered_pages, .. } = self;
         let mut runs = RunBuilder::default();
         self.numbers.visit(pages.clone(), |_, numbers| {
-            // Without an early exit, so that the compiler compares several numbers at a time.
+            // The loop has no early exit, so that the compiler compares several numbers at a time.
             if numbers.iter().fold(false, |any, number| any | (*number == UNNUMBERED)) {
                 assign_numbers(numbers, numbered_pages, *logical_pages)?;
             }

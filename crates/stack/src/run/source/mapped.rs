@@ -73,7 +73,7 @@ impl OperationChunk {
     fn append(&self, position: &mut Position, batch: &mut PageBatch, missing: usize) {
         let end_page = position.page.saturating_add(u32::try_from(missing).unwrap_or(u32::MAX));
         let ends = &self.request_ends[position.request..];
-        // All ends are after the position.
+        // The remaining requests end after the position.
         let before = if missing == 1 { 0 } else { ends.partition_point(|&end| end < end_page) };
         let (end, is_rest) = match ends.get(before) {
             Some(&end) => (end, false),
