@@ -60,7 +60,8 @@ pub struct Figures {
 pub struct LayerFigure {
     /// Name of the layer.
     pub name: String,
-    /// Pages that leave the layer over pages that enter it; `None` if a run cleaned nothing.
+    /// Pages that leave the layer over pages that enter it; `None` if a run lacks this figure because the layer cleaned
+    /// nothing.
     pub write_amplification: Option<f64>,
 }
 
