@@ -14,6 +14,7 @@ const MIN_SWEEP_GAIN: f64 = 1e-13;
 /// The error applies to a division at a kink. A smooth minimum cannot be located better from its values than to the
 /// square root of their rounding, about 1e-8; further steps neither help nor harm.
 const MAX_SPLIT_EXPONENT: f64 = 30.0;
+/// Width of the interval of `t` at which the search ends.
 const SPLIT_ERROR: f64 = 1e-13;
 
 /// Cleaning of the blocks of one class.

@@ -6,8 +6,9 @@
 use super::DedupModel;
 use crate::{Classes, TheoryError};
 
-/// Sampling points for the age of contents, and for the time since they were popular.
+/// Number of sampling points for the age of contents.
 const AGE_SAMPLES: usize = 24;
+/// Number of sampling points for the time since contents were popular.
 const END_SAMPLES: usize = 96;
 
 /// Current and former contents of the pool, in fractions of the logical pages.
