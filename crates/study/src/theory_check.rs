@@ -144,8 +144,9 @@ pub fn grid(points: usize, seed: u64, sizes: &[u32]) -> Vec<TheoryCheckPoint> {
     points_drawn
 }
 
-/// Minimum warm-up in drive writes, and warm-up in turnovers of the slower class.
+/// Minimum warm-up in drive writes.
 const MIN_WARM_UP: f64 = 20.0;
+/// Warm-up in turnovers of the slower class.
 const WARM_UP_TURNOVERS: f64 = 5.0;
 
 /// Drive writes of uniform overwrites before the workload, which mix the classes.

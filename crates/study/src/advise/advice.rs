@@ -137,9 +137,9 @@ pub enum TrialVerdict {
     Unsteady,
     /// No statistically significant difference.
     Insignificant,
-    /// The run cleaned nothing, so write amplification cannot be compared.
+    /// A run cleaned nothing, so write amplification cannot be compared.
     Meaningless,
-    /// The run failed.
+    /// A run failed.
     Failed,
 }
 
@@ -149,7 +149,7 @@ pub struct SkippedChange {
     /// The change that was not tried.
     #[serde(flatten)]
     pub change: Change,
-    /// Reason why it was not tried.
+    /// Reason why the change was not tried.
     pub reason: String,
 }
 
@@ -291,7 +291,7 @@ impl Advice {
     /// Returns the best result: the last combination that saved, otherwise the best single change that saves.
     pub fn best(&self) -> Option<&TrialResult> {
         let saves = |trial: &&TrialResult| trial.verdict == TrialVerdict::Saves;
-        // The first entry of each step is its best, and a next step exists only if the step saved.
+        // The first entry of each step is the best of the step, and a next step exists only if the step saved.
         let last_step = self.combinations.iter().rev().find(|trial| trial.rank == Some(1));
         last_step.or_else(|| self.changes.first().filter(saves))
     }

@@ -12,9 +12,10 @@ use wearwell_stack::tree::{TreeLayer, User};
 pub(super) const FAMILY: Family =
     Family { name: "capacity", help: "spare space moved between each layer and the logs on it", changes };
 
-/// Fractions of the spare space that are moved from the logs to the layer below (down), and in the other direction
-/// (up). Only small fractions move up: an almost full drive takes long to simulate and is never good.
+/// Fractions of the spare space of the logs that are moved to the layer below.
 const FRACTIONS_DOWN: &[f64] = &[0.25, 0.5, 0.75];
+/// Fractions of the spare space of a layer that are moved to the logs above. Only small fractions are tried: an almost
+/// full drive takes long to simulate and is never good.
 const FRACTIONS_UP: &[f64] = &[0.25, 0.5];
 
 fn changes(stack: &ResolvedStack<'_>) -> Vec<Change> {

@@ -33,8 +33,9 @@ const COLUMNS: [&str; 7] = [
     "percentage_used",
 ];
 
-/// Maximum length of a table in bytes, and maximum number of drives.
+/// Maximum length of a table in bytes.
 const MAX_TABLE_BYTES: u64 = 1 << 30;
+/// Maximum number of drives in a table or a folder.
 const MAX_DRIVES: usize = 10_000_000;
 
 /// Reads the drives of `path`; a folder's reports are read in name order. `tenants` are the names that a table may use.

@@ -10,7 +10,7 @@ use wearwell_stack::{Draft, DraftError, RunError, RunResult};
 /// Placement or victim policy.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PolicySetting {
-    /// Name, or all settings if it has any.
+    /// Name of the placement or policy, or its table if it has settings.
     pub name: String,
     /// Value in the scenario; `None` leaves the scenario unchanged.
     value: Option<Value>,

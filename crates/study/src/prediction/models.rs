@@ -25,7 +25,7 @@ pub struct Model {
 
 /// Model of victim selection.
 enum SelectionModel {
-    /// Mean field with this selection.
+    /// Mean field with the given selection law.
     MeanField(Box<dyn Selection>),
     /// First-in first-out.
     Fifo,

@@ -75,11 +75,12 @@ const ORDERED: &[(&str, &[&[&str]])] = &[
     ("crates/nvmfs/src/", ORDER_OF_NVMFS),
 ];
 
-/// Maximum numbers of lines of a file and of a function.
+/// Maximum number of lines of a file.
 const FILE_LINES: usize = 500;
+/// Maximum number of lines of a function.
 const FUNCTION_LINES: usize = 70;
 
-/// Files that may be longer. Keep this list empty.
+/// Files that may have more than `FILE_LINES` lines. Keep this list empty.
 const LONG_FILES: &[&str] = &[];
 
 /// Returns the files and folders at fixed places that are not part of the repository, relative to its root.

@@ -71,7 +71,7 @@ fn segments_family_proposes_larger_smaller_and_matched_sizes() {
     let found = arguments(&proposed("segments", &draft(&eighth)));
     let expected = ["128 KiB", "256 KiB", "1 MiB", "2 MiB", "64 KiB"];
     assert_eq!(found, expected.map(|size| format!("log[0].segment_size={size}")));
-    // A matched size among the other sizes is listed once, with its reason.
+    // A size that equals a block of the FTL and is also one of the usual sizes is listed once, with the reason.
     let half = proposed("segments", &draft(STACK));
     assert_eq!(half.len(), 4);
     let description = "log `store`: segments of 64 KiB instead of 128 KiB, as large as a block of the FTL";
