@@ -20,8 +20,9 @@ use std::time::{Duration, Instant};
 /// Environment variable that also enables slow blocks.
 const SLOW_VARIABLE: &str = "WEARWELL_SLOW_DOCS";
 
-/// File that documents use and that readers must supply, and its substitute in the test.
+/// Trace that documents use and that readers must supply, and its substitute in the test.
 const OWN_TRACE: (&str, &str) = ("my-trace.csv.gz", "traces/samples/msr.csv");
+/// Table that documents use and that readers must supply, and its substitute in the test.
 const OWN_TABLE: (&str, &str) = ("my-own.csv", "traces/samples/table.csv");
 const OWN_SCENARIO: (&str, &str) = ("my.toml", "scenarios/log_on_ftl.toml");
 const OWN_COLUMNS: (&str, &str) =

@@ -8,8 +8,9 @@ use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use tempfile::TempDir;
 
-/// Offset of the inode table, behind a block and a log of 64 KiB, and size of an inode.
+/// Offset of the inode table, behind a block and a log of 64 KiB.
 const INODE_TABLE: u64 = 4096 + (64 << 10);
+/// Size of an inode in bytes.
 const INODE_BYTES: u64 = 128;
 /// Offsets of fields in an inode, in bytes.
 const LINKS: u64 = 4;

@@ -9,8 +9,9 @@ use std::collections::BTreeSet;
 struct SchemaKey {
     /// Key for `--set`: the path through tables that have a single form.
     path: String,
-    /// TOML before and behind the value, for tables with several forms.
+    /// TOML before the value, for tables with several forms.
     before: String,
+    /// TOML after the value.
     after: String,
     /// Words that an error may use for the key.
     words: Vec<String>,
