@@ -56,7 +56,7 @@ pub enum PageMap {
     Absent,
 }
 
-/// Properties of an FTL of one kind with its default settings. Tests of all FTLs rely on them.
+/// Properties of an FTL of one kind with its default settings. Tests of all FTLs rely on these properties.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FtlProperties {
     /// Location of the map.
@@ -127,7 +127,7 @@ pub struct LayerPlan<S> {
     pub features: Features,
     /// Abilities that the layer below must have, each with the key that requires it.
     pub needs: Vec<(Ability, &'static str)>,
-    /// Bytes of memory that its simulation takes in addition to the tables of a log.
+    /// Bytes of memory that the simulation of the layer takes in addition to the tables of a log.
     pub memory_bytes: u64,
     /// Future host writes that the policies need; `None` if they need none.
     pub horizon: Option<u64>,

@@ -104,7 +104,7 @@ pub struct PaperDefaults {
 pub trait PagedDesign: Clone + Debug + Default + PartialEq {
     /// Name, help and source.
     const ENTRY: Entry;
-    /// Settings in its paper.
+    /// Defaults of the FTL, as in its paper.
     const PAPER_DEFAULTS: PaperDefaults;
 }
 

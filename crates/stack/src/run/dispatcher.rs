@@ -43,9 +43,9 @@ pub(crate) struct RequestDispatcher {
     has_drawn_end: bool,
     /// Batches for reuse of their memory.
     spare_batches: Vec<PageBatch>,
-    /// With a single tenant that writes page by page: pages drawn before their turn, and the number of them already
-    /// used.
+    /// With a single tenant that writes page by page: pages drawn before their turn.
     drawn_writes: PageBatch,
+    /// Number of pages of `drawn_writes` that are already used.
     used_writes: usize,
 }
 

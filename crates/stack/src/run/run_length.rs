@@ -2,9 +2,10 @@
 
 use super::error::RunError;
 
-/// A workload writes nothing if it has requested this many times the drive's pages without a write, and at least
-/// `NO_WRITE_LIMIT_PAGES`.
+/// A workload writes nothing if it has requested this many times the drive's pages without a write, and also at least
+/// `NO_WRITE_LIMIT_PAGES` pages.
 const NO_WRITE_LIMIT_DRIVES: u64 = 8;
+/// Minimum number of pages requested without a write.
 const NO_WRITE_LIMIT_PAGES: u64 = 1 << 20;
 
 /// A pass through a trace has next to no writes if it writes fewer than one in this many of the requested pages.

@@ -35,9 +35,11 @@ pub struct MappedTrace {
 #[derive(Clone, Copy, Default)]
 pub struct Position {
     chunk: usize,
-    /// Next page of the chunk, and the run and request that it belongs to.
+    /// Next page of the chunk.
     page: u32,
+    /// Run that the next page belongs to.
     run: usize,
+    /// Request that the next page belongs to.
     request: usize,
 }
 
