@@ -30,7 +30,7 @@ pub struct DataSheet {
     pub cells: Option<String>,
     /// Program/erase cycles that a block endures; defaults to those of `cells`.
     pub endurance_cycles: Option<u32>,
-    /// Write amplification at which the maker states TBW, if known; it then determines the cycles.
+    /// Write amplification at which the maker states TBW, if known; this value then determines the cycles.
     pub rated_write_amplification: Option<f64>,
     /// Host writes per day, in units of 10^9 bytes.
     pub gb_per_day: Option<f64>,

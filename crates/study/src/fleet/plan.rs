@@ -241,7 +241,8 @@ impl Plan {
         self.variant(self.draft(group).value(), price).map_err(within)
     }
 
-    /// Resolves the drive of `value`'s `device` and `ftl`. The workload is arbitrary: sizes do not depend on it.
+    /// Resolves the drive of `value`'s `device` and `ftl`. The workload is arbitrary, because sizes do not depend on
+    /// the workload.
     fn variant(&self, value: &Value, price: f64) -> Result<Variant, ConfigError> {
         let mut sized = value.clone();
         sized["workload"] = json!({ "kind": "uniform" });

@@ -14,11 +14,11 @@ pub struct Record {
     pub host_bytes: f64,
     /// Days of operation, if known.
     pub days: Option<f64>,
-    /// Fraction of its life used, as reported by the drive.
+    /// Fraction of the drive's life that is used, as reported by the drive.
     pub used: Option<f64>,
     /// Bytes programmed to flash, if counted.
     pub media_bytes: Option<f64>,
-    /// Index of its tenant, if the table has one.
+    /// Index of the drive's tenant, if the table names a tenant.
     pub tenant: Option<usize>,
 }
 
