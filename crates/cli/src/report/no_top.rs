@@ -1,4 +1,4 @@
-//! Replacement for the tables of NVMFS in a program that was built without it.
+//! Replacement for the tables of NVMFS in a program that was built without NVMFS.
 
 use wearwell_stack::RunResult;
 

@@ -13,8 +13,8 @@ fn browser() -> Option<&'static str> {
         .find(|name| Command::new(name).arg("--version").output().is_ok_and(|done| done.status.success()))
 }
 
-/// Returns the title of a page after its scripts have run; fails if a script reports an error. `more` are options of
-/// the browser. Returns `None`, with a message, if no browser is installed.
+/// Returns the title of an HTML page after the scripts of the page have run; fails if a script reports an error. `more`
+/// are options of the browser. Returns `None`, with a message, if no browser is installed.
 pub fn title(url: &str, more: &[&str]) -> Option<String> {
     let Some(browser) = browser() else {
         println!("NOT RUN: a page in a browser, as there is no Chromium");
