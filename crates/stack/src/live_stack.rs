@@ -341,7 +341,7 @@ fn resolve_live(scenario: &Scenario, is_timed: bool) -> Result<ResolvedScenario,
     Ok(resolved)
 }
 
-/// Refuses a scenario that is not a stack for one user that holds data.
+/// Refuses a scenario with several tenants or with power cuts, which a live drive does not support.
 fn refuse(scenario: &Scenario) -> Result<(), ConfigError> {
     let unsupported = [
         (

@@ -136,7 +136,7 @@ pub fn resolve(scenario: &Scenario) -> Result<Scenario, RunError> {
     let resolved =
         ResolvedScenario::of(with_fitted_drive(scenario, &mut |_: &Progress| ControlFlow::Continue(()))?)?;
     let context = BuildContext { foresight: foresight(&resolved)?, ..BuildContext::default() };
-    // Building the layers runs their own checks of the configuration.
+    // Layers check their configuration when they are built.
     match resolved.scenario.holds_content() {
         true => drop(build_resolved::<ContentId>(&resolved, CustomPolicies::default(), context)?),
         false => drop(build_resolved::<()>(&resolved, CustomPolicies::default(), context)?),

@@ -113,7 +113,7 @@ impl LayerContext<'_> {
         }
     }
 
-    /// Returns the number of streams of a placement in a store of that size.
+    /// Returns the number of streams of a placement in a store of the given size.
     pub fn streams(&self, placement: &PlacementConfig, size: &StoreSize) -> Result<u8, ConfigError> {
         if let Some(streams) = self.custom_streams {
             return Ok(streams);

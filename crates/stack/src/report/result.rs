@@ -237,7 +237,8 @@ pub struct LayerResult {
     /// Pages moved repeatedly since they were written; only for layers with another log above.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub moved_again_pages: Option<u64>,
-    /// Pages moved here after the layer below had moved them since they were written; only for stacked logs.
+    /// Pages that this layer moved after the layer below had already moved them since their last write; only for
+    /// stacked logs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub moved_below_first_pages: Option<u64>,
     /// Live pages that cleaning dropped; only with `evict`.
@@ -310,8 +311,8 @@ pub struct MetadataResult {
     pub cleaned_metadata_pages: u64,
     /// Metadata pages written per incoming page.
     pub metadata_per_written_page: Option<f64>,
-    /// Fraction of the drive's physical pages that metadata takes: its own area, segment summaries and tables in the
-    /// log.
+    /// Fraction of the drive's physical pages that metadata takes: the area of the metadata, segment summaries and
+    /// tables in the log.
     pub metadata_share: f64,
 }
 

@@ -124,8 +124,8 @@ fn foresight_error(problem: &str) -> RunError {
     ConfigError::new("tenant", problem).into()
 }
 
-/// Calls `sink` with each write and trim of the host of `scenario`, from the fresh drive on, until it breaks or no
-/// operations remain.
+/// Calls `sink` with each write and trim of the host of `scenario`, from the fresh drive on, until `sink` returns
+/// `Break` or no operations remain.
 ///
 /// # Errors
 /// As [`crate::run()`], without errors of the stack; also a scenario with several tenants.

@@ -35,7 +35,7 @@ pub(super) struct RunLength {
 }
 
 impl RunLength {
-    /// Starts the workload on a drive of `logical_pages`, when `host_pages` were written so far.
+    /// Starts the workload on a drive of `logical_pages`, to which `host_pages` were written so far.
     pub fn begin(host_pages: u64, logical_pages: u64, is_timed: bool) -> Self {
         let pages_since_write_limit = (NO_WRITE_LIMIT_DRIVES * logical_pages).max(NO_WRITE_LIMIT_PAGES);
         RunLength { start_pages: host_pages, pages_since_write_limit, is_timed, ..RunLength::default() }
@@ -64,7 +64,7 @@ impl RunLength {
     pub fn end_pass(&mut self) -> Result<(), RunError> {
         let requested_pages = std::mem::take(&mut self.pass_requested_pages);
         let written_pages = std::mem::take(&mut self.pass_written_pages);
-        // In timed mode response times are worth measuring even with so few writes; waiting for the writes would take
+        // In timed mode response times are worth measuring even with few writes; waiting for the writes would take
         // thousands of passes.
         self.by_requested_pages |= self.is_timed && MAX_REQUESTED_PER_WRITE * written_pages < requested_pages;
         if self.has_written || self.by_requested_pages { Ok(()) } else { self.handle_missing_writes() }

@@ -44,7 +44,7 @@ impl Tenant {
     }
 }
 
-/// Returns the tenant that is furthest behind its rate; the first one of equals.
+/// Returns the tenant that is furthest behind its rate; the first of several that are equally far behind.
 ///
 /// The choice depends on the pages written so far and not on the boundaries of batches. A turn is one request, so no
 /// tenant gets ahead of its rate by more than its longest request.

@@ -168,8 +168,8 @@ fn seed_of(scenario: &Scenario, tree: &Tree, at: usize) -> Seed {
 
 /// Source of the temperatures of a layer's pages.
 ///
-/// The workload of the layer's only tenant knows them as its pages enter the stack. On lower or shared layers they are
-/// unknown.
+/// The workload of the layer's only tenant knows them as its pages enter the stack. On lower or shared layers the
+/// temperatures are unknown.
 struct TemperatureSource {
     /// The workload, with its key and its seed.
     workload: Option<(String, Seed, WorkloadConfig)>,

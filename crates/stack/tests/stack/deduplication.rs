@@ -47,7 +47,7 @@ fn every_dedup_kind_conserves_counts_and_saves_erases() {
 
 const ROOMY_DRIVE: &str = "[device]\npreset = \"z_nand\"\nchannels = 1\nways = 1\ndies = 2\nblocks_per_plane = 80\npages_per_block = 16\nspare_factor = 0.3\n";
 
-/// Runs deduplication on an FTL with tables in flash or with merges, with these additional keys.
+/// Runs deduplication on an FTL with tables in flash or with merges, with the additional keys `more`.
 fn run_on(ftl: &str, dedup: &str, more: &str) -> RunResult {
     run_text(&format!("{ROOMY_DRIVE}[ftl]\nstructure = \"{ftl}\"\n{dedup}{LOAD}{MEASURE}{more}"))
 }
@@ -70,7 +70,7 @@ fn every_dedup_kind_conserves_counts_on_every_ftl() {
                 // Slots are reused in any order, which makes an FTL with a block map merge more.
                 let has_fewer_programs = result.nand.programs < none.nand.programs;
                 assert!(has_fewer_programs || is_hybrid(ftl), "{name}");
-                // With so much spare space, cleaning examines few pages.
+                // The drive has so much spare space that cleaning examines few pages.
                 let least = if kind == "cagc" { 1.01 } else { 1.05 };
                 assert!(found.sharing_ratio.unwrap() > least, "{name}: {found:?}");
                 assert_eq!(found.hits == 0, kind == "cagc", "{name}: {found:?}");

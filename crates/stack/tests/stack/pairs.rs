@@ -11,8 +11,8 @@ use std::fmt::Write;
 use wearwell_stack::RunResult;
 use wearwell_stack::layers::FEATURE_CONFLICTS;
 
-/// Pairs that neither run nor are refused by the table, each with the actual message. Remove a pair from here once it
-/// is fixed.
+/// Pairs that neither run nor are refused by the table, each with the actual message. Remove a pair from this list once
+/// the pair works or is refused.
 const KNOWN_FAILURES: &[(&str, &str, &str)] = &[];
 
 const NO_SETTING: &str = "no layer has a setting for both";
@@ -218,7 +218,7 @@ fn passive_features_change_no_count() {
         let passive = requests.iter().find(|ask| ask.name == passive).expect("a feature");
         for request in requests.iter().filter(|ask| ask.name != "content") {
             for target in TARGET_LAYERS {
-                // One variant at a time, so that both runs use the same.
+                // One variant at a time, so that both runs use the same variant.
                 for variant in request.variants.chunks(1) {
                     let request = FeatureRequest { variants: variant, ..*request };
                     let outcomes = [pair(&request, &request, target), pair(&request, passive, target)]

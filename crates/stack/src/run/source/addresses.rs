@@ -40,7 +40,8 @@ pub type Contents<'a> = Option<&'a mut dyn FnMut(u64) -> ContentId>;
 /// Map from pages of the trace to pages of the drive.
 pub struct AddressMap {
     rule: AddressRule,
-    /// True if each write and read becomes a separate request of the batch; otherwise consecutive ones are joined.
+    /// True if each write and read becomes a separate request of the batch; otherwise consecutive writes or reads are
+    /// joined.
     by_request: bool,
     logical_pages: u32,
     page_bytes: u64,
@@ -104,7 +105,7 @@ impl AddressMap {
         self.numbers.prefetch_index(page);
     }
 
-    /// Prefetches the entries of the pages of the trace from `first` to `last`, if these are a few.
+    /// Prefetches the entries of the pages of the trace from `first` to `last`, if these are only a few pages.
     #[inline]
     pub fn prefetch(&self, first: u64, last: u64) {
         self.numbers.prefetch(first);
