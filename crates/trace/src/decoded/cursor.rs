@@ -24,7 +24,7 @@ pub struct TraceCursor {
     shared: Option<Arc<SharedTrace>>,
     /// Chunks of `shared` read in this pass.
     chunks: usize,
-    /// The rest of the pass, if it is not stored in chunks.
+    /// Reader of the rest of the pass, if this rest is not stored in chunks.
     stream: Option<PassReader>,
     progress: Progress,
 }

@@ -37,7 +37,7 @@ pub struct PageCounts {
 }
 
 impl PageCounts {
-    /// Returns the sums of the counts of both.
+    /// Returns the sum of each count in `self` and `other`.
     pub fn plus(self, other: PageCounts) -> PageCounts {
         PageCounts {
             touched: self.touched + other.touched,

@@ -74,7 +74,7 @@ pub fn describe(reader: &mut TraceReader, options: &DescribeOptions) -> Result<T
         let decoder = scope.spawn(move || decode(source, sender, returned_batches));
         for batch in batches {
             describer.add(&batch);
-            // If the decoder no longer receives batches, it has ended.
+            // Sending fails only if the decoder has ended.
             let _ = return_sender.send(batch);
         }
         decoder.join()

@@ -137,7 +137,8 @@ pub struct SizeBucket {
 pub struct ReuseDescription {
     /// Page writes to pages that were written before.
     pub rewrites: u64,
-    /// Page writes from one write of a page to its next, including the latter: 1 if it follows at once.
+    /// Page writes after one write of a page, up to and including the next write of that page: 1 if the next write
+    /// follows at once.
     pub interval_pages: Option<Distribution>,
     /// Distinct other pages written between two writes of a page (the LRU stack distance of writes): 0 if the second
     /// write follows at once.

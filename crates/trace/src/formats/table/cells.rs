@@ -35,7 +35,7 @@ impl Separator {
     }
 
     /// Detects the separator of a row: the one of tab, comma, semicolon and pipe that gives the most columns, if there
-    /// are at least three; otherwise blanks, if they give more.
+    /// are at least three; otherwise blanks, if blanks give more columns.
     pub fn of_row(row: &[u8]) -> Self {
         let bytes = SEPARATORS.iter().filter_map(|(_, separator)| match separator {
             Separator::Byte(byte) => {

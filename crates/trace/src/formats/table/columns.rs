@@ -21,7 +21,7 @@ pub enum Column {
 pub enum OpColumn {
     /// Words in a column.
     Words(Column, Box<OpWords>),
-    /// All rows have the same operation.
+    /// All rows have this operation.
     Always(Op),
 }
 
