@@ -37,8 +37,8 @@ impl HoldingTimes {
 }
 
 impl PopularContents {
-    /// Computes the popular contents: `popular_shares` are their fractions among the writes of each class, `survival`
-    /// the fractions examined.
+    /// Computes the popular contents. `popular_shares` are the fractions of popular contents among the writes of each
+    /// class, and `survival` are the fractions of the written pages that are examined.
     pub fn of(model: &DedupModel<'_>, popular_shares: &[f64], survival: &[f64]) -> Result<Self, TheoryError> {
         let contents = &model.contents;
         if contents.popular == 0.0 {

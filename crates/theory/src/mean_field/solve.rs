@@ -78,7 +78,7 @@ const TYPICAL_SLOPE: f64 = 0.7;
 /// Largest factor by which one step changes the weight of pages of a class.
 const MAX_TILT: f64 = 1.6;
 
-/// Depth of the acceleration; old steps disturb at larger depths, and convergence is slower at smaller ones.
+/// Depth of the acceleration; old steps disturb at larger depths, and convergence is slower at smaller depths.
 const ANDERSON_DEPTH: usize = 10;
 
 impl<'a> Solver<'a> {
