@@ -2,8 +2,8 @@
 //!
 //! The internal frontier holds `(i, j)` pages just before a victim is selected. The model needs the stationary
 //! distribution `pi` of this Markov chain. Lumped over `j`, the chain moves as
-//! `j -> j + (valid pages of the victim) mod b`. The matrix is circulant, so every `j = 1..=b` has probability `1 / b`. Given that, eq. (13) to (15) give
-//! `pi` level by level:
+//! `j -> j + (valid pages of the victim) mod b`. The matrix is circulant, so every `j = 1..=b` has probability `1 / b`.
+//! Given that, eq. (13) to (15) give `pi` level by level:
 //!
 //! `pi[.][j] (1 - p_0) = sum_{l < j} pi[.][l] * p[.][j - l] + L_j / b`,
 //!
