@@ -79,8 +79,8 @@ impl PointComparison {
         self.simulated - self.theory_finite
     }
 
-    /// Returns the difference in blocks of spare space, the unit of errors of the order of one over the number of
-    /// blocks.
+    /// Returns the difference in blocks of spare space. In this unit, an error of the order of one over the number of
+    /// blocks is constant.
     pub fn blocks_of_spare(&self) -> f64 {
         self.difference() / self.allowance
     }

@@ -81,7 +81,7 @@ pub enum FleetError {
 pub struct FleetOptions<'a> {
     /// Sample of drives for which theory is compared with simulation.
     pub check: Option<CheckOptions>,
-    /// Executor of simulations and number of threads. Results do not depend on these.
+    /// Executor of simulations and number of threads. Results depend on neither.
     pub sweep: SweepOptions<'a>,
 }
 

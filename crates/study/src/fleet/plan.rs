@@ -32,7 +32,7 @@ pub(super) struct Variant {
     device_and_ftl: Map<String, Value>,
     /// Logical capacity in bytes.
     pub capacity_bytes: f64,
-    /// Bytes of flash.
+    /// Physical capacity in bytes.
     pub flash_bytes: f64,
     /// Program/erase cycles that the flash of the drive endures.
     pub cycles: f64,

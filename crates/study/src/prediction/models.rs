@@ -27,7 +27,7 @@ pub struct Model {
 enum SelectionModel {
     /// Mean field with the given selection law.
     MeanField(Box<dyn Selection>),
-    /// First-in first-out.
+    /// First-in first-out cleaning.
     Fifo,
     /// Greedy cleaning of uniform writes.
     Greedy,
