@@ -12,7 +12,7 @@ use wearwell_study::SweepObserver;
 /// Time between two plain lines.
 const LINE_INTERVAL: Duration = Duration::from_secs(5);
 
-/// Steps of a bar.
+/// Number of steps of a progress bar.
 const STEPS: u64 = 1000;
 
 /// Options for the display of progress.

@@ -152,7 +152,7 @@ fn several_nvram_files_form_one_nvram() {
 
 #[test]
 fn damage_of_blocks_and_names_is_reported_and_repaired_on_request() {
-    // An invalid pointer in the root, and a wrong link count.
+    // The damages are an invalid pointer in the root, and a wrong link count.
     let damages: [(u64, &[u8], &str); 2] = [
         (field(ROOT, POINTERS), &[0xff; 8], "pointer to block 0 leads nowhere"),
         (field(ROOT, LINKS), &[9], "it has 2 links"),
