@@ -33,7 +33,7 @@ pub fn run(scenario: &Scenario, observer: &mut dyn Observer) -> Result<RunResult
 /// `workload` and `trace`, which are then left out of the result.
 ///
 /// # Errors
-/// As [`run`].
+/// Fails as [`run`] does.
 pub fn run_with(
     scenario: &Scenario,
     parts: CustomParts,
@@ -120,7 +120,7 @@ fn build_dispatcher(timing: ResolvedTiming, journal: Journal) -> Result<RequestD
 /// Returns `scenario` with a drive sized to its trace if `device.fit` requests that, and unchanged otherwise.
 ///
 /// # Errors
-/// A trace that cannot be read, no size that can be built, or an observer that stops it.
+/// Returns an error if a trace cannot be read, if no size can be built, or if an observer stops the search.
 pub fn with_fitted_drive(scenario: &Scenario, observer: &mut dyn Observer) -> Result<Scenario, RunError> {
     let mut scenario = scenario.clone();
     let caller = CallerFeatures { holds_data: scenario.holds_content(), ..CallerFeatures::default() };
@@ -131,7 +131,7 @@ pub fn with_fitted_drive(scenario: &Scenario, observer: &mut dyn Observer) -> Re
 /// Fills in every default of `scenario` and checks it without running it.
 ///
 /// # Errors
-/// As [`run`], without errors of the run itself.
+/// Fails as [`run`] does, except for errors of the run itself.
 pub fn resolve(scenario: &Scenario) -> Result<Scenario, RunError> {
     let resolved =
         ResolvedScenario::of(with_fitted_drive(scenario, &mut |_: &Progress| ControlFlow::Continue(()))?)?;

@@ -23,7 +23,7 @@ use wearwell_engine::timing::Journal;
 /// Resolves `scenario`, fills in every default and builds its stack.
 ///
 /// # Errors
-/// A setting that is not possible, or that conflicts with another.
+/// Returns an error for a setting that is not possible, or that conflicts with another setting.
 pub fn build<P: StackPayload>(scenario: &mut Scenario) -> Result<Stack<P>, ConfigError> {
     let caller = CallerFeatures { holds_data: size_of::<P>() > 0, ..CallerFeatures::default() };
     let resolved = resolve(scenario.clone(), caller)?;

@@ -195,7 +195,7 @@ pub struct LayerResult {
     pub share: f64,
     /// Granularity of the simulated directory: `page` or `block`.
     pub directory: String,
-    /// Outgoing over incoming writes; `None` without incoming writes, and if a layer that cleans cleaned nothing.
+    /// Outgoing over incoming writes; `None` without incoming writes, and if the layer can clean but has not cleaned.
     pub write_amplification: Option<f64>,
     /// Bytes of RAM that the layer's map takes in a real device or host; `None` if the structure does not report it.
     #[serde(default, skip_serializing_if = "Option::is_none")]

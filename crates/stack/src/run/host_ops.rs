@@ -112,7 +112,7 @@ impl FutureOperations for HostOps {
 /// Returns the future writes of the host of `resolved`, if a layer needs them.
 ///
 /// # Errors
-/// As [`host_operations`].
+/// Fails as [`host_operations`] does.
 pub(crate) fn foresight(resolved: &ResolvedScenario) -> Result<Option<Foresight>, RunError> {
     let Some(Foreknowledge { horizon, pages, tenant }) = resolved.foreknowledge() else { return Ok(None) };
     // Foreknowledge counts towards the memory of a run and is allocated before the stack.
@@ -128,7 +128,7 @@ fn foresight_error(problem: &str) -> RunError {
 /// `Break` or no operations remain.
 ///
 /// # Errors
-/// As [`crate::run()`], without errors of the stack; also a scenario with several tenants.
+/// Fails as [`crate::run()`] does, except for errors of the stack, and for a scenario with several tenants.
 pub fn host_operations(
     scenario: &Scenario,
     sink: &mut dyn FnMut(HostOp) -> ControlFlow<()>,

@@ -187,7 +187,7 @@ impl Draft {
     /// steps need not read the traces.
     ///
     /// # Errors
-    /// None, if `fitted` is the same scenario.
+    /// Never fails if `fitted` is the same scenario.
     pub fn store_fit(&mut self, fitted: &Scenario) -> Result<(), DraftError> {
         self.set("device.fit", json!(fitted.device.fit))?;
         self.set("device.capacity", json!(fitted.device.capacity))?;

@@ -112,7 +112,8 @@ fn trace_of_each_tenant_fits_its_partition() {
         let result = try_run(&first).unwrap_or_else(|error| panic!("{error}"));
         let min_pages = shares.iter().map(|share| PAGES as f64 / share).fold(0.0, f64::max);
         let exported_pages = f64::from(result.device.logical_pages);
-        // Partitions end at a boundary between blocks of 8 pages. If shares add up to 1, the last may end at any page.
+        // Partitions end at a boundary between blocks of 8 pages. If shares add up to 1, the last partition may end at
+        // any page.
         let block = 8.0 / shares[0].min(shares[1]);
         assert!(
             (min_pages - block..min_pages + block).contains(&exported_pages),

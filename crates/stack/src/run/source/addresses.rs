@@ -116,7 +116,8 @@ impl AddressMap {
     /// pages.
     ///
     /// # Errors
-    /// A request past the end of the drive (`direct`), or one page more than the drive has (`compact`).
+    /// Returns an error for a request past the end of the drive (`direct`), and for one page more than the drive has
+    /// (`compact`).
     #[inline]
     pub fn append(
         &mut self,
