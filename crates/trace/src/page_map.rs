@@ -76,7 +76,7 @@ impl<T: Copy> PageMap<T> {
     /// change the values.
     ///
     /// # Errors
-    /// The first error of `visit`, which ends the iteration.
+    /// Returns the first error of `visit`, which ends the iteration.
     #[inline]
     pub fn visit<E>(
         &mut self,

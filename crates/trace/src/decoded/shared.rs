@@ -65,7 +65,7 @@ impl SharedTrace {
     /// Returns the decoded trace `identity`; starts to decode it if it is not known.
     ///
     /// # Errors
-    /// As [`open`], for a trace that is not known.
+    /// Fails as [`open`] does, for a trace that is not known.
     pub fn open(
         identity: &TraceIdentity,
         path: &Path,
@@ -94,7 +94,7 @@ impl SharedTrace {
     /// Returns the continuation after the first `chunks` chunks, waiting for it if necessary.
     ///
     /// # Errors
-    /// The error that ends the trace there.
+    /// Returns the error that ends the trace after these chunks.
     pub fn next(&self, chunks: usize) -> Result<Continuation, TraceError> {
         let mut state = lock(&self.state);
         loop {

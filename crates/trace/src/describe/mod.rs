@@ -64,7 +64,7 @@ impl Default for DescribeOptions {
 /// Describes all remaining requests of `reader`, while a second thread decodes them.
 ///
 /// # Errors
-/// A line or record that cannot be read.
+/// Returns an error for a line or record that cannot be read.
 pub fn describe(reader: &mut TraceReader, options: &DescribeOptions) -> Result<TraceDescription, TraceError> {
     let mut describer = Describer::new(options);
     let decoded = thread::scope(|scope| {

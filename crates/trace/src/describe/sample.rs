@@ -12,7 +12,7 @@ impl SampleRate {
     /// Returns `rate` as the rate of a sample.
     ///
     /// # Errors
-    /// A number that is not above 0 and at most 1, with a message that gives the allowed range.
+    /// Returns a message with the allowed range for a number that is not above 0 and at most 1.
     pub fn new(rate: f64) -> Result<Self, String> {
         match rate {
             rate if rate > 0.0 && rate <= 1.0 => Ok(SampleRate(rate)),
