@@ -24,9 +24,10 @@ impl Rating {
     /// Returns the rating of a drive of `capacity_bytes`; a missing figure is computed from the other two. `None` if
     /// neither TBW nor drive writes per day are given.
     ///
-    /// # Errors Returns an error for a figure that is not above 0, and for drive writes per day without TBW and without
-    /// a warranty. Also fails for three figures that contradict each other by more than a tenth. The error names the
-    /// key of the figure.
+    /// # Errors
+    /// Returns an error for a figure that is not above 0, and for drive writes per day without TBW and without a
+    /// warranty. Also fails for three figures that contradict each other by more than a tenth. The error names the key
+    /// of the figure.
     pub fn of(
         capacity_bytes: u64,
         tbw: Option<f64>,

@@ -88,7 +88,8 @@ pub struct FleetOptions<'a> {
 /// Reads the fleet of a TOML or JSON file, and the tables that the file names; paths of tables are relative to the
 /// folder of the file.
 ///
-/// # Errors Returns an error with the place in the file for unreadable or invalid input.
+/// # Errors
+/// Returns an error with the place in the file for unreadable or invalid input.
 pub fn from_file(path: &Path) -> Result<Plan, FleetError> {
     of_draft(&Draft::from_file(path)?, path.parent().unwrap_or(Path::new("")))
 }
