@@ -60,7 +60,7 @@ pub type RunScenario = fn(&Scenario, &mut dyn Observer) -> Result<RunResult, Run
 pub struct ThreadExecutor {
     /// Number of concurrent runs; defaults to the number of cores.
     pub count: Option<usize>,
-    /// Function that runs a scenario, for programs with their own components; defaults to [`run`].
+    /// Function that runs a scenario, for calling programs with additional components; defaults to [`run`].
     pub run: Option<RunScenario>,
 }
 

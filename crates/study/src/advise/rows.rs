@@ -1,4 +1,4 @@
-//! Advice as table rows for programs.
+//! Advice as table rows, for other programs.
 
 use super::advice::{Advice, Figures, TrialResult};
 use super::candidate::no_change;
