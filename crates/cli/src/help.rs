@@ -15,6 +15,7 @@ const COMMAND: &str = "  wearwell ";
 const PIPED: &str = " | wearwell ";
 /// Gap between a command and its explanation.
 const GAP: &str = "   ";
+/// Indentation of the further lines of an example.
 const CONTINUED: &str = "      ";
 
 /// Returns `command` with help fitted to the width of the terminal.

@@ -47,8 +47,8 @@ use().catch((error) => found.push(String(error))).then(() => { document.title = 
 /// A short delay: without it, the browser's virtual time would run ahead of the server.
 const SHORT_DELAY: Duration = Duration::from_millis(20);
 
-/// Opens the page that is served at `address` and runs `user`, a script with a function `use`. The page runs in virtual
-/// time; each `sleep` of the script also waits for a short real time.
+/// Opens the HTML page that is served at `address` and runs `user`, a script with a function `use`. The page runs in
+/// virtual time; each `sleep` of the script also waits for a short real time.
 pub fn run_user_script(address: &str, user: &str) {
     let address = start_proxy(address.to_owned(), [SCRIPT_PREFIX, user, SCRIPT_SUFFIX].concat());
     if let Some(title) = title(&format!("http://{address}/"), &["--virtual-time-budget=600000"]) {

@@ -12,10 +12,13 @@ use tempfile::TempDir;
 const INODE_TABLE: u64 = 4096 + (64 << 10);
 /// Size of an inode in bytes.
 const INODE_BYTES: u64 = 128;
-/// Offsets of fields in an inode, in bytes.
+/// Offset of the number of links in an inode, in bytes.
 const LINKS: u64 = 4;
+/// Offset of the modification time in an inode, in bytes.
 const MODIFIED: u64 = 32;
+/// Offset of the block pointers in an inode, in bytes.
 const POINTERS: u64 = 72;
+/// Number of the root inode.
 const ROOT: u64 = 1;
 
 /// Images of a file system in a temporary directory.
