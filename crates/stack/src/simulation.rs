@@ -94,8 +94,8 @@ fn run_with_payload<P: RunPayload>(
         requests: resolved.timing.is_some(),
     };
     let scenario = &resolved.scenario;
-    // No prefetching of requests if a failing drive may end the run between any two requests, or if the program
-    // supplies the workload.
+    // Requests are not drawn ahead if a failing drive may end the run between any two requests, or if the calling
+    // program supplies the workload.
     let may_draw_ahead = workload.is_none()
         && scenario.power.is_none()
         && !scenario.device.wears_out

@@ -141,7 +141,7 @@ impl Draft {
         Ok(draft)
     }
 
-    /// Makes a draft of values that a program built.
+    /// Makes a draft of values that the calling program built.
     pub fn from_value(value: Value) -> Self {
         Draft { value, source: None, changed: Vec::new() }
     }

@@ -93,7 +93,7 @@ impl DigestContents {
             }
         };
         let id = number ^ salt.wrapping_mul(MULTIPLIER);
-        // 0 is reserved for unknown content.
+        // The number 0 is reserved for unknown content.
         ContentId(if id == ContentId::UNKNOWN.0 { 1 } else { id })
     }
 
