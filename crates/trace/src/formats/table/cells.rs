@@ -43,7 +43,7 @@ impl Separator {
             }
             Separator::Blanks => None,
         });
-        // With equal numbers the first separator wins.
+        // Of separators with equal numbers of columns, the first one is used.
         let most = bytes.rev().max_by_key(|(columns, _)| *columns);
         let (columns, separator) = most.expect("there are such separators");
         let by_blanks = row.split(u8::is_ascii_whitespace).filter(|cell| !cell.is_empty()).count();
