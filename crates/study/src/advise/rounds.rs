@@ -141,7 +141,7 @@ pub fn advise(
     Ok(advice)
 }
 
-/// Stack that advice is for.
+/// Stack for which changes are tried.
 struct AdvisedStack<'a> {
     base: &'a ResolvedStack<'a>,
     unchanged: Candidate,

@@ -9,7 +9,7 @@ use super::history::{NEVER, WriteHistory};
 pub enum InitialFlash {
     /// All blocks are erased.
     Erased,
-    /// Arbitrary content, the most favourable.
+    /// Arbitrary content; the bound assumes the most favourable one.
     Arbitrary,
 }
 
