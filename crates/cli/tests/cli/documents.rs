@@ -42,7 +42,7 @@ enum BlockMark {
 /// A block of commands, or of output.
 #[derive(Debug)]
 struct CodeBlock {
-    /// Name of the document and first line of the block.
+    /// Name of the document and number of the block's first line.
     location: String,
     mark: BlockMark,
     /// Command that prints this output.
