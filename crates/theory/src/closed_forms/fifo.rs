@@ -66,7 +66,7 @@ pub(super) fn uniform(drive: &Drive) -> f64 {
 /// falls from the upper end to the root and never below it.
 fn writes_per_round(drive: &Drive, classes: &Classes) -> Result<f64, TheoryError> {
     let spare = drive.spare_factor() / drive.load();
-    // Starts slightly above the upper end, because the fractions may not sum to exactly 1.
+    // The search starts slightly above the upper end, because the fractions may not sum to exactly 1.
     let mut written = 2.000_001 * spare;
     for _ in 0..MAX_NEWTON_STEPS {
         let (mut excess, mut slope) = (-spare, 0.0);

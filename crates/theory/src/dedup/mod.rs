@@ -24,13 +24,13 @@ use popular::PopularContents;
 /// Contents of written pages, in the terms of the workloads' `content` settings. Fractions are of the written pages.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Contents {
-    /// Fraction whose content equals the current content of the address.
+    /// Fraction of the written pages whose content equals the current content of the address.
     pub same: f64,
-    /// Fraction that is the second and last copy of a content.
+    /// Fraction of the written pages that are the second and last copy of a content.
     pub pairs: f64,
     /// Mean delay from the first copy to the second, in drive writes.
     pub pair_delay: f64,
-    /// Fraction with a popular content.
+    /// Fraction of the written pages with a popular content.
     pub popular: f64,
     /// Number of contents that are popular at a time; at least 1.
     pub popular_contents: u64,

@@ -87,15 +87,15 @@ pub struct FtlDesign {
 pub enum Ftl {
     /// The whole table in RAM, restored by reading all spare areas.
     Page,
-    /// Kim, Gupta, Urgaonkar 2013, with a battery, as the paper assumes.
+    /// DFTL by Kim, Gupta, Urgaonkar 2013, with a battery, as the paper assumes.
     Dftl,
-    /// Ma, Feng, Li, SIGMOD 2011.
+    /// LazyFTL by Ma, Feng, Li, SIGMOD 2011.
     LazyFtl,
-    /// Lee, Jung, Kang, Kim, EMSOFT 2008.
+    /// mu-FTL by Lee, Jung, Kang, Kim, EMSOFT 2008.
     MuFtl,
-    /// Huang, Chang, Kuo, TODAES 2013, with the cleaning of appendix E.
+    /// IB-FTL by Huang, Chang, Kuo, TODAES 2013, with the cleaning of appendix E.
     IbFtl,
-    /// Dayan, Bonnet, Idreos, SIGMOD 2016.
+    /// GeckoFTL by Dayan, Bonnet, Idreos, SIGMOD 2016.
     GeckoFtl,
 }
 
