@@ -17,7 +17,8 @@ fn main() -> io::Result<()> {
     for name in CRATES {
         let sources = crates.join(name).join("src");
         println!("cargo::rerun-if-changed={}", sources.display());
-        // A crate from a registry has no neighbouring sources; its version identifies them.
+        // If this crate comes from a registry, the sources of the other crates are missing; the version then identifies
+        // them.
         if sources.is_dir() {
             add(&mut hasher, &sources, name)?;
         }

@@ -213,7 +213,7 @@ mod points {
             points: &[String],
             on_answer: &mut dyn FnMut(Option<PointOutcome>) -> ControlFlow<()>,
         ) -> Result<(), ExecutorLost> {
-            // Sent as text: Python forwards the value without parsing it.
+            // The inputs are sent as text, because Python forwards text without parsing it.
             let inputs_text = serde_json::to_string(inputs).expect("plain data");
             let header = json!({ "points": { "build": build(), "way": inputs_text } });
             let numbered = points.iter().enumerate();

@@ -100,7 +100,7 @@ impl From<TheoryError> for Failure {
     /// Names the option of a parameter in the message.
     fn from(error: TheoryError) -> Self {
         match error {
-            // The hint of the library is for programs only.
+            // The hint in the library's message is for callers of the library, not for users of the command line.
             TheoryError::Parameter { parameter: "classes", problem } => {
                 let problem = problem.split(';').next().unwrap_or_default();
                 Failure::Usage(format!("--class, --zipf-classes: {problem}; give fewer"))

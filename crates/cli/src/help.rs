@@ -7,11 +7,15 @@ use clap::Command;
 /// Width of help without a terminal, and largest width for readability.
 const WIDTH: usize = 100;
 
-/// Prefixes of examples (the second follows a pipe), and the gap between a command and its explanation.
+/// Indentation of a line of help.
 const INDENT: &str = "  ";
+/// Beginning of an example.
 const COMMAND: &str = "  wearwell ";
+/// Beginning of a second command, which follows a pipe.
 const PIPED: &str = " | wearwell ";
+/// Gap between a command and its explanation.
 const GAP: &str = "   ";
+/// Indentation of the further lines of an example.
 const CONTINUED: &str = "      ";
 
 /// Returns `command` with help fitted to the width of the terminal.

@@ -12,7 +12,8 @@ static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 /// True if the process waits for the command to end, for any length of time.
 static WAITS_FOR_END: AtomicBool = AtomicBool::new(false);
 
-/// Time for a command to clean up. After it, a command that waits for a pipe or calculates without checking is ended.
+/// Time for a command to clean up. After this time, the process ends even if the command still waits for a pipe or
+/// calculates without checking for interrupts.
 const CLEANUP_TIME: Duration = Duration::from_millis(800);
 
 /// Exit code of an interrupted command.

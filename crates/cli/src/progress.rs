@@ -12,7 +12,7 @@ use wearwell_study::SweepObserver;
 /// Time between two plain lines.
 const LINE_INTERVAL: Duration = Duration::from_secs(5);
 
-/// Steps of a bar.
+/// Number of steps of a progress bar.
 const STEPS: u64 = 1000;
 
 /// Options for the display of progress.
@@ -257,7 +257,7 @@ impl ReadProgress {
         ))
     }
 
-    /// Counts what is read from `source`.
+    /// Counts the bytes that are read from `source`.
     pub fn watch<R: std::io::Read>(&self, source: R) -> indicatif::ProgressBarIter<R> {
         self.0.bar.wrap_read(source)
     }

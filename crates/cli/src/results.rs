@@ -16,7 +16,7 @@ fn read(path: &Path) -> Result<RunResult, Failure> {
         .map_err(|error| failed(path, format!("this is no result of `wearwell run --output`: {error}")))
 }
 
-/// Reads files and folders that commands wrote, as documents for a page.
+/// Reads files and folders that commands wrote, as documents for an HTML page.
 pub fn documents(paths: &[PathBuf]) -> Result<Vec<Document>, Failure> {
     let document = |(path, name): (&PathBuf, &String)| {
         let found = match (path.is_dir(), path.parent()) {

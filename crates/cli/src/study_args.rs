@@ -159,12 +159,12 @@ mod without {
     use wearwell_stack::RunResult;
     use wearwell_study::{PointResult, Store, StoreError};
 
-    /// Type without values.
+    /// Type without values, so that no store can be opened.
     #[derive(Debug)]
     pub enum ResultStore {}
 
     impl ResultStore {
-        /// Never called.
+        /// Never called, because the type has no values.
         pub fn remove(self) -> Result<(), StoreError> {
             match self {}
         }

@@ -21,15 +21,15 @@ pub trait Study: Sized {
     const RESULT: &'static str;
     /// Name of a row of the result in the help.
     const ROW: &'static str;
-    /// Title of the page of a scenario without a name.
+    /// Title of the HTML page for a scenario without a name.
     const TITLE: &'static str;
-    /// Parsed own options.
+    /// Options of the command itself, parsed.
     type Options;
 
     /// Returns the common arguments.
     fn common(&self) -> &CommonArgs<Self>;
 
-    /// Parses the command's own options.
+    /// Parses the options of the command itself.
     fn options(&self) -> Result<Self::Options, Failure>;
 
     /// Executes the study.
@@ -91,14 +91,14 @@ impl StudyInput<'_> {
 pub struct StudyResult {
     /// Text for people.
     pub table: String,
-    /// Everything, for programs and pages.
+    /// Complete result as JSON, for other programs and for HTML pages.
     pub value: Value,
     /// Rows for tables.
     pub rows: Vec<Row>,
 }
 
 impl StudyResult {
-    /// Writes a file of the kind given by its ending.
+    /// Writes the result to a file of the kind given by the ending of its name.
     pub fn write(&self, file: &OutputFile) -> Result<(), Failure> {
         match file.kind {
             FileKind::Json => file.write(|out| out.write_all(pretty(&self.value).as_bytes())),
@@ -115,7 +115,7 @@ impl StudyResult {
         })
     }
 
-    /// Writes the page with the result and the scenario.
+    /// Writes the HTML page with the result and the scenario.
     pub fn write_page(&self, page: &Page, draft: &Draft, default_title: &str) -> Result<(), Failure> {
         let scenario = draft.scenario()?;
         let mut value = self.value.clone();

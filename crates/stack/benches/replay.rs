@@ -21,7 +21,7 @@ use std::path::Path;
 use wearwell_stack::{Phase, Progress, RunResult, Scenario, run};
 use wearwell_trace::{ReadOptions, RequestBatch, TraceCursor};
 
-/// Pages of a request, in equal shares.
+/// Lengths of requests in pages, in equal shares.
 const REQUEST_PAGES: [u64; 4] = [1, 2, 4, 16];
 
 const PAGE_BYTES: u64 = 4096;
@@ -40,7 +40,7 @@ struct Case {
     top: &'static str,
     /// Settings of the device, except its capacity.
     device: &'static str,
-    /// Tables of both runs.
+    /// TOML tables of both runs.
     tables: &'static str,
     content: TraceContent,
     tenants: u64,
@@ -125,7 +125,7 @@ fn write_trace(path: &Path, content: TraceContent, requests: u64, pages: u64) ->
     let volumes = if content == TraceContent::Volumes { 4 } else { 1 };
     let (mut time_ns, mut written_pages) = (0, 0);
     for request in 0..requests {
-        // Half a millisecond between two requests on average.
+        // The mean time between two requests is half a millisecond.
         time_ns += random.below(1_000_000);
         let op = match random.below(80) {
             0..10 if content == TraceContent::Trims => 'T',

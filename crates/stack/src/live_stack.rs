@@ -50,7 +50,7 @@ impl LiveStack {
     /// [`LiveStack::zone`] requires.
     ///
     /// # Errors
-    /// A scenario that cannot be built, or whose stack may lose written data.
+    /// Returns an error for a scenario that cannot be built, or whose stack may lose written data.
     pub fn new(scenario: &Scenario) -> Result<Self, ConfigError> {
         LiveStack::build(resolve_live(scenario, false)?, None)
     }
@@ -59,7 +59,7 @@ impl LiveStack {
     /// operations come from `timing` of the scenario, or else from the device's preset.
     ///
     /// # Errors
-    /// As [`LiveStack::new`]; times that are missing.
+    /// Fails as [`LiveStack::new`] does, and if the duration of an operation is missing.
     pub fn timed(scenario: &Scenario) -> Result<Self, ConfigError> {
         LiveStack::build(resolve_live(scenario, true)?, None)
     }
@@ -68,8 +68,8 @@ impl LiveStack {
     /// that recovers from that flash. If recovery fails, `medium` receives the reason.
     ///
     /// # Errors
-    /// As [`LiveStack::new`]; a scenario with a [`no_recovery_reason`](StoredFlashPlan::no_recovery_reason), and flash
-    /// that was not written by such a drive.
+    /// Fails as [`LiveStack::new`] does, for a scenario with a
+    /// [`no_recovery_reason`](StoredFlashPlan::no_recovery_reason), and for flash that was not written by such a drive.
     pub fn on_stored_flash(scenario: &Scenario, medium: Arc<dyn StoredMedium>) -> Result<Self, ConfigError> {
         LiveStack::build(resolve_live(scenario, false)?, Some(medium))
     }
@@ -77,7 +77,7 @@ impl LiveStack {
     /// Returns the properties of the drive of `scenario` that are needed to store its flash outside of the simulation.
     ///
     /// # Errors
-    /// As [`LiveStack::new`].
+    /// Fails as [`LiveStack::new`] does.
     pub fn stored_flash_plan(scenario: &Scenario) -> Result<StoredFlashPlan, ConfigError> {
         Ok(StoredFlashPlan::of(&resolve_live(scenario, false)?))
     }
@@ -166,7 +166,7 @@ impl LiveStack {
     /// Finishes the zone of a page: it accepts no more writes until it is reset. Returns false if the page has no zone.
     ///
     /// # Errors
-    /// A zone that is offline.
+    /// Returns an error for a zone that is offline.
     pub fn finish_zone(&mut self, page: u32) -> Result<bool, LayerError> {
         self.stack.targets[0].layer.finish_zone(Lpn(page))
     }
@@ -174,7 +174,8 @@ impl LiveStack {
     /// Writes `contents` to pages from `first` on, as one request; `hint` is the stream hint, 0 for none.
     ///
     /// # Errors
-    /// Pages outside the drive; a drive at its end of life; a zone that cannot be written there, or only in part.
+    /// Returns an error for pages outside the drive, for a drive at its end of life, and for a zone that cannot be
+    /// written at these pages, or only in part.
     pub fn write(&mut self, first: u32, contents: &[ContentId], hint: u16) -> Result<(), LayerError> {
         if let Some(error) = &self.end_of_life {
             return Err(error.clone());
@@ -200,7 +201,7 @@ impl LiveStack {
     /// Reads pages and appends their contents to `out`; a page never written holds [`ContentId::UNKNOWN`].
     ///
     /// # Errors
-    /// Pages outside the drive.
+    /// Returns an error for pages outside the drive.
     pub fn read(&mut self, pages: Range<u32>, out: &mut Vec<ContentId>) -> Result<(), LayerError> {
         self.select_pages(pages);
         self.run_request(Op::Read, |layer, pages| layer.read(pages, out))?;
@@ -211,7 +212,7 @@ impl LiveStack {
     /// Discards pages.
     ///
     /// # Errors
-    /// Pages outside the drive, and a drive at its end of life.
+    /// Returns an error for pages outside the drive, and for a drive at its end of life.
     pub fn trim(&mut self, pages: Range<u32>) -> Result<(), LayerError> {
         self.select_pages(pages);
         self.run_request(Op::Trim, |layer, pages| layer.trim(pages))?;
@@ -222,7 +223,7 @@ impl LiveStack {
     /// Makes everything written so far survive a power cut of the simulated drive.
     ///
     /// # Errors
-    /// A drive at its end of life.
+    /// Returns an error for a drive at its end of life.
     pub fn flush(&mut self) -> Result<(), LayerError> {
         self.pages.clear();
         self.run_request(Op::Flush, |layer, _| layer.flush())
@@ -291,7 +292,7 @@ impl LiveStack {
     /// Returns the result of everything done since the drive was new, in the form of a run's result.
     ///
     /// # Errors
-    /// Counts that do not add up, which is a defect of Wearwell.
+    /// Returns an error if counts do not add up, which is a defect of Wearwell.
     pub fn result(mut self) -> Result<RunResult, RunError> {
         if self.traffic.written > self.windowed_pages {
             self.end_window();
@@ -341,7 +342,7 @@ fn resolve_live(scenario: &Scenario, is_timed: bool) -> Result<ResolvedScenario,
     Ok(resolved)
 }
 
-/// Refuses a scenario that is not a stack for one user that holds data.
+/// Refuses a scenario with several tenants or with power cuts, which a live drive does not support.
 fn refuse(scenario: &Scenario) -> Result<(), ConfigError> {
     let unsupported = [
         (

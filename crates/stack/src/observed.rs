@@ -19,8 +19,8 @@ use wearwell_workload::PageBatch;
 /// flash, with any FTL, and in the segments of each log. A workload supplied by the program replaces the scenario's.
 ///
 /// # Errors
-/// As [`crate::run()`]; also features that cannot be observed page by page: a clock, power cuts, and layers above the
-/// FTL other than logs.
+/// Fails as [`crate::run()`] does, and for features that cannot be observed page by page: a clock, power cuts, and
+/// layers above the FTL other than logs.
 pub fn run_observed(
     scenario: &Scenario,
     parts: CustomParts,

@@ -33,7 +33,7 @@ pub fn run(scenario: &Scenario, observer: &mut dyn Observer) -> Result<RunResult
 /// `workload` and `trace`, which are then left out of the result.
 ///
 /// # Errors
-/// As [`run`].
+/// Fails as [`run`] does.
 pub fn run_with(
     scenario: &Scenario,
     parts: CustomParts,
@@ -94,8 +94,8 @@ fn run_with_payload<P: RunPayload>(
         requests: resolved.timing.is_some(),
     };
     let scenario = &resolved.scenario;
-    // No prefetching of requests if a failing drive may end the run between any two requests, or if the program
-    // supplies the workload.
+    // Requests are not drawn ahead if a failing drive may end the run between any two requests, or if the calling
+    // program supplies the workload.
     let may_draw_ahead = workload.is_none()
         && scenario.power.is_none()
         && !scenario.device.wears_out
@@ -120,7 +120,7 @@ fn build_dispatcher(timing: ResolvedTiming, journal: Journal) -> Result<RequestD
 /// Returns `scenario` with a drive sized to its trace if `device.fit` requests that, and unchanged otherwise.
 ///
 /// # Errors
-/// A trace that cannot be read, no size that can be built, or an observer that stops it.
+/// Returns an error if a trace cannot be read, if no size can be built, or if an observer stops the search.
 pub fn with_fitted_drive(scenario: &Scenario, observer: &mut dyn Observer) -> Result<Scenario, RunError> {
     let mut scenario = scenario.clone();
     let caller = CallerFeatures { holds_data: scenario.holds_content(), ..CallerFeatures::default() };
@@ -131,12 +131,12 @@ pub fn with_fitted_drive(scenario: &Scenario, observer: &mut dyn Observer) -> Re
 /// Fills in every default of `scenario` and checks it without running it.
 ///
 /// # Errors
-/// As [`run`], without errors of the run itself.
+/// Fails as [`run`] does, except for errors of the run itself.
 pub fn resolve(scenario: &Scenario) -> Result<Scenario, RunError> {
     let resolved =
         ResolvedScenario::of(with_fitted_drive(scenario, &mut |_: &Progress| ControlFlow::Continue(()))?)?;
     let context = BuildContext { foresight: foresight(&resolved)?, ..BuildContext::default() };
-    // Building the layers runs their own checks of the configuration.
+    // Layers check their configuration when they are built.
     match resolved.scenario.holds_content() {
         true => drop(build_resolved::<ContentId>(&resolved, CustomPolicies::default(), context)?),
         false => drop(build_resolved::<()>(&resolved, CustomPolicies::default(), context)?),

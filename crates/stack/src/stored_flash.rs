@@ -31,7 +31,7 @@ pub struct StoredFlashPlan {
     pub page_bytes: u32,
     /// True if equal contents are stored once (deduplication).
     pub shares_contents: bool,
-    /// Reason why the drive cannot recover from its flash; `None` if it can.
+    /// Reason why the drive cannot recover from its flash; `None` if recovery is possible.
     pub no_recovery_reason: Option<&'static str>,
 }
 

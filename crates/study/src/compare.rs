@@ -37,7 +37,7 @@ pub struct SettingChange {
 pub struct Figure {
     /// Name, with the unit.
     pub name: String,
-    /// Value in each result; `None` where it would be meaningless.
+    /// Value in each result; `None` where a result does not have this figure.
     pub values: Vec<Option<f64>>,
     /// Comparison of each result with the first, which is [`Significance::Equal`] to itself.
     pub significances: Vec<Significance>,

@@ -22,7 +22,7 @@ pub struct Job<'a> {
 
 /// Receiver of an executor's notifications, called from any thread.
 pub trait RunListener: Sync {
-    /// Notifies that run `number` starts here.
+    /// Notifies that run `number` starts in this process.
     fn begin(&self, number: usize) -> ControlFlow<()>;
 
     /// Notifies of the progress of run `number`.
@@ -60,7 +60,7 @@ pub type RunScenario = fn(&Scenario, &mut dyn Observer) -> Result<RunResult, Run
 pub struct ThreadExecutor {
     /// Number of concurrent runs; defaults to the number of cores.
     pub count: Option<usize>,
-    /// Function that runs a scenario, for programs with their own components; defaults to [`run`].
+    /// Function that runs a scenario, for calling programs with additional components; defaults to [`run`].
     pub run: Option<RunScenario>,
 }
 

@@ -94,7 +94,8 @@ pub enum SweepError {
 }
 
 impl SweepError {
-    /// Adjusts the error for one of several rounds: `earlier` runs were finished before it, and `planned` are all.
+    /// Counts the runs of all rounds in the error: `earlier` runs were finished in earlier rounds, and `planned` runs
+    /// are planned in all rounds.
     pub(super) fn in_round(mut self, earlier: usize, planned: usize) -> Self {
         match &mut self {
             SweepError::Store { finished, points, .. }

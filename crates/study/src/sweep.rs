@@ -161,7 +161,7 @@ impl Sweep {
             progress: Mutex::default(),
             stopped: AtomicBool::new(false),
         };
-        // In parallel, because missing predictions of theory are computed here.
+        // The store is read in parallel, because predictions that its results lack are computed here.
         let new: Vec<usize> =
             (0..self.points.len()).into_par_iter().filter(|&number| !crew.take_from_store(number)).collect();
         let keep_windows = options.keep_windows;
@@ -266,7 +266,7 @@ struct SweepState<'a> {
 }
 
 impl SweepState<'_> {
-    /// Takes the result of run `number` from the store; returns true if it was there.
+    /// Takes the result of run `number` from the store; returns true if the store holds the result.
     fn take_from_store(&self, number: usize) -> bool {
         let point = &self.points[number];
         let stored_result = self.store.and_then(|store| store.find(&identity(&point.scenario)));

@@ -58,9 +58,10 @@ pub struct PointComparison {
     pub theory_finite: f64,
     /// Simulated write amplification, mean over the runs.
     pub simulated: f64,
-    /// Half-width of its 95 % interval, by Student's t.
+    /// Half-width of the 95 % interval of `simulated`, by Student's t.
     pub half_width: f64,
-    /// Half-width at the level at which all points together hold with 95 %, if theory is correct (Sidak).
+    /// Half-width at a higher level, at which the intervals of all points together hold with 95 %, if theory is correct
+    /// (Sidak).
     pub family_half_width: f64,
     /// Allowance for the finite number of blocks: one block of spare space.
     ///
@@ -73,13 +74,13 @@ pub struct PointComparison {
 }
 
 impl PointComparison {
-    /// Returns simulation minus theory (for finitely many blocks).
+    /// Returns simulation minus theory for the finite number of blocks.
     pub fn difference(&self) -> f64 {
         self.simulated - self.theory_finite
     }
 
-    /// Returns the difference in blocks of spare space, the unit of errors of the order of one over the number of
-    /// blocks.
+    /// Returns the difference in blocks of spare space. In this unit, an error of the order of one over the number of
+    /// blocks is constant.
     pub fn blocks_of_spare(&self) -> f64 {
         self.difference() / self.allowance
     }
@@ -143,8 +144,9 @@ pub fn grid(points: usize, seed: u64, sizes: &[u32]) -> Vec<TheoryCheckPoint> {
     points_drawn
 }
 
-/// Minimum warm-up in drive writes, and warm-up in turnovers of the slower class.
+/// Minimum warm-up in drive writes.
 const MIN_WARM_UP: f64 = 20.0;
+/// Warm-up in turnovers of the slower class.
 const WARM_UP_TURNOVERS: f64 = 5.0;
 
 /// Drive writes of uniform overwrites before the workload, which mix the classes.

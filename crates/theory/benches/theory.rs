@@ -11,7 +11,7 @@ use wearwell_theory::{Classes, Drive};
 /// Spare factor, number of choices, fraction of writes to hot pages, fraction of space that is hot.
 const CASES: &[(f64, f64, f64, f64)] = &[(0.10, 10.0, 0.9, 0.1), (0.05, 20.0, 0.94, 0.26)];
 
-/// Returns the target time of a case in milliseconds, if it has one.
+/// Returns the target time in milliseconds for a structure and a block size; `None` if the case has no target.
 fn target_ms(structure: Structure, pages: u32) -> Option<f64> {
     match (structure, pages) {
         (Structure::Single, 64) => Some(2.0),

@@ -16,9 +16,9 @@ pub enum TheoryError {
         "no fixed point found after {evaluations} evaluations (residual {residual:.1e}); please report {parameters}"
     )]
     NotConverged {
-        /// Evaluations of the map.
+        /// Number of evaluations of the equations.
         evaluations: usize,
-        /// Largest residual left.
+        /// Largest residual after the last evaluation.
         residual: f64,
         /// Parameters of the failed computation.
         parameters: String,
@@ -32,7 +32,7 @@ impl TheoryError {
     }
 }
 
-/// Returns the value if it is strictly between `low` and `high`, otherwise an error; NaN is never between.
+/// Returns the value if it is strictly between `low` and `high`, otherwise an error; NaN is always an error.
 pub(crate) fn between(parameter: &'static str, value: f64, low: f64, high: f64) -> Result<f64, TheoryError> {
     if value > low && value < high {
         return Ok(value);

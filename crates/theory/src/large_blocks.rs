@@ -15,7 +15,7 @@ pub struct LargeBlockAmplification {
     pub write_amplification: f64,
     /// Approximation made for many classes.
     pub merging: ClassMerging,
-    /// Block size in pages from which the value was extrapolated, the larger of two; `None` if it was not extrapolated.
+    /// Larger of the two block sizes, in pages, from which the value was extrapolated; `None` without extrapolation.
     pub extrapolated_from: Option<u32>,
 }
 

@@ -6,7 +6,7 @@ use super::{Drive, TheoryError};
 /// Number of choices with its write amplification.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ChoiceCount {
-    /// `d`.
+    /// Number of choices, `d`.
     pub choices: u32,
     /// Write amplification with `choices`.
     pub write_amplification: f64,

@@ -17,7 +17,7 @@ use super::{Classes, Drive, TheoryError};
 pub struct StackedLogs {
     /// Pages of a segment of the upper log.
     pub pages_per_segment: u32,
-    /// Segments of the upper log in a block of the lower log (`m`); 1 if they are equal and aligned.
+    /// Segments of the upper log in a block of the lower log (`m`); 1 if segments and blocks are equal and aligned.
     pub segments_per_block: u32,
     /// Spare space of both logs together, as a fraction of the flash (`S`).
     pub spare_factor: f64,

@@ -23,7 +23,7 @@ const FILES: [(&str, &str); 8] = [
     ("table", "csv"),
 ];
 
-/// Columns of the table.
+/// Columns of traces in the format `table`.
 const COLUMNS: &str = "time=ts:ns,op=type,offset=lba:512,size=len:512,volume=dev";
 
 /// Returns synthetic requests like those of block traces: mostly writes of a few pages at skewed addresses on four

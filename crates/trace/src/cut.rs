@@ -18,14 +18,14 @@ pub struct Cut {
     /// Range of times since the trace's first request, ns. Requests with earlier times than the first one count as time
     /// 0.
     pub time_ns: Option<Range<u64>>,
-    /// Range of addresses, bytes. A request that touches it is kept whole. A flush touches all addresses.
+    /// Range of addresses, bytes. A request that touches the range is kept whole. A flush touches all addresses.
     pub bytes: Option<Range<u64>>,
     /// Operations.
     pub ops: Option<Vec<Op>>,
     /// Volumes.
     pub volumes: Option<Vec<u32>>,
-    /// True to shift times so that the first selected request is at time 0. In an unsorted trace, earlier requests are
-    /// at 0 too.
+    /// True to shift times so that the first selected request is at time 0. In an unsorted trace, selected requests
+    /// with earlier times are also at time 0.
     pub rebase_time: bool,
 }
 
@@ -81,8 +81,8 @@ pub fn cut(reader: &mut TraceReader, writer: &mut TraceWriter, cut: &Cut) -> Res
     cut_while(reader, writer, cut, || true)
 }
 
-/// Writes the selected requests like [`cut()`], but calls `should_continue` before each batch and stops when it returns
-/// false.
+/// Writes the selected requests like [`cut()`], but calls `should_continue` before each batch and stops when the
+/// callback returns false.
 pub fn cut_while(
     reader: &mut TraceReader,
     writer: &mut TraceWriter,

@@ -29,7 +29,7 @@ pub trait Decoder: Send {
 pub struct SkippedLines {
     /// Number of bad lines or records.
     pub count: u64,
-    /// Messages about the first few of them.
+    /// Messages about the first few bad lines or records.
     pub messages: Vec<String>,
 }
 

@@ -14,7 +14,7 @@ pub enum TraceError {
     /// Error of the operating system.
     #[error("{}: {source}", path.display())]
     Io {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// Error of the system.
         source: std::io::Error,
@@ -22,7 +22,7 @@ pub enum TraceError {
     /// The compressed stream is damaged or ends early.
     #[error("{}: the {compression} stream is damaged or cut short: {source}", path.display())]
     Compressed {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// `gzip`, `xz` or `zstd`.
         compression: &'static str,
@@ -32,13 +32,13 @@ pub enum TraceError {
     /// The file is empty.
     #[error("{}: the file is empty", path.display())]
     Empty {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
     },
-    /// No format of that name.
+    /// No format has the requested name.
     #[error("there is no trace format `{name}`; the formats are {choices}")]
     UnknownFormat {
-        /// The requested name.
+        /// Requested name.
         name: String,
         /// All formats, separated by commas.
         choices: String,
@@ -50,7 +50,7 @@ pub enum TraceError {
         path.display()
     )]
     FormatNeeded {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// All formats, separated by commas.
         choices: String,
@@ -59,12 +59,12 @@ pub enum TraceError {
         /// The column option for reading the file as a table, or advice for finding its columns.
         table: String,
     },
-    /// The format has no such option.
+    /// The format does not have the requested option.
     #[error("the trace format `{format}` has no option `{option}`; {choices}")]
     UnknownOption {
-        /// The format.
+        /// Name of the format.
         format: &'static str,
-        /// The requested option.
+        /// Name of the requested option.
         option: String,
         /// Options of the format, as a sentence.
         choices: String,
@@ -72,9 +72,9 @@ pub enum TraceError {
     /// Invalid value of an option, or a missing option that is required.
     #[error("option `{option}` of the trace format `{format}`: {problem}; {expected}")]
     BadOption {
-        /// The format.
+        /// Name of the format.
         format: &'static str,
-        /// The option.
+        /// Name of the option.
         option: &'static str,
         /// Description of the problem.
         problem: String,
@@ -84,7 +84,7 @@ pub enum TraceError {
     /// A value in the trace that the format does not allow.
     #[error("{}, {position}: {value}", path.display())]
     BadValue {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// Position in the file.
         position: TracePosition,
@@ -94,7 +94,7 @@ pub enum TraceError {
     /// The format can only be read.
     #[error("traces cannot be written in the format `{format}`; writable formats are {choices}")]
     NotWritable {
-        /// The format.
+        /// Name of the format.
         format: &'static str,
         /// Writable formats, separated by commas.
         choices: String,
@@ -102,9 +102,9 @@ pub enum TraceError {
     /// The format cannot hold this request.
     #[error("{}: request {request} cannot be written in the format `{format}`: {reason}", path.display())]
     Inexpressible {
-        /// The file being written.
+        /// Path of the file that is written.
         path: PathBuf,
-        /// The format.
+        /// Name of the format.
         format: &'static str,
         /// The request's number, from 1, among those given to the writer.
         request: u64,
@@ -140,7 +140,7 @@ impl fmt::Display for TracePosition {
 /// A value that its column does not allow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadValue {
-    /// The column or field.
+    /// Name of the column or field.
     pub column: Cow<'static, str>,
     /// The value found, escaped and shortened; empty for a missing value.
     pub found: String,

@@ -114,7 +114,7 @@ impl Input {
         &self.path
     }
 
-    /// Returns the number of lines or records returned so far, which is the number of the current one.
+    /// Returns the number of lines or records returned so far, which is the number of the current line or record.
     pub fn count(&self) -> u64 {
         self.count
     }

@@ -1,4 +1,4 @@
-//! Files that may block forever, such as pipes: reading them with a wait that can be ended.
+//! Reading of files that may block forever, such as pipes, with a wait that can be ended.
 
 use std::cell::RefCell;
 use std::fs::File;

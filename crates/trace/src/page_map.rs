@@ -58,7 +58,7 @@ impl<T: Copy> PageMap<T> {
     }
 
     /// Returns a map like [`Self::new`], but with memory that grows with the number of set pages and not with the
-    /// highest page: for programs that have thousands of maps.
+    /// highest page: for callers that have thousands of maps.
     pub fn compact(vacant: T) -> Self {
         PageMap { is_compact: true, ..PageMap::new(vacant) }
     }
@@ -76,7 +76,7 @@ impl<T: Copy> PageMap<T> {
     /// change the values.
     ///
     /// # Errors
-    /// The first error of `visit`, which ends the iteration.
+    /// Returns the first error of `visit`, which ends the iteration.
     #[inline]
     pub fn visit<E>(
         &mut self,

@@ -27,7 +27,7 @@ pub fn open(path: impl AsRef<Path>, options: &ReadOptions) -> Result<TraceReader
     TraceReader::from_input(Input::open(path.as_ref())?, options)
 }
 
-/// Guesses the columns of the table in `source`, called `name` in error messages; `None` if it is not a table.
+/// Guesses the columns of the table in `source`, called `name` in error messages; `None` if the source is not a table.
 pub fn guess_columns(
     name: &str,
     source: impl Read + Send + 'static,

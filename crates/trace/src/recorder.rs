@@ -48,7 +48,7 @@ struct SharedBuffer {
 #[derive(Default)]
 struct BufferedLines {
     text: Vec<u8>,
-    /// True if recording has ended, or the writing thread has.
+    /// True if recording or the writing thread has ended.
     is_finished: bool,
 }
 
@@ -63,7 +63,8 @@ impl Recorder {
     /// for 0.
     ///
     /// # Errors
-    /// A file that already exists, or an extension of a compression that cannot be read while it grows.
+    /// Returns an error for a file that already exists, and for an extension of a compression that cannot be read while
+    /// the file grows.
     pub fn create(path: &Path, digest_bytes: u32) -> Result<Self, TraceError> {
         let failed = |error| TraceError::io(path, error);
         let extension = path.extension().and_then(|ending| ending.to_str());
@@ -93,7 +94,7 @@ impl Recorder {
     /// [`Recorder::finish`] returns that error.
     ///
     /// # Errors
-    /// A request that the format cannot hold: one with more digests than fit into a line.
+    /// Returns an error for a request that the format cannot hold: one with more digests than fit into a line.
     pub fn record(&mut self, request: &Request, digests: &[Digest]) -> Result<(), String> {
         let mut lines = self.buffer.lines();
         while lines.text.len() >= MAX_BUFFERED_BYTES && !lines.is_finished {
@@ -118,7 +119,7 @@ impl Recorder {
     /// Ends the recording; returns the number of its requests.
     ///
     /// # Errors
-    /// A file that could not be written.
+    /// Returns an error if the file could not be written.
     pub fn finish(mut self) -> Result<u64, TraceError> {
         self.end().map_err(|error| TraceError::io(&self.path, error))?;
         Ok(self.requests)

@@ -25,7 +25,7 @@ pub struct WriteSummary {
     pub requests: u64,
     /// Requests omitted because the format cannot hold them.
     pub dropped: u64,
-    /// Reason why the first of them was omitted.
+    /// Reason why the format cannot hold the first omitted request.
     pub first_dropped: Option<String>,
 }
 

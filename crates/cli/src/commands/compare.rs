@@ -142,7 +142,7 @@ fn table(comparison: &Comparison, names: &[String], results: &[RunResult], all: 
     text
 }
 
-/// Returns a figure with its change against the first result.
+/// Returns a figure with its change compared with the first result.
 fn cell(figure: &Figure, at: usize) -> String {
     let Some(value) = figure.values[at] else { return "–".into() };
     let value = number(value);

@@ -40,7 +40,7 @@ fn quote(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
-/// Returns everything as a JSON value, with the commands.
+/// Returns the complete advice as a JSON value, with the commands.
 pub fn as_value(advice: &Advice, repeat: &RepeatCommand) -> Value {
     let mut value = serde_json::to_value(advice).expect("plain data");
     let mut add = |list: &str, trials: &[TrialResult]| {
@@ -282,7 +282,7 @@ fn commands(advice: &Advice, repeat: &RepeatCommand) -> String {
     text + &software_options(&shown)
 }
 
-/// Returns the same changes as options of the software, where it has such options.
+/// Returns the changes in `shown` as options of the software, where the software has such options.
 fn software_options(shown: &[&TrialResult]) -> String {
     let mut text = String::new();
     for trial in shown.iter().filter(|tried| !tried.options.is_empty()) {

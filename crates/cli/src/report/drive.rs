@@ -51,7 +51,8 @@ fn fitted(extent: &TraceExtent, result: &RunResult) -> String {
     )
 }
 
-/// Lists the differences of the scenario from its preset. They may have been set before the preset was chosen.
+/// Lists the differences of the scenario from its preset. These settings may have been made before the preset was
+/// chosen.
 fn differences(device: &Device) -> Option<String> {
     let preset = Preset::find(device.preset.as_ref()?)?;
     let counts = [

@@ -6,7 +6,7 @@ use wearwell_engine::timing::{Bin, BusyTime, OutageTimes, RequestTimes, Timeline
 
 /// Maximum number of columns of the charts over time; neighbouring bins of the timeline are combined to fit.
 const MAX_COURSE_COLUMNS: usize = 64;
-/// Width of the rest of a row: its title, its highest value, and the borders.
+/// Width of a row besides the chart: the title, the highest value, and the borders.
 const ROW_OVERHEAD: usize = 40;
 
 /// Returns throughput and utilisation as rows of figures.

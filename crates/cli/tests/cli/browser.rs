@@ -1,4 +1,4 @@
-//! Runs pages, in files or served, in a headless browser, if one is installed.
+//! Opens HTML pages, from files or from a server, in a headless browser, if one is installed.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -13,8 +13,8 @@ fn browser() -> Option<&'static str> {
         .find(|name| Command::new(name).arg("--version").output().is_ok_and(|done| done.status.success()))
 }
 
-/// Returns the title of a page after its scripts have run; fails if a script reports an error. `more` are options of
-/// the browser. Returns `None`, with a message, if no browser is installed.
+/// Returns the title of an HTML page after the scripts of the page have run; fails if a script reports an error. `more`
+/// are options of the browser. Returns `None`, with a message, if no browser is installed.
 pub fn title(url: &str, more: &[&str]) -> Option<String> {
     let Some(browser) = browser() else {
         println!("NOT RUN: a page in a browser, as there is no Chromium");
@@ -47,8 +47,8 @@ use().catch((error) => found.push(String(error))).then(() => { document.title = 
 /// A short delay: without it, the browser's virtual time would run ahead of the server.
 const SHORT_DELAY: Duration = Duration::from_millis(20);
 
-/// Opens the page that is served at `address` and runs `user`, a script with a function `use`. The page runs in virtual
-/// time; each `sleep` of the script also waits for a short real time.
+/// Opens the HTML page that is served at `address` and runs `user`, a script with a function `use`. The page runs in
+/// virtual time; each `sleep` of the script also waits for a short real time.
 pub fn run_user_script(address: &str, user: &str) {
     let address = start_proxy(address.to_owned(), [SCRIPT_PREFIX, user, SCRIPT_SUFFIX].concat());
     if let Some(title) = title(&format!("http://{address}/"), &["--virtual-time-budget=600000"]) {

@@ -20,10 +20,13 @@ use std::time::{Duration, Instant};
 /// Environment variable that also enables slow blocks.
 const SLOW_VARIABLE: &str = "WEARWELL_SLOW_DOCS";
 
-/// File that documents use and that readers must supply, and its substitute in the test.
+/// Trace that documents use and that readers must supply, and its substitute in the test.
 const OWN_TRACE: (&str, &str) = ("my-trace.csv.gz", "traces/samples/msr.csv");
+/// Table that documents use and that readers must supply, and its substitute in the test.
 const OWN_TABLE: (&str, &str) = ("my-own.csv", "traces/samples/table.csv");
+/// Scenario that documents use and that readers must supply, and its substitute in the test.
 const OWN_SCENARIO: (&str, &str) = ("my.toml", "scenarios/log_on_ftl.toml");
+/// Trace with named columns that documents use and that readers must supply, and its content in the test.
 const OWN_COLUMNS: (&str, &str) =
     ("my-trace.csv", "ts,type,lba,len\n0,W,0,4096\n5,R,8,4096\n9,W,64,16384\n12,W,0,4096\n");
 
@@ -39,7 +42,7 @@ enum BlockMark {
 /// A block of commands, or of output.
 #[derive(Debug)]
 struct CodeBlock {
-    /// Name of the document and first line of the block.
+    /// Name of the document and number of the block's first line.
     location: String,
     mark: BlockMark,
     /// Command that prints this output.

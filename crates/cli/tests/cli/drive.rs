@@ -181,7 +181,7 @@ fn contradictory_and_invalid_options_are_refused() {
     insta::assert_snapshot!("refusals", shown);
 }
 
-/// Runs every command of the page in order, as a reader would, and then removes the written files.
+/// Runs every command of the document in order, as a reader would, and then removes the written files.
 #[test]
 fn documented_commands_run() {
     let page = std::fs::read_to_string(repository().join("docs/drive.md")).unwrap();

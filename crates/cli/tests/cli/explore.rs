@@ -183,7 +183,7 @@ fn hostile_requests_are_refused() {
         let request = format!("GET / HTTP/1.1\r\n{head}\r\nconnection: close\r\n\r\n");
         assert!([400, 403].contains(&served.send(request.as_bytes()).0), "{head}");
     }
-    // Half a request, and random bytes.
+    // The bytes are half a request, random bytes, and none.
     for bytes in [&b"POST /api/theory HTTP/1.1\r\nhost:"[..], b"\0\xff\r\n\r\n", b""] {
         TcpStream::connect(&served.address).unwrap().write_all(bytes).unwrap();
     }

@@ -1,4 +1,4 @@
-//! Tests of the command line, called as by its users.
+//! Tests of the command line, which call the program as its users do.
 
 mod advise;
 mod browser;

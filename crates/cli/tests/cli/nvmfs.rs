@@ -8,13 +8,17 @@ use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use tempfile::TempDir;
 
-/// Offset of the inode table, behind a block and a log of 64 KiB, and size of an inode.
+/// Offset of the inode table, behind a block and a log of 64 KiB.
 const INODE_TABLE: u64 = 4096 + (64 << 10);
+/// Size of an inode in bytes.
 const INODE_BYTES: u64 = 128;
-/// Offsets of fields in an inode, in bytes.
+/// Offset of the number of links in an inode, in bytes.
 const LINKS: u64 = 4;
+/// Offset of the modification time in an inode, in bytes.
 const MODIFIED: u64 = 32;
+/// Offset of the block pointers in an inode, in bytes.
 const POINTERS: u64 = 72;
+/// Number of the root inode.
 const ROOT: u64 = 1;
 
 /// Images of a file system in a temporary directory.
@@ -105,7 +109,7 @@ fn existing_images_are_kept_unless_forced() {
     let id = images.stats()["id"].clone();
     images.mkfs(&[&sizes[..], &["--force"]].concat(), 0);
     assert_ne!(images.stats()["id"], id);
-    // Repeating the command without sizes does not destroy the images either.
+    // A second `mkfs` without sizes does not destroy the images either.
     let before = images.content();
     assert!(images.mkfs(&[], 1).1.contains("--ssd: holds something already; --force destroys its content"));
     OpenOptions::new().write(true).open(images.path("ssd")).unwrap().write_all_at(&[0; 4096], 0).unwrap();
@@ -151,7 +155,7 @@ fn several_nvram_files_form_one_nvram() {
 
 #[test]
 fn damage_of_blocks_and_names_is_reported_and_repaired_on_request() {
-    // An invalid pointer in the root, and a wrong link count.
+    // The damages are an invalid pointer in the root, and a wrong link count.
     let damages: [(u64, &[u8], &str); 2] = [
         (field(ROOT, POINTERS), &[0xff; 8], "pointer to block 0 leads nowhere"),
         (field(ROOT, LINKS), &[9], "it has 2 links"),
@@ -213,7 +217,7 @@ fn uncheckable_images_have_separate_exit_code() {
     assert!(images.fsck(&["--repair"], 8).1.contains("holds no file system"));
     fs::remove_file(images.path("nvram")).unwrap();
     images.fsck(&[], 8);
-    // Two intact halves of different pairs.
+    // NVRAM and SSD are intact, but belong to different file systems.
     let (one, other) = (Images::new(), Images::new());
     fs::copy(one.path("ssd"), other.path("ssd")).unwrap();
     assert!(other.fsck(&[], 8).1.contains("another file system's"));
@@ -292,7 +296,7 @@ fn background_mount_is_busy_and_reports_statistics() {
     assert!(images.fsck(&[], 8).1.contains("in use"));
     let unmounted = std::process::Command::new("umount").arg(&at).status().expect("umount");
     assert!(unmounted.success());
-    // The server is still closing the images.
+    // The server may still be closing the images, so the command is repeated.
     let stats = (0..500).find_map(|_| {
         std::thread::sleep(std::time::Duration::from_millis(10));
         let (nvram, ssd) =

@@ -95,7 +95,7 @@ fn drawn_figures_add_up() {
     }
 }
 
-/// Script appended to that of the page: it acts like a reader and writes the result to the title.
+/// Script appended to the script of the HTML page: it acts like a reader and writes the result to the title.
 const READER: &str = r#"<script>
 const found = [];
 addEventListener("error", (event) => found.push(event.message));
@@ -133,7 +133,7 @@ if (all("img").some((image) => !image.src.startsWith("data:"))) found.push("an i
 })();
 </script>"#;
 
-/// A name that would break the page wherever it is not escaped.
+/// A name that would break the HTML page wherever the name is not escaped.
 const HOSTILE: &str = "</script><b onclick=x>HOSTILE</b>{{DATA}}\u{2028}'\"&";
 
 /// Opens the page in a browser. Without a browser, only checks that the page is self-contained.

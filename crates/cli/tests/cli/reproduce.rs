@@ -84,7 +84,7 @@ fn items_with_missing_programs_are_skipped_with_a_message() {
     assert!(!folder.path().join(item).exists());
 }
 
-/// Plays a job as inside the virtual machine of a timed measurement.
+/// Runs a job outside the virtual machine, as a timed measurement runs it inside.
 #[test]
 fn job_is_replayed_in_a_directory_and_reports_counts() {
     let folder = tempfile::tempdir().unwrap();

@@ -217,7 +217,7 @@ fn unreachable_cluster_is_reported() {
         |address: &str| ["sweep", &scenario, "--vary", "seed=1,2", "--dask", address].map(str::to_owned);
     let run = |address: &str| {
         let mut command = crate::common::wearwell(&words(address).each_ref().map(String::as_str));
-        // Without Python.
+        // The command finds no Python in this path.
         command.env("PATH", directory.path()).output().unwrap()
     };
     for (address, code, message) in [

@@ -183,7 +183,7 @@ fn drive_is_fitted_to_trace_and_lifetime_is_reported() {
     let columns = ["--columns", "time=ms:ms,op=op,offset=sector:512,size=sectors:512"];
     let describe = ["trace", "describe", &file, "--tbw", "150"];
     let (out, _) = outcome(&[&describe[..], &columns].concat(), 0);
-    // 5000 pages of 4096 bytes in 4.999 s: 354 GB per day.
+    // The trace writes 5000 pages of 4096 bytes in 4.999 s: 354 GB per day.
     assert!(out.contains("354 GB, as over the 5.00 s of the trace: 150 TB last 1.16 years"), "{out}");
     let (out, _) = outcome(&[&describe[..], &columns, &["--format", "json"]].concat(), 0);
     let found: Value = serde_json::from_str(&out).unwrap();
@@ -192,7 +192,7 @@ fn drive_is_fitted_to_trace_and_lifetime_is_reported() {
     let device =
         ["device={ pages_per_block = 16, capacity = '1 GiB', spare_factor = 0.2, endurance_cycles = 3000 }"];
     let (out, _) = outcome(&[&run[..], &device, &columns].concat(), 0);
-    // The rating of 0.006 TBW.
+    // The host can write about 0.006 TB to the drive, which takes some minutes at the rate of the trace.
     for part in [
         "500 pages (2.0 MiB) touched",
         "compacted",

@@ -29,7 +29,8 @@ pub(crate) fn check(resolved: &ResolvedScenario) -> Result<(), ConfigError> {
 fn needed_bytes(resolved: &ResolvedScenario) -> u64 {
     let ResolvedScenario { device, ftl, layers, power, .. } = resolved;
     let features = layers.iter().map(|plan| &plan.features).chain([&ftl.features]);
-    // Map of logical pages; owners and validity bits of physical pages if the directory keeps them.
+    // Bytes of the map of logical pages, and of the owners and validity bits of physical pages if the directory keeps
+    // them.
     let tables: u64 = resolved
         .tree
         .layers
@@ -42,7 +43,8 @@ fn needed_bytes(resolved: &ResolvedScenario) -> u64 {
         .sum();
     let layer_bytes: u64 = layers.iter().map(|plan| plan.memory_bytes).sum::<u64>() + ftl.memory_bytes;
     let (logical, pages) = (u64::from(device.logical_pages), device.geometry.pages());
-    // Spare-area records; with power cuts in the middle of the work, also stamps and the known state of each page.
+    // Bytes of spare-area records; with power cuts in the middle of the work, also of stamps and of the known state of
+    // each page.
     let dedup_bytes = if ftl.features.has(Feature::Dedup) { 48 * pages } else { 0 };
     let power_cut_bytes = if power.has_cuts() { 17 * pages + 48 * logical + dedup_bytes } else { 0 };
     let foreknowledge = resolved.foreknowledge();

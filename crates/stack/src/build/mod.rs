@@ -23,7 +23,7 @@ use wearwell_engine::timing::Journal;
 /// Resolves `scenario`, fills in every default and builds its stack.
 ///
 /// # Errors
-/// A setting that is not possible, or that conflicts with another.
+/// Returns an error for a setting that is not possible, or that conflicts with another setting.
 pub fn build<P: StackPayload>(scenario: &mut Scenario) -> Result<Stack<P>, ConfigError> {
     let caller = CallerFeatures { holds_data: size_of::<P>() > 0, ..CallerFeatures::default() };
     let resolved = resolve(scenario.clone(), caller)?;
@@ -142,7 +142,7 @@ struct StackBuilder<P> {
 }
 
 impl<P: StackPayload> StackBuilder<P> {
-    /// Passes the layer to its user, or divides it among its users.
+    /// Gives the layer to its only user, or divides it among its users.
     fn add_layer(&mut self, built: BuiltLayer<P>, node: &TreeLayer) {
         let BuiltLayer { layer, power } = built;
         self.power = self.power.take().or(power);

@@ -1,4 +1,4 @@
-//! A stack ready to be written to.
+//! A stack that is built, and can be written to.
 
 use crate::device::ResolvedDevice;
 use crate::scenario::tree::Tree;
@@ -6,7 +6,7 @@ use wearwell_engine::ftl::PowerCycle;
 use wearwell_engine::layer::{Payload, Reports};
 use wearwell_engine::log::{BoxedLayer, SharedLayer};
 
-/// A stack ready to be written to.
+/// A stack that is built, and can be written to.
 pub struct Stack<P> {
     /// Layer that each tenant writes to; a single entry if the scenario has no tenants.
     pub targets: Vec<Target<P>>,
@@ -47,13 +47,13 @@ impl<P: Payload> Stack<P> {
         self.targets.iter().map(|target| u64::from(target.layer.logical_pages())).collect()
     }
 
-    /// Returns the reports of all layers, in the order of their names, and of the flash.
+    /// Returns the reports of all layers, in the order of [`Self::names`], and the report of the flash.
     pub fn describe(&self) -> Reports {
         let mut reports = Reports::default();
         self.targets.iter().for_each(|target| target.layer.describe(&mut reports));
         self.shared.iter().for_each(|shared| shared.describe(&mut reports));
-        // Each target and each shared layer reported the layers from itself down to the next shared layer; sorts them
-        // by number.
+        // Each target and each shared layer reported the layers from itself down to the next shared layer. The reports
+        // are sorted by the numbers of the layers.
         let undivided = self.targets.iter().filter(|target| target.partition.is_none());
         let divided =
             self.tree.bottom_up().into_iter().filter(|&at| self.tree.layers[at].partitions.is_some());

@@ -164,13 +164,13 @@ pub struct ResolvedDevice {
 /// Duration of flash operations, microseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FlashTimes {
-    /// Reading a page.
+    /// Time to read a page, microseconds.
     pub read_us: f64,
-    /// Programming a page.
+    /// Time to program a page, microseconds.
     pub program_us: f64,
-    /// Reading a spare area.
+    /// Time to read a spare area, microseconds.
     pub spare_read_us: f64,
-    /// Erasing a block.
+    /// Time to erase a block, microseconds.
     pub erase_us: f64,
 }
 

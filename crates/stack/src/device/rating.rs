@@ -25,8 +25,9 @@ impl Rating {
     /// neither TBW nor drive writes per day are given.
     ///
     /// # Errors
-    /// A figure that is not above 0; drive writes per day without TBW and without a warranty; three figures that
-    /// contradict each other by more than a tenth. The error names the key of the figure.
+    /// Returns an error for a figure that is not above 0, and for drive writes per day without TBW and without a
+    /// warranty. Also fails for three figures that contradict each other by more than a tenth. The error names the key
+    /// of the figure.
     pub fn of(
         capacity_bytes: u64,
         tbw: Option<f64>,

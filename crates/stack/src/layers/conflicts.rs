@@ -28,7 +28,7 @@ const fn kind<K: Kind>() -> Feature {
 pub struct FeatureConflict {
     /// The feature that is refused, whose key the error names.
     pub feature: Feature,
-    /// The features that it conflicts with.
+    /// The features that conflict with the refused feature.
     pub with: &'static [Feature],
     /// Reason of the conflict.
     pub reason: &'static str,
@@ -52,7 +52,7 @@ macro_rules! only_page {
     };
 }
 
-/// All rows.
+/// All conflicts.
 pub static FEATURE_CONFLICTS: &[FeatureConflict] = &[
     FeatureConflict {
         feature: Feature::Dedup,
@@ -279,7 +279,8 @@ pub static FEATURE_CONFLICTS: &[FeatureConflict] = &[
 ];
 
 impl Features {
-    /// Returns the reason why the power of a drive with these features cannot be cut; `None` if it can.
+    /// Returns the reason why the power of a drive with these features cannot be cut; `None` if power cuts are
+    /// possible.
     pub fn power_cut_conflict(&self) -> Option<&'static str> {
         let row = first_conflict(|feature| feature == Feature::Power || self.has(feature))?;
         Some(row.reason)

@@ -37,7 +37,7 @@ pub(super) fn keys_of<T: JsonSchema>() -> Vec<String> {
 /// Reads a value; an error names the key within.
 ///
 /// # Errors
-/// An unknown key, or a value of the wrong type.
+/// Returns an error for an unknown key, or for a value of the wrong type.
 pub fn from_value<T: DeserializeOwned>(value: Value) -> Result<T, ConfigError> {
     serde_path_to_error::deserialize(value).map_err(|error| {
         let path = error.path().to_string();

@@ -56,14 +56,14 @@ pub enum PageMap {
     Absent,
 }
 
-/// Properties of an FTL of one kind with its default settings. Tests of all FTLs rely on them.
+/// Properties of an FTL of one kind with its default settings. Tests of all FTLs rely on these properties.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FtlProperties {
     /// Location of the map.
     pub map: PageMap,
     /// True if the validity of pages is stored in flash.
     pub validity_in_flash: bool,
-    /// True if a power cut relies on a battery.
+    /// True if the FTL relies on a battery in a power cut.
     pub has_battery: bool,
 }
 
@@ -127,7 +127,7 @@ pub struct LayerPlan<S> {
     pub features: Features,
     /// Abilities that the layer below must have, each with the key that requires it.
     pub needs: Vec<(Ability, &'static str)>,
-    /// Bytes of memory that its simulation takes in addition to the tables of a log.
+    /// Bytes of memory that the simulation of the layer takes in addition to the tables of a log.
     pub memory_bytes: u64,
     /// Future host writes that the policies need; `None` if they need none.
     pub horizon: Option<u64>,
@@ -158,7 +158,7 @@ impl<S> LayerPlan<S> {
         }
     }
 
-    /// Replaces the settings.
+    /// Returns the plan with the given settings in place of the present ones.
     pub fn map<T>(self, settings: impl FnOnce(S) -> T) -> LayerPlan<T> {
         LayerPlan {
             logical_pages: self.logical_pages,
@@ -242,7 +242,7 @@ macro_rules! kinds {
     ) => {
         $(#[$attribute])*
         #[derive(Clone, Debug, PartialEq)]
-        // A scenario has only a few of these, so their size does not matter.
+        // A scenario has only a few layers, so the sizes of the variants do not matter.
         #[allow(clippy::large_enum_variant)]
         pub enum $Kinds {
             $(
@@ -253,7 +253,7 @@ macro_rules! kinds {
 
         #[doc = concat!("[`", stringify!($Kinds), "`] with nothing left open.")]
         #[derive(Clone, Debug)]
-        // A scenario has only a few of these, so their size does not matter.
+        // A scenario has only a few layers, so the sizes of the variants do not matter.
         #[allow(clippy::large_enum_variant)]
         pub enum $Resolved {
             $(

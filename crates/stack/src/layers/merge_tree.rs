@@ -40,7 +40,7 @@ impl TreeKeys {
         };
         let max_pages = layout.max_logical_pages(below.pages).map_err(|error| error.within("structure"))?;
         let max_share = 1.0 - f64::from(max_pages) / f64::from(below.pages);
-        // Rounded up, so that the printed fraction is large enough when it is read again.
+        // The fraction is rounded up, so that the printed value is large enough when it is read again.
         let min_spare = (max_share * 1e6).ceil() / 1e6;
         let spare = *self.spare_factor.get_or_insert(min_spare);
         if !(spare > 0.0 && spare < 1.0) || spare < min_spare {

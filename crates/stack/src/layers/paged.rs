@@ -76,9 +76,9 @@ pub enum HeldCounters {
 /// Default fraction of the blocks in a sample.
 const DEFAULT_SAMPLED_SHARE: f64 = 0.05;
 
-/// Default number of blocks drawn for each victim: with a sample of counters, which stores the results of earlier
-/// draws, and without counters.
+/// Default number of blocks drawn for each victim with a sample of counters, which stores the results of earlier draws.
 const DEFAULT_SAMPLED_CHOICES: u32 = 4;
+/// Default number of blocks drawn for each victim without counters.
 const DEFAULT_CHOICES: u32 = 10;
 
 /// Defaults of an FTL, as its paper has them.
@@ -104,7 +104,7 @@ pub struct PaperDefaults {
 pub trait PagedDesign: Clone + Debug + Default + PartialEq {
     /// Name, help and source.
     const ENTRY: Entry;
-    /// Settings in its paper.
+    /// Defaults of the FTL, as in its paper.
     const PAPER_DEFAULTS: PaperDefaults;
 }
 

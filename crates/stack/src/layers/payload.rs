@@ -50,7 +50,7 @@ pub trait StackPayload: CompiledPayload {
     }
 }
 
-/// Compiled for each policy, because counting runs spend all their time here.
+/// Counting runs spend all their time in the logs, so these are compiled for each policy.
 impl StackPayload for () {
     fn build_log_on_flash(
         settings: &StoreSettings,

@@ -35,9 +35,9 @@ pub struct LowerLayer {
     pub block_pages: u32,
     /// Bytes of a page.
     pub page_bytes: u32,
-    /// True if it is a zoned drive.
+    /// True if the layer below is a zoned drive.
     pub is_zoned: bool,
-    /// The whole layer, if `pages` are a partition.
+    /// The whole layer below, if `pages` are a partition of it.
     pub whole: Option<WholeLayer>,
 }
 
@@ -89,7 +89,7 @@ pub type PlacementFactory = Box<dyn FnOnce(&StoreSize) -> Box<dyn Placement> + S
 
 /// A placement supplied by the calling program.
 pub struct CustomPlacement {
-    /// Number of its streams, which must be known before the store is built.
+    /// Number of streams of the placement, which must be known before the store is built.
     pub streams: u8,
     /// Factory of the placement.
     pub make: PlacementFactory,
@@ -99,7 +99,7 @@ pub struct CustomPlacement {
 pub struct LayerContext<'a> {
     /// Seed of the layer.
     pub seed: Seed,
-    /// Temperatures of its pages.
+    /// Temperatures of the layer's pages.
     pub temperature: &'a TemperatureOf<'a>,
     /// Number of streams of the placement that the calling program supplies in place of the configured one.
     pub custom_streams: Option<u8>,
@@ -113,7 +113,7 @@ impl LayerContext<'_> {
         }
     }
 
-    /// Returns the number of streams of a placement in a store of that size.
+    /// Returns the number of streams of a placement in a store of the given size.
     pub fn streams(&self, placement: &PlacementConfig, size: &StoreSize) -> Result<u8, ConfigError> {
         if let Some(streams) = self.custom_streams {
             return Ok(streams);
@@ -142,7 +142,7 @@ pub struct LayerSpec {
     pub page_bytes: u32,
     /// Policies that replace those of the settings.
     pub custom: CustomPolicies,
-    /// Temperatures of its pages, if a policy needs them.
+    /// Temperatures of the layer's pages, if a policy needs them.
     pub temperature: Option<Box<dyn Temperature>>,
     /// Future writes to the layer, if a policy needs them.
     pub foresight: Option<Foresight>,
@@ -160,7 +160,7 @@ pub struct LayerSpec {
 pub struct BuiltLayer<P> {
     /// The layer.
     pub layer: BoxedLayer<P>,
-    /// Switch of its power, if requested.
+    /// Power switch of the drive, if one was requested.
     pub power: Option<Box<dyn PowerCycle>>,
 }
 

@@ -43,7 +43,7 @@ impl LayerSpec {
         }
     }
 
-    /// Returns the policies of a store of that size: those of the calling program, or else the configured ones.
+    /// Returns the policies of a store of the given size: those of the calling program, or else the configured ones.
     pub(super) fn policies(
         &mut self,
         victim: &VictimConfig,
@@ -91,8 +91,8 @@ impl LayerSpec {
         Ok(BoxedLog { config, victim, placement, levelling, migration })
     }
 
-    /// Returns the settings of an FTL that can recover from its flash. It holds no blocks in reserve while power may be
-    /// lost.
+    /// Returns the settings of an FTL that can recover from its flash. The FTL holds no blocks in reserve while power
+    /// may be lost.
     pub(super) fn page_config(&self, settings: &StoreSettings) -> PageConfig {
         PageConfig {
             store: settings.config(self.logical_pages, self.seed),

@@ -97,7 +97,7 @@ pub struct StoreSettings {
 }
 
 impl StoreKeys {
-    /// Fills in every default for a store of that size; `metadata_streams` are those for the log's own pages.
+    /// Fills in every default for a store of the given size; `metadata_streams` are those for the log's own pages.
     pub(super) fn resolve(
         &mut self,
         size: &StoreSize,

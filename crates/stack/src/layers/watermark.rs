@@ -5,7 +5,7 @@ use wearwell_base::config::ConfigError;
 /// Converts a given `share` of `blocks` to blocks and stores it in `low`; returns the key that was given.
 ///
 /// # Errors
-/// Both are given, or the share is not between 0 and 1.
+/// Returns an error if both keys are given, or if the share is not between 0 and 1.
 pub(super) fn resolve_share(
     low: &mut Option<u32>,
     share: &mut Option<f64>,

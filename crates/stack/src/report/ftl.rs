@@ -94,7 +94,7 @@ pub(super) struct Delta {
 }
 
 impl Delta {
-    /// Returns the ratio for a resolved scenario.
+    /// Returns the ratio of program time to read time for a resolved scenario.
     pub fn of(scenario: &Scenario) -> Self {
         let timing = scenario.timing.as_ref().and_then(|timing| Some((timing.read_us?, timing.program_us?)));
         let preset = scenario.device.preset.as_deref().and_then(Preset::find);

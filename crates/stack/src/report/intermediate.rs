@@ -23,8 +23,8 @@ pub struct StackSnapshot {
 pub struct IntermediateResult {
     /// The drive.
     pub device: DeviceResult,
-    /// Pages programmed for each page that the host wrote; `None` until cleaning has run, because the figure would mean
-    /// nothing.
+    /// Pages programmed for each page that the host wrote; `None` until the first cleaning, because before it the
+    /// figure would mean nothing.
     pub write_amplification: Option<f64>,
     /// Pages that the host wrote.
     pub host_pages: u64,

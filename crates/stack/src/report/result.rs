@@ -36,7 +36,8 @@ pub struct RunResult {
     /// Phases of the run.
     #[serde(alias = "course")]
     pub phases: RunPhases,
-    /// Write amplification of the whole stack over the measured part; `None` if the figure would mean nothing.
+    /// Write amplification of the whole stack over the measured part; `None` if the host wrote nothing, or no layer
+    /// cleaned anything.
     pub write_amplification: Option<f64>,
     /// Write amplification by batch means over the measured windows, with its confidence interval.
     pub write_amplification_estimate: Option<Estimate>,
@@ -194,7 +195,7 @@ pub struct LayerResult {
     pub share: f64,
     /// Granularity of the simulated directory: `page` or `block`.
     pub directory: String,
-    /// Outgoing over incoming writes; `None` if the figure would mean nothing.
+    /// Outgoing over incoming writes; `None` without incoming writes, and if the layer can clean but has not cleaned.
     pub write_amplification: Option<f64>,
     /// Bytes of RAM that the layer's map takes in a real device or host; `None` if the structure does not report it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -236,7 +237,8 @@ pub struct LayerResult {
     /// Pages moved repeatedly since they were written; only for layers with another log above.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub moved_again_pages: Option<u64>,
-    /// Pages moved here after the layer below had moved them since they were written; only for stacked logs.
+    /// Pages that this layer moved after the layer below had already moved them since their last write; only for
+    /// stacked logs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub moved_below_first_pages: Option<u64>,
     /// Live pages that cleaning dropped; only with `evict`.
@@ -263,11 +265,11 @@ pub struct LayerResult {
 /// Work of a merge tree over the measured part, and its levels at the end.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LsmResult {
-    /// Its levels at the end, the youngest first.
+    /// Levels of the tree at the end, the youngest first.
     pub levels: Vec<LsmLevelResult>,
     /// Memtables written out, or log stores converted.
     pub flushes: u64,
-    /// Merges.
+    /// Number of merges.
     pub compactions: u64,
     /// Tables moved down a level without being rewritten.
     pub trivial_moves: u64,
@@ -309,8 +311,8 @@ pub struct MetadataResult {
     pub cleaned_metadata_pages: u64,
     /// Metadata pages written per incoming page.
     pub metadata_per_written_page: Option<f64>,
-    /// Fraction of the drive's physical pages that metadata takes: its own area, segment summaries and tables in the
-    /// log.
+    /// Fraction of the drive's physical pages that metadata takes: the area of the metadata, segment summaries and
+    /// tables in the log.
     pub metadata_share: f64,
 }
 
@@ -331,10 +333,11 @@ pub struct PartitionResult {
     pub pages: u32,
     /// Pages (flushes, for `flush`) that came in through the partition, by operation.
     pub incoming: BTreeMap<String, u64>,
-    /// Pages of this partition that cleaning moved, whichever partition caused it; `None` if deduplication shares
+    /// Pages of this partition that cleaning moved because of writes to any partition; `None` if deduplication shares
     /// stored pages between owners.
     pub moved_owned: Option<u64>,
-    /// Pages that cleaning moved because of this partition's writes, whichever partition owns them; `None` as above.
+    /// Pages of any partition that cleaning moved because of this partition's writes; `None` if deduplication shares
+    /// stored pages between owners.
     pub moved_caused: Option<u64>,
 }
 
@@ -362,12 +365,13 @@ pub struct TenantResult {
     pub chain: Vec<ChainStepResult>,
     /// Pages of the tenant that cleaning moved on the first shared layer; `None` if the tenant shares no layer.
     pub moved_owned: Option<u64>,
-    /// Pages that cleaning moved on that layer because of the tenant's writes.
+    /// Pages that cleaning moved on the first shared layer because of the tenant's writes.
     pub moved_caused: Option<u64>,
-    /// Pages sent below by that layer over the tenant's host pages, with moved pages charged to their owner.
+    /// Pages that the first shared layer sent below over the tenant's host pages, with moved pages charged to their
+    /// owner.
     pub write_amplification_owned: Option<f64>,
-    /// Pages sent below by that layer over the tenant's host pages, with moved pages charged to the write that caused
-    /// the move.
+    /// Pages that the first shared layer sent below over the tenant's host pages, with moved pages charged to the write
+    /// that caused the move.
     pub write_amplification_caused: Option<f64>,
     /// Passes through the tenant's trace, over the whole run.
     pub trace_passes: Option<u64>,

@@ -233,8 +233,8 @@ pub(super) fn total_cleanings(before: &Snapshot, after: &Snapshot) -> u64 {
     pairs.map(|(before, after)| layer_cleanings(before, after).unwrap_or(0)).sum()
 }
 
-/// Returns the number of cleanings of the layer; `None` for a layer that never cleans. Without cleaning, its
-/// amplification means nothing.
+/// Returns the number of cleanings of the layer; `None` for a layer that never cleans. If a layer that cleans has not
+/// cleaned yet, its write amplification means nothing.
 fn layer_cleanings(before: &LayerReport, after: &LayerReport) -> Option<u64> {
     after.cleanings.map(|cleanings| cleanings - before.cleanings.unwrap_or(0))
 }

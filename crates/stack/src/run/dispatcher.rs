@@ -32,20 +32,21 @@ pub(crate) struct RequestDispatcher {
     journal: Journal,
     /// True if requests arrive at their own times (open arrivals).
     is_open: bool,
-    /// The next request of each of several tenants, and its arrival time; empty if not yet drawn.
+    /// The next request of each of several tenants, and its arrival time; the batch is empty if the request is not yet
+    /// drawn.
     next_requests: Vec<(PageBatch, u64)>,
-    /// With a single tenant: requests drawn before their turn, with their arrival times; never more than are certain to
-    /// be executed.
+    /// With a single tenant: requests drawn before their turn, with their arrival times; all of them are certain to be
+    /// executed.
     drawn_requests: VecDeque<(PageBatch, u64)>,
     /// Pages of the requests in `drawn_requests`.
     drawn_request_pages: u64,
     /// True if the last entry of `drawn_requests` is the end of a pass, an empty batch.
     has_drawn_end: bool,
-    /// Batches for reuse of their memory.
+    /// Empty batches, whose memory is reused.
     spare_batches: Vec<PageBatch>,
-    /// With a single tenant that writes page by page: pages drawn before their turn, and the number of them already
-    /// used.
+    /// With a single tenant that writes page by page: pages drawn before their turn.
     drawn_writes: PageBatch,
+    /// Number of pages of `drawn_writes` that are already used.
     used_writes: usize,
 }
 

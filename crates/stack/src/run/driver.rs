@@ -335,7 +335,8 @@ impl<'a, P: RunPayload> Driver<'a, P> {
         Ok(completed)
     }
 
-    /// Runs `pages` writes of the only tenant on the clock, one page after another; returns how many were done.
+    /// Runs `pages` writes of the only tenant on the clock, one page after another; returns the number of executed
+    /// writes.
     fn run_timed_writes(&mut self, pages: u64) -> Result<u64, RunError> {
         let mut completed = 0;
         self.batch.clear();

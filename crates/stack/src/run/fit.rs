@@ -33,7 +33,8 @@ const BISECTION_STEPS: u32 = 5;
 /// Reads each trace once. The extent is stored in `device.fit`, so that the scenario needs no second search.
 ///
 /// # Errors
-/// No trace to fit, a size that is given as well, a trace that cannot be read, or no size that can be built.
+/// Returns an error if there is no trace to fit, if a size is given as well, if a trace cannot be read, or if no size
+/// can be built.
 pub(crate) fn fit(
     scenario: &mut Scenario,
     caller: CallerFeatures,

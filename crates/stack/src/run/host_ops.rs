@@ -112,7 +112,7 @@ impl FutureOperations for HostOps {
 /// Returns the future writes of the host of `resolved`, if a layer needs them.
 ///
 /// # Errors
-/// As [`host_operations`].
+/// Fails as [`host_operations`] does.
 pub(crate) fn foresight(resolved: &ResolvedScenario) -> Result<Option<Foresight>, RunError> {
     let Some(Foreknowledge { horizon, pages, tenant }) = resolved.foreknowledge() else { return Ok(None) };
     // Foreknowledge counts towards the memory of a run and is allocated before the stack.
@@ -124,11 +124,11 @@ fn foresight_error(problem: &str) -> RunError {
     ConfigError::new("tenant", problem).into()
 }
 
-/// Calls `sink` with each write and trim of the host of `scenario`, from the fresh drive on, until it breaks or no
-/// operations remain.
+/// Calls `sink` with each write and trim of the host of `scenario`, from the fresh drive on, until `sink` returns
+/// `Break` or no operations remain.
 ///
 /// # Errors
-/// As [`crate::run()`], without errors of the stack; also a scenario with several tenants.
+/// Fails as [`crate::run()`] does, except for errors of the stack, and for a scenario with several tenants.
 pub fn host_operations(
     scenario: &Scenario,
     sink: &mut dyn FnMut(HostOp) -> ControlFlow<()>,

@@ -17,7 +17,7 @@ use wearwell_workload::PageBatch;
 
 /// Observer of a run, page by page.
 pub trait PageObserver {
-    /// Receives the resolved scenario before it is built; an error refuses it.
+    /// Receives the resolved scenario before it is built; an error refuses the scenario.
     fn begin(&mut self, resolved: &ResolvedScenario) -> Result<(), ConfigError>;
 
     /// Receives the effects of a request on the media, or of a batch of requests during the fill. Each effect comes

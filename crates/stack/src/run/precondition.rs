@@ -8,9 +8,9 @@ use wearwell_workload::PageBatch;
 
 /// Source that writes every page once, in order.
 pub(super) struct SequentialFill {
-    /// The next page.
+    /// The next page to write.
     pub next: u32,
-    /// One past the last.
+    /// One past the last page to write.
     pub end: u32,
 }
 

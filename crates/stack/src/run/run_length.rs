@@ -2,9 +2,10 @@
 
 use super::error::RunError;
 
-/// A workload writes nothing if it has requested this many times the drive's pages without a write, and at least
-/// `NO_WRITE_LIMIT_PAGES`.
+/// A workload writes nothing if it has requested this many times the drive's pages without a write, and also at least
+/// `NO_WRITE_LIMIT_PAGES` pages.
 const NO_WRITE_LIMIT_DRIVES: u64 = 8;
+/// Minimum number of pages requested without a write.
 const NO_WRITE_LIMIT_PAGES: u64 = 1 << 20;
 
 /// A pass through a trace has next to no writes if it writes fewer than one in this many of the requested pages.
@@ -34,7 +35,7 @@ pub(super) struct RunLength {
 }
 
 impl RunLength {
-    /// Starts the workload on a drive of `logical_pages`, when `host_pages` were written so far.
+    /// Starts the workload on a drive of `logical_pages`, to which `host_pages` were written so far.
     pub fn begin(host_pages: u64, logical_pages: u64, is_timed: bool) -> Self {
         let pages_since_write_limit = (NO_WRITE_LIMIT_DRIVES * logical_pages).max(NO_WRITE_LIMIT_PAGES);
         RunLength { start_pages: host_pages, pages_since_write_limit, is_timed, ..RunLength::default() }
@@ -63,7 +64,7 @@ impl RunLength {
     pub fn end_pass(&mut self) -> Result<(), RunError> {
         let requested_pages = std::mem::take(&mut self.pass_requested_pages);
         let written_pages = std::mem::take(&mut self.pass_written_pages);
-        // In timed mode response times are worth measuring even with so few writes; waiting for the writes would take
+        // In timed mode response times are worth measuring even with few writes; waiting for the writes would take
         // thousands of passes.
         self.by_requested_pages |= self.is_timed && MAX_REQUESTED_PER_WRITE * written_pages < requested_pages;
         if self.has_written || self.by_requested_pages { Ok(()) } else { self.handle_missing_writes() }
@@ -90,7 +91,7 @@ impl RunLength {
         self.by_requested_pages
     }
 
-    /// Returns the requested pages of such a run.
+    /// Returns the pages that the workload requested, if these determine the length of the run.
     pub fn unwritten_pages(&self) -> Option<u64> {
         self.by_requested_pages.then_some(self.requested_pages)
     }

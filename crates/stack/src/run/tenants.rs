@@ -16,14 +16,14 @@ pub(crate) struct Tenant {
     pub source: Box<dyn Source>,
     /// Pages of the tenant.
     pub logical_pages: u32,
-    /// Seed of the random overwrites before its workload begins.
+    /// Seed of the random overwrites before the tenant's workload begins.
     pub overwrite: Seed,
     /// Traffic that the tenant sent into the stack since the drive was new.
     pub sent: Traffic,
     /// Pages written by the tenant when the workloads began.
     workload_start_pages: u64,
     rate: f64,
-    /// Number added to the hints of its writes.
+    /// Number added to the stream hints of the tenant's writes.
     pub first_hint: u16,
 }
 
@@ -33,7 +33,7 @@ impl Tenant {
         self.workload_start_pages = self.sent.written;
     }
 
-    /// True if the workload has written as many pages as its space has.
+    /// True if the workload has written as many pages as the tenant has.
     pub fn has_overwritten(&self) -> bool {
         self.sent.written - self.workload_start_pages >= u64::from(self.logical_pages)
     }
@@ -44,7 +44,7 @@ impl Tenant {
     }
 }
 
-/// Returns the tenant that is furthest behind its rate; the first one of equals.
+/// Returns the tenant that is furthest behind its rate; the first of several that are equally far behind.
 ///
 /// The choice depends on the pages written so far and not on the boundaries of batches. A turn is one request, so no
 /// tenant gets ahead of its rate by more than its longest request.

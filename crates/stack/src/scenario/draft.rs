@@ -39,7 +39,7 @@ const EXCLUSIVE_ENTRY_KEYS: &[(&str, &[&str])] =
 pub struct Draft {
     value: Value,
     source: Option<Source>,
-    /// Keys that were changed since.
+    /// Keys that were changed after the scenario was read.
     changed: Vec<Key>,
 }
 
@@ -117,7 +117,7 @@ impl Draft {
         Ok(Draft { value, source: Some(source), changed: Vec::new() })
     }
 
-    /// Reads a draft from a file: as JSON (a scenario or a result) if its name ends so, otherwise as TOML.
+    /// Reads a draft from a file: as JSON (a scenario or a result) if its name ends in `.json`, otherwise as TOML.
     ///
     /// The path of a trace is relative to the file's directory.
     pub fn from_file(path: &Path) -> Result<Self, DraftError> {
@@ -141,7 +141,7 @@ impl Draft {
         Ok(draft)
     }
 
-    /// Makes a draft of values that a program built.
+    /// Makes a draft of values that the calling program built.
     pub fn from_value(value: Value) -> Self {
         Draft { value, source: None, changed: Vec::new() }
     }
@@ -187,7 +187,7 @@ impl Draft {
     /// steps need not read the traces.
     ///
     /// # Errors
-    /// None, if `fitted` is the same scenario.
+    /// Never fails if `fitted` is the same scenario.
     pub fn store_fit(&mut self, fitted: &Scenario) -> Result<(), DraftError> {
         self.set("device.fit", json!(fitted.device.fit))?;
         self.set("device.capacity", json!(fitted.device.capacity))?;

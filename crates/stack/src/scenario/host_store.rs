@@ -40,7 +40,7 @@ impl ResolvedScenario {
     /// Returns the store that the workload writes to, on any layers below; otherwise the reason why there is none.
     ///
     /// # Errors
-    /// The writer, if it is not a single workload; or the layer, if it is not a log-structured store.
+    /// Returns the writer, if it is not a single workload; or the layer, if it is not a log-structured store.
     pub fn host_store(&self) -> Result<HostStore<'_>, String> {
         let [writer] = &self.tree.tenants[..] else {
             return Err(if self.scenario.top.is_some() {

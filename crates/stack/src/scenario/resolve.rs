@@ -74,7 +74,7 @@ pub(crate) struct ResolvedTiming {
 /// Fills in every default of `scenario` and computes everything that follows from it.
 ///
 /// # Errors
-/// A setting that is not possible, or that conflicts with another.
+/// Returns an error for a setting that is not possible, or that conflicts with another setting.
 pub fn resolve(mut scenario: Scenario, caller: CallerFeatures) -> Result<ResolvedScenario, ConfigError> {
     run_phases::check(&scenario.measure, &scenario.precondition, scenario.device.wears_out)?;
     let zone_blocks = scenario.ftl.kind.zone_blocks();
@@ -111,7 +111,7 @@ impl ResolvedScenario {
     /// Resolves `scenario` as a run without parts of the caller would.
     ///
     /// # Errors
-    /// As [`resolve`]; also a scenario without a writer, or with two writers instead of one.
+    /// Fails as [`resolve`] does, and for a scenario without a writer, or with two writers instead of one.
     pub fn of(scenario: Scenario) -> Result<Self, ConfigError> {
         writers::check(&scenario)?;
         let caller = CallerFeatures { holds_data: scenario.holds_content(), ..CallerFeatures::default() };
@@ -168,8 +168,8 @@ fn seed_of(scenario: &Scenario, tree: &Tree, at: usize) -> Seed {
 
 /// Source of the temperatures of a layer's pages.
 ///
-/// The workload of the layer's only tenant knows them as its pages enter the stack. On lower or shared layers they are
-/// unknown.
+/// The workload of the layer's only tenant knows them as its pages enter the stack. On lower or shared layers the
+/// temperatures are unknown.
 struct TemperatureSource {
     /// The workload, with its key and its seed.
     workload: Option<(String, Seed, WorkloadConfig)>,

@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 /// A table that may be written as a name alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ShortForm {
-    /// The key of the table that the name is the value of.
+    /// Key of the table whose value is the name.
     pub tag: &'static str,
     /// True if the name selects one of several kinds of the table, which differ in their other keys.
     pub is_kind: bool,

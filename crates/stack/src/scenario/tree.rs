@@ -98,9 +98,9 @@ impl Tree {
         order
     }
 
-    /// Returns the layer and those below it, down to the first layer with several users.
+    /// Returns the layer and the layers below it, down to the first layer with several users.
     ///
-    /// The last one is divided, or is the FTL.
+    /// The last of these layers is divided, or is the FTL.
     pub fn exclusive_chain(&self, layer: usize) -> Vec<usize> {
         let mut chain = vec![layer];
         let mut at = layer;
@@ -298,8 +298,8 @@ fn attach_tenants(scenario: &mut Scenario, tree: &mut Tree) -> Result<(), Config
 
 /// Sets the pages of each user of the layer.
 ///
-/// A partition ends on a whole block (segment) of the layer if it is at least as large as one. If the shares add up to
-/// 1, the last partition ends with the layer.
+/// A partition ends on a whole block (segment) of the layer if the partition is at least as large as a block. If the
+/// shares add up to 1, the last partition ends with the layer.
 fn divide_layer(scenario: &Scenario, tree: &mut Tree, at: usize) -> Result<(), ConfigError> {
     let TreeLayer { name, users, logical_pages, block_pages, .. } = tree.layers[at].clone();
     let requested: Vec<(Option<f64>, Option<bool>)> = users

@@ -65,9 +65,9 @@ impl Scenario {
     /// Reads a scenario; an error names the key if a key is wrong.
     ///
     /// # Errors
-    /// An unknown key, or a value of the wrong type.
+    /// Returns an error for an unknown key, or for a value of the wrong type.
     pub fn read(value: &Value) -> Result<Scenario, ConfigError> {
-        // The kind of a layer determines its keys, so it is read first; its errors can then name the key.
+        // The kind of a layer determines the layer's keys, so the kind is read first, and errors can name the key.
         if let Some(ftl) = value.get("ftl") {
             FtlConfig::read(ftl.clone()).map_err(|error| within(error, "ftl"))?;
         }

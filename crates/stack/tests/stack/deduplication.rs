@@ -47,7 +47,7 @@ fn every_dedup_kind_conserves_counts_and_saves_erases() {
 
 const ROOMY_DRIVE: &str = "[device]\npreset = \"z_nand\"\nchannels = 1\nways = 1\ndies = 2\nblocks_per_plane = 80\npages_per_block = 16\nspare_factor = 0.3\n";
 
-/// Runs deduplication on an FTL with tables in flash or with merges, with these additional keys.
+/// Runs deduplication on an FTL with tables in flash or with merges, with the additional keys `more`.
 fn run_on(ftl: &str, dedup: &str, more: &str) -> RunResult {
     run_text(&format!("{ROOMY_DRIVE}[ftl]\nstructure = \"{ftl}\"\n{dedup}{LOAD}{MEASURE}{more}"))
 }
@@ -70,7 +70,7 @@ fn every_dedup_kind_conserves_counts_on_every_ftl() {
                 // Slots are reused in any order, which makes an FTL with a block map merge more.
                 let has_fewer_programs = result.nand.programs < none.nand.programs;
                 assert!(has_fewer_programs || is_hybrid(ftl), "{name}");
-                // With so much spare space, cleaning examines few pages.
+                // The drive has so much spare space that cleaning examines few pages.
                 let least = if kind == "cagc" { 1.01 } else { 1.05 };
                 assert!(found.sharing_ratio.unwrap() > least, "{name}: {found:?}");
                 assert_eq!(found.hits == 0, kind == "cagc", "{name}: {found:?}");
@@ -138,7 +138,7 @@ fn flushed_data_survives_cuts_during_work() {
             let names: Vec<&str> = power.steps.iter().map(|step| step.name.as_str()).collect();
             assert!(names.contains(&"log of the map"), "{names:?}");
             let found = dedup_of(&result);
-            // A request that is cut in the middle writes some pages twice.
+            // A request interrupted by a power cut is repeated, so some of its pages are written twice.
             assert!(found.hits + found.misses >= result.layers[0].incoming["write"], "{kind} on {ftl}");
         }
     }

@@ -116,7 +116,7 @@ fn preset_defaults_to_controller_of_its_drive() {
         (drive.host_mb_per_s, drive.controller_read_us, drive.controller_write_us),
         (Some(550.0), Some(10.3), Some(11.2))
     );
-    // 8 channels of 2 dies of 2 planes.
+    // The drive has 8 channels of 2 dies of 2 planes.
     assert_eq!(drive.write_buffer.map(|size| size.0), Some(4 * 32 * 16_384));
     let customised =
         timing(preset, "host_mb_per_s = 100.0\ncontroller_read_us = 1.0\nwrite_buffer = \"64 KiB\"");

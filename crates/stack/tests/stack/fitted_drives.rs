@@ -22,7 +22,7 @@ impl Trace {
     fn new(gap: u64) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("trace.csv");
-        // Every page once, and then the first half of them repeatedly.
+        // The trace writes every page once, and then the first half of the pages repeatedly.
         let again = (0..10 * PAGES).map(|at| at * 7919 % (PAGES / 2));
         let written: Vec<u64> = (0..PAGES).chain(again).map(|page| page * gap).collect();
         let line = |(at, page): (usize, &u64)| format!("{},W,0,{},4096,0\n", at * 1_000_000, page * 4096);
@@ -112,7 +112,8 @@ fn trace_of_each_tenant_fits_its_partition() {
         let result = try_run(&first).unwrap_or_else(|error| panic!("{error}"));
         let min_pages = shares.iter().map(|share| PAGES as f64 / share).fold(0.0, f64::max);
         let exported_pages = f64::from(result.device.logical_pages);
-        // Partitions end at a boundary between blocks of 8 pages. If shares add up to 1, the last may end at any page.
+        // Partitions end at a boundary between blocks of 8 pages. If shares add up to 1, the last partition may end at
+        // any page.
         let block = 8.0 / shares[0].min(shares[1]);
         assert!(
             (min_pages - block..min_pages + block).contains(&exported_pages),
@@ -125,7 +126,7 @@ fn trace_of_each_tenant_fits_its_partition() {
         let mut again = try_run(&result.scenario).unwrap();
         again.performance = result.performance;
         assert_eq!(again, result);
-        // A drive that is smaller by more than a block of the smaller share does not hold them.
+        // A drive that is smaller by more than a block of the smaller share does not hold the traces.
         let smaller_capacity = (exported_pages - 2.0 * block) as u64 * 4096;
         let less = format!("{SMALL}\ncapacity = {smaller_capacity}");
         let mut less = scenario(&text(&less.replace("fit = true\n", ""), shares));

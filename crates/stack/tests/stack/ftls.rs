@@ -36,7 +36,8 @@ fn text(mut result: RunResult) -> String {
     serde_json::to_string(&result).unwrap()
 }
 
-/// Checks that the FTL's counts equal the flash's, and that both amplifications follow from them.
+/// Checks that the counts of the FTL equal those of the flash, and that both write amplifications follow from the
+/// counts.
 fn check_counts(result: &RunResult) {
     let (layer, ftl) = (bottom_layer(result), ftl(result));
     assert_eq!(outgoing(layer, "write"), result.nand.programs);
@@ -88,7 +89,8 @@ fn watermark_as_share_equals_same_number_of_blocks() {
     assert_eq!(log("free_share_low = 0.1"), log("free_blocks_low = 11"));
 }
 
-/// The flash's reads include the validity queries; RAM is smaller; recovery and its model have no counters.
+/// With partial counters, the reads of the flash include validity queries, RAM is smaller, and recovery and its model
+/// restore no counters.
 #[test]
 fn ftls_run_with_partial_block_counters() {
     for kind in ["gecko", "mu_ftl", "ib_ftl"] {

@@ -41,7 +41,7 @@ fn f2fs_checkpoint_has_two_pages_and_packed_summaries_with_any_number_of_logs() 
 }
 
 /// Returns a trace that writes 8 MiB of a new file in pages of 4 KiB, sequentially or at random, with a flush after
-/// each `sync_every` of them.
+/// every `sync_every` pages.
 fn file_of_8_mib(is_random: bool, sync_every: usize) -> String {
     let mut trace = "time_ns,op,volume,offset_bytes,length_bytes,hint\n".to_owned();
     for at in 0..2048usize {
@@ -54,7 +54,7 @@ fn file_of_8_mib(is_random: bool, sync_every: usize) -> String {
     trace
 }
 
-/// Returns the pages of 4 KiB that a new log with this metadata writes for that file.
+/// Returns the pages of 4 KiB that a new log with this metadata writes for the file of `trace`.
 fn pages_written(metadata: &str, placement: &str, trace: &str) -> (f64, MetadataResult) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("file.csv");

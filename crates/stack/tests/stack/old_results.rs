@@ -6,7 +6,7 @@ use wearwell_stack::RunResult;
 /// Result with the old names of all renamed fields.
 const OLD: &str = include_str!("../golden/old_field_names.json");
 
-/// Old and new names.
+/// Old and new names of the renamed fields.
 const RENAMED_FIELDS: &[(&str, &str)] = &[
     ("course", "phases"),
     ("limit", "lower_bound"),

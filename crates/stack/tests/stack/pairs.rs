@@ -11,8 +11,8 @@ use std::fmt::Write;
 use wearwell_stack::RunResult;
 use wearwell_stack::layers::FEATURE_CONFLICTS;
 
-/// Pairs that neither run nor are refused by the table, each with the actual message. Remove a pair from here once it
-/// is fixed.
+/// Pairs that neither run nor are refused by the table, each with the actual message. Remove a pair from this list once
+/// the pair works or is refused.
 const KNOWN_FAILURES: &[(&str, &str, &str)] = &[];
 
 const NO_SETTING: &str = "no layer has a setting for both";
@@ -24,7 +24,7 @@ enum MatrixCell {
     Works,
     /// The pair works in one stack, with each feature in a separate layer.
     SeparateLayers,
-    /// Both are values of one setting.
+    /// Both features are values of one setting.
     Same,
     /// A layer lacks an ability.
     MissingAbility,
@@ -218,7 +218,7 @@ fn passive_features_change_no_count() {
         let passive = requests.iter().find(|ask| ask.name == passive).expect("a feature");
         for request in requests.iter().filter(|ask| ask.name != "content") {
             for target in TARGET_LAYERS {
-                // One variant at a time, so that both runs use the same.
+                // One variant at a time, so that both runs use the same variant.
                 for variant in request.variants.chunks(1) {
                     let request = FeatureRequest { variants: variant, ..*request };
                     let outcomes = [pair(&request, &request, target), pair(&request, passive, target)]
@@ -243,7 +243,8 @@ fn completing_with_weight_0_equals_the_plain_policy() {
     let plain = victim(&["AT.victim = { policy = 'd_choices', choices = 10 }"]);
     let weighing = victim(&["AT.victim = { policy = 'completing', choices = 10, weight = 0.0 }"]);
     let mut compared = 0;
-    // `d_choices` draws a victim early; the set of blocks with known counters may have grown by the time it is used.
+    // `d_choices` draws a victim early; the set of blocks with known counters may have grown by the time the victim is
+    // cleaned.
     let draws_equal_victims = |ask: &&FeatureRequest| !["content", "partial_counters"].contains(&ask.name);
     for request in requests().iter().filter(draws_equal_victims) {
         for target in TARGET_LAYERS {

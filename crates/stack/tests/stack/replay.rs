@@ -62,7 +62,7 @@ impl Trace {
 #[test]
 fn requests_are_rounded_out_and_trims_rounded_in_to_pages() {
     let trace = Trace::new(&["W,0,0,4096", "W,0,5000,4096", "W,0,12288,1", "R,0,4000,200", "T,0,4095,8194"]);
-    // Writes pages 0 and 1, and 2 and 3; reads 0 and 1; the trim covers pages 1 and 2 completely.
+    // The trace writes pages 0 and 1, and 2 and 3; reads 0 and 1; the trim covers pages 1 and 2 completely.
     assert_eq!(trace.pages(""), [4, 2, 2, 2]);
     assert_eq!(trace.pages("trim = false"), [4, 2, 0, 4]);
 }
@@ -77,17 +77,18 @@ fn direct_addresses_beyond_drive_are_refused() {
 
 #[test]
 fn addresses_past_the_end_wrap_around() {
-    // Page 99, then page 0 again.
+    // The second request writes page 99 and, wrapped around, page 0 again.
     let trace = Trace::new(&["W,0,0,4096", "W,0,405504,8192"]);
     assert_eq!(trace.pages("address = \"wrap\""), [3, 0, 0, 2]);
 }
 
 #[test]
 fn scaled_addresses_fill_the_drive() {
-    // 200 pages of the trace on 100 pages: each pair of neighbours maps to one page, which a request touches once.
+    // The trace has 200 pages and the drive 100: each pair of neighbours maps to one page, which a request touches
+    // once.
     let trace = Trace::new(&["W,0,0,819200"]);
     assert_eq!(trace.pages("address = \"scale\""), [100, 0, 0, 100]);
-    // 50 pages of the trace on 100 pages: every other page.
+    // The trace has 50 pages and the drive 100: every other page of the drive is written.
     let trace = Trace::new(&["W,0,0,204800"]);
     assert_eq!(trace.pages("address = \"scale\""), [50, 0, 0, 50]);
 }
@@ -132,7 +133,7 @@ fn volumes_are_single_side_by_side_or_overlaid() {
 
 #[test]
 fn volumes_side_by_side_are_scaled_and_compacted_together() {
-    // Volumes of 150 pages and 50 pages on 100 pages.
+    // The volumes have 150 and 50 pages, the drive has 100 pages.
     let trace = Trace::new(&["W,0,0,614400", "W,1,0,204800"]);
     assert_eq!(trace.pages("volume_rule = \"side_by_side\"\naddress = \"scale\""), [100, 0, 0, 100]);
     let trace = Trace::new(&["W,0,4096000,4096", "W,1,4096000,4096"]);

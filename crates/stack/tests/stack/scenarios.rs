@@ -110,8 +110,8 @@ fn measured_life_agrees_with_endurance_cycles() {
     assert!((0.85..1.05).contains(&share), "{} of {expected}", worn_out.tbw);
 }
 
-/// 128 blocks of 16 pages of 4 KiB, 100 cycles each, endure 838.9 MB of flash writes; the host sees 1,741 pages, 7.13
-/// MB.
+/// The 128 blocks of 16 pages of 4 KiB, with 100 cycles each, endure 838.9 MB of flash writes; the host sees 1,741
+/// pages, 7.13 MB.
 #[test]
 fn result_compares_run_with_data_sheet() {
     let run = |more: &str| {

@@ -247,7 +247,7 @@ fn order_of_tenants_does_not_depend_on_batches() {
     assert_eq!(results[0], results[2]);
 }
 
-/// A tenant's seed depends on its name: a second tenant does not change the first one's requests.
+/// A tenant's seed depends on its name: a second tenant does not change the requests of the first tenant.
 #[test]
 fn tenant_seed_does_not_depend_on_other_tenants() {
     let two_tenants = |second: &str| {
@@ -410,7 +410,7 @@ fn value_recommended_by_error_is_smallest_that_works() {
     // The share then holds one segment, but cleaning needs several.
     let error = log_of(900, share, 0.3).unwrap_err();
     assert!(error.starts_with("log[0].segment_size: ") && error.contains("at most"), "{error}");
-    // Segments of 128 pages: 0.2 of the drive has three of them.
+    // Segments of 128 pages: 0.2 of the drive has three segments.
     let error = log_of(128, 0.2, 0.3).unwrap_err();
     let share = number_after(&error, "`share` at least");
     assert!(log_of(128, share - 0.001, 0.9).is_err());

@@ -18,7 +18,7 @@ pub struct Advice {
     pub replicas: u32,
     /// Figures of the unchanged stack.
     pub base: Figures,
-    /// Distance from the lower bound; `None` for a stack without one, such as a log on an FTL.
+    /// Distance from the lower bound; `None` for a stack without a lower bound, such as a log on an FTL.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lower_bound: Option<BoundDistance>,
     /// Changes tried alone, best first.
@@ -32,7 +32,7 @@ pub struct Advice {
 /// Measurements of a stack, as means over its replicas.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Figures {
-    /// Write amplification of the whole stack; `None` if meaningless.
+    /// Mean write amplification of the whole stack; `None` if a run failed or cleaned nothing.
     pub write_amplification: Option<f64>,
     /// Write amplification of each replica; the first replica has the scenario's own seed and is repeated by
     /// `wearwell run`.
@@ -45,9 +45,9 @@ pub struct Figures {
     pub tbw: Option<f64>,
     /// True if all replicas reached a steady state.
     pub steady: bool,
-    /// Reason for a missing or unreliable figure.
+    /// Reason why a figure is missing or unreliable; `None` if there is no problem.
     pub problem: Option<String>,
-    /// Other costs of the layers, as far as the model knows them.
+    /// Costs of the layers other than wear, as far as the model knows them.
     pub costs: Vec<Cost>,
     #[serde(skip)]
     pub(super) quality: RunQuality,
@@ -60,7 +60,8 @@ pub struct Figures {
 pub struct LayerFigure {
     /// Name of the layer.
     pub name: String,
-    /// Outgoing over incoming writes; `None` if meaningless.
+    /// Pages that leave the layer over pages that enter it; `None` if a run lacks this figure because the layer cleaned
+    /// nothing.
     pub write_amplification: Option<f64>,
 }
 
@@ -83,17 +84,17 @@ pub struct TrialResult {
     /// The change that was tried.
     #[serde(flatten)]
     pub change: Change,
-    /// Saving compared with the unchanged stack at the same capacity; `None` without a figure.
+    /// Saving compared with the unchanged stack at the same capacity; `None` if either has no write amplification.
     pub saving: Option<Saving>,
     /// Unchanged stack at the capacity after the change; `None` if the change keeps the capacity.
     pub reference: Option<Reference>,
-    /// Costs of the change other than wear, as far as the model knows them.
+    /// Costs of the change other than wear, as far as the model knows these costs.
     pub prices: Vec<Price>,
-    /// Equivalent options of the software.
+    /// Options of the software that have the effect of the change.
     pub options: Vec<OptionChange>,
-    /// For combinations, the saving compared with the best of the previous step; it decides the verdict.
+    /// For combinations, the saving compared with the best of the previous step; this saving decides the verdict.
     pub gain: Option<Saving>,
-    /// Lifetime after the change over lifetime before.
+    /// Lifetime after the change over lifetime before the change.
     pub tbw_ratio: Option<f64>,
     /// Measurements after the change.
     #[serde(flatten)]
@@ -103,11 +104,11 @@ pub struct TrialResult {
 /// Unchanged stack with reduced capacity.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Reference {
-    /// Settings that reduce its capacity.
+    /// Settings that reduce the capacity of the unchanged stack.
     pub settings: Vec<Setting>,
     /// Pages visible to all tenants together.
     pub host_pages: u64,
-    /// Write amplification at that capacity.
+    /// Write amplification of the unchanged stack at the reduced capacity.
     pub write_amplification: Option<f64>,
 }
 
@@ -119,7 +120,8 @@ pub(super) struct Baselines<'a> {
     pub reference: (&'a Candidate, &'a Figures),
     /// Number of comparisons in the family.
     pub family: usize,
-    /// For combinations, the best of the previous step at that capacity, and the number of comparisons of the step.
+    /// For combinations, the best result of the previous step at the capacity after the change, and the number of
+    /// comparisons of the present step.
     pub previous_step: Option<(&'a Figures, usize)>,
 }
 
@@ -135,9 +137,9 @@ pub enum TrialVerdict {
     Unsteady,
     /// No statistically significant difference.
     Insignificant,
-    /// The run cleaned nothing, so write amplification cannot be compared.
+    /// A run cleaned nothing, so write amplification cannot be compared.
     Meaningless,
-    /// The run failed.
+    /// A run failed.
     Failed,
 }
 
@@ -147,7 +149,7 @@ pub struct SkippedChange {
     /// The change that was not tried.
     #[serde(flatten)]
     pub change: Change,
-    /// Reason why it was not tried.
+    /// Reason why the change was not tried.
     pub reason: String,
 }
 
@@ -232,7 +234,7 @@ fn layers(results: &[&RunResult]) -> Vec<LayerFigure> {
     first.layers.iter().map(|layer| &layer.name).enumerate().map(layer).collect()
 }
 
-/// Returns the mean; `None` if a value is missing or there are none.
+/// Returns the mean of `values`; `None` if a value is missing or the list is empty.
 fn mean(values: &[Option<f64>]) -> Option<f64> {
     let known: Option<Vec<f64>> = values.iter().copied().collect();
     known.filter(|known| !known.is_empty()).map(|known| known.iter().sum::<f64>() / known.len() as f64)
@@ -289,7 +291,7 @@ impl Advice {
     /// Returns the best result: the last combination that saved, otherwise the best single change that saves.
     pub fn best(&self) -> Option<&TrialResult> {
         let saves = |trial: &&TrialResult| trial.verdict == TrialVerdict::Saves;
-        // The first entry of each step is its best, and a next step exists only if the step saved.
+        // The first entry of each step is the best of the step, and a next step exists only if the step saved.
         let last_step = self.combinations.iter().rev().find(|trial| trial.rank == Some(1));
         last_step.or_else(|| self.changes.first().filter(saves))
     }

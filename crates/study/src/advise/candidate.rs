@@ -74,7 +74,7 @@ impl Candidate {
         }
     }
 
-    /// True if all tenants have equal capacity in both.
+    /// True if every tenant has as much capacity as in `other`.
     pub fn has_same_capacity(&self, other: &Candidate) -> bool {
         let mut pairs = self.tenants.iter().zip(&other.tenants);
         pairs.all(|(&one, &other)| (f64::from(one) / f64::from(other) - 1.0).abs() <= CAPACITY_TOLERANCE)
@@ -115,7 +115,8 @@ pub(super) fn no_change() -> Change {
 }
 
 fn with_settings(change: &Change, added: Vec<Setting>) -> Change {
-    // A spare factor in the change itself is replaced.
+    // A setting of `change` is dropped if `added` sets the same key, such as a spare factor that preserves the
+    // capacity.
     let replaced = |setting: &&Setting| added.iter().all(|new| new.key != setting.key);
     let settings: Vec<Setting> = change.settings.iter().filter(replaced).cloned().collect();
     Change { settings: settings.into_iter().chain(added).collect(), ..change.clone() }

@@ -12,9 +12,10 @@ use wearwell_stack::tree::{TreeLayer, User};
 pub(super) const FAMILY: Family =
     Family { name: "capacity", help: "spare space moved between each layer and the logs on it", changes };
 
-/// Fractions of the spare space that are moved down, and up. Only small fractions move up: an almost full drive takes
-/// long to simulate and is never good.
+/// Fractions of the spare space of the logs that are moved to the layer below.
 const FRACTIONS_DOWN: &[f64] = &[0.25, 0.5, 0.75];
+/// Fractions of the spare space of a layer that are moved to the logs above. Only small fractions are tried: an almost
+/// full drive takes long to simulate and is never good.
 const FRACTIONS_UP: &[f64] = &[0.25, 0.5];
 
 fn changes(stack: &ResolvedStack<'_>) -> Vec<Change> {
@@ -67,7 +68,7 @@ fn settings(stack: &ResolvedStack<'_>, lower: usize, logs: &[usize], target: u64
     };
     let mut draft = stack.draft.clone();
     let applied = settings.iter().try_for_each(|setting| setting.apply(&mut draft));
-    // If the scenario cannot be resolved, the change is proposed anyway and later refused with its reason.
+    // If the scenario cannot be resolved, the change is still proposed, and later refused with its reason.
     if let (Ok(()), Ok(resized)) = (applied, ResolvedStack::of(&draft)) {
         settings.extend(logs.iter().map(|&log| {
             let shown = u64::from(stack.layer(log).logical_pages);

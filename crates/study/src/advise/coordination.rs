@@ -22,7 +22,8 @@ fn changes(stack: &ResolvedStack<'_>) -> Vec<Change> {
     waiting.chain(completing).chain(apart).collect()
 }
 
-/// Proposes that the layer keeps erased blocks for the largest segment above, and defers cleaning while they last.
+/// Proposes that the layer keeps erased blocks for the largest segment above, and defers cleaning while erased blocks
+/// last.
 fn wait_for_segment(stack: &ResolvedStack<'_>, at: usize) -> Option<Change> {
     let (node, config) = (stack.layer(at), stack.store(at)?);
     let largest = stack.logs_on(at).iter().map(|&log| stack.layer(log).block_pages).max()?;

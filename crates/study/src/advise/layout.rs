@@ -51,7 +51,7 @@ fn of_log(stack: &ResolvedStack<'_>, log: usize) -> Vec<Change> {
     changes
 }
 
-/// Returns the layout and its number of logs.
+/// Returns the name of the layout and its number of active logs; `None` for metadata without such a layout.
 pub(super) fn active_logs(metadata: &MetadataConfig) -> Option<(&'static str, u32)> {
     let name = metadata.preset.as_deref()?;
     ACTIVE_LOGS.iter().find(|(preset, _)| *preset == name).copied()

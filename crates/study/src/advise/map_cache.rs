@@ -27,6 +27,6 @@ fn changes(stack: &ResolvedStack<'_>) -> Vec<Change> {
         );
         Change::new(&FAMILY, text, vec![Setting::new("ftl.structure.cache_entries", entries)])
     };
-    // A cache of all entries is the largest useful one.
+    // The largest useful cache holds the entries of all pages.
     others.filter(|&entries| entries <= pages).map(change).collect()
 }

@@ -14,8 +14,9 @@ pub(super) const FAMILY: Family = Family {
     changes,
 };
 
-/// Shapes tried on trees of the other shape: RocksDB's default ratio, and run counts of its universal style.
+/// Size ratios of leveled trees that are tried in place of a tiered tree: RocksDB's default.
 const LEVELED: [u32; 1] = [10];
+/// Numbers of sorted runs of tiered trees that are tried in place of a leveled tree, as in RocksDB's universal style.
 const TIERED: [u32; 2] = [4, 8];
 
 fn changes(stack: &ResolvedStack<'_>) -> Vec<Change> {

@@ -141,8 +141,9 @@ fn format_inline(value: &Value) -> String {
     }
 }
 
-/// Measured drive writes, and maximum warm-up, of a shortened run.
+/// Measured drive writes of a shortened run.
 const SHORT_MEASURE: f64 = 2.0;
+/// Maximum warm-up of a shortened run, in drive writes.
 const SHORT_WARM_UP: f64 = 12.0;
 /// Tolerance of a shortened run: a short warm-up rarely reaches the usual tolerance.
 const SHORT_TOLERANCE: f64 = 0.03;

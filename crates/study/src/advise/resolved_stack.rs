@@ -33,7 +33,7 @@ impl<'a> ResolvedStack<'a> {
         std::iter::once(ftl).filter(is_log).chain(self.logs())
     }
 
-    /// Returns the indices of the logs, without layers of other structures.
+    /// Returns the indices of the logs; layers of other structures are left out.
     pub fn logs(&self) -> impl Iterator<Item = usize> + '_ {
         (0..self.tree.ftl()).filter(|at| self.log(*at).is_some())
     }

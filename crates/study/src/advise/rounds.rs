@@ -141,7 +141,7 @@ pub fn advise(
     Ok(advice)
 }
 
-/// Stack that advice is for.
+/// Stack for which changes are tried.
 struct AdvisedStack<'a> {
     base: &'a ResolvedStack<'a>,
     unchanged: Candidate,
@@ -308,7 +308,7 @@ fn run_step(
     Ok(trials.collect())
 }
 
-/// True if neither change sets a key of the other, or a table that contains it.
+/// True if neither change sets a key that the other change sets, or a table that contains such a key.
 fn are_compatible(one: &Change, other: &Change) -> bool {
     let keys = |change: &Change| -> Vec<Key> {
         change.settings.iter().filter_map(|setting| Key::parse(&setting.key).ok()).collect()

@@ -1,4 +1,4 @@
-//! Advice as table rows for programs.
+//! Advice as table rows, for other programs.
 
 use super::advice::{Advice, Figures, TrialResult};
 use super::candidate::no_change;
@@ -52,7 +52,7 @@ fn trial_row(kind: &str, trial: &TrialResult) -> Row {
     row(kind, trial.rank, &trial.change, compared, &trial.figures)
 }
 
-/// Joins text; null if there is none.
+/// Joins `parts` with `separator`; null if there are no parts.
 fn joined(parts: Vec<String>, separator: &str) -> Value {
     if parts.is_empty() { Value::Null } else { json!(parts.join(separator)) }
 }

@@ -9,6 +9,7 @@ pub(super) const FAMILY: Family =
 
 /// Number of blocks above which cost_benefit examines only a sample; examining all blocks takes too long.
 const MAX_SEARCHED_BLOCKS: u64 = 2048;
+/// Number of blocks in a sample.
 const SAMPLE_BLOCKS: u32 = 128;
 
 fn changes(stack: &ResolvedStack<'_>) -> Vec<Change> {

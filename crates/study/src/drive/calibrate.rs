@@ -109,7 +109,8 @@ fn spare_factor(models: &DriveModels, model: DriveModel, measured: &Interval) ->
             return Some(Interval { value, low: at(measured.high), high: at(measured.low) });
         }
     }
-    // A higher write amplification than any spare space gives maps to 0, a lower one to 1.
+    // A write amplification above that of every spare factor maps to 0, and one below that of every spare factor maps
+    // to 1.
     let low = if measured.high.is_finite() {
         models.spare_factor(model, measured.high).unwrap_or(0.0)
     } else {

@@ -14,7 +14,7 @@ pub struct RemainingLife {
     pub method: &'static str,
     /// Bytes that the host can still write.
     pub host_bytes: Interval,
-    /// Years until then at the latest rate; `None` without a rate.
+    /// Years until the host has written these bytes at the latest rate; `None` without a rate.
     pub years: Option<Interval>,
 }
 
@@ -52,7 +52,7 @@ pub fn remaining_lives(
     .collect()
 }
 
-/// Returns the remainder of `endured`.
+/// Returns `endured` minus `used`, at least 0.
 fn remaining(endured: f64, used: Interval) -> Interval {
     let minus = |used: f64| (endured - used).max(0.0);
     Interval { value: minus(used.value), low: minus(used.high), high: minus(used.low) }

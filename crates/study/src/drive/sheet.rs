@@ -30,7 +30,7 @@ pub struct DataSheet {
     pub cells: Option<String>,
     /// Program/erase cycles that a block endures; defaults to those of `cells`.
     pub endurance_cycles: Option<u32>,
-    /// Write amplification at which the maker states TBW, if known; it then determines the cycles.
+    /// Write amplification at which the maker states TBW, if known; this value then determines the cycles.
     pub rated_write_amplification: Option<f64>,
     /// Host writes per day, in units of 10^9 bytes.
     pub gb_per_day: Option<f64>,
@@ -249,7 +249,7 @@ mod tests {
         let cells = DataSheet { cells: Some("TLC".into()), ..drive() };
         assert_eq!(cycles(cells.clone()), Ok(Some(3000)));
         assert_eq!(cycles(DataSheet { endurance_cycles: Some(7000), ..cells.clone() }), Ok(Some(7000)));
-        // 3,504 TB at 2.5 are 8,760 TB on 2.199 TB of flash.
+        // TBW of 3,504 TB at a write amplification of 2.5 means 8,760 TB of flash writes, on 2.199 TB of flash.
         let rated = DataSheet { tbw: Some(3504.0), rated_write_amplification: Some(2.5), ..cells };
         assert_eq!(cycles(rated.clone()), Ok(Some(3984)));
         let keys = [

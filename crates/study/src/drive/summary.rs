@@ -186,8 +186,8 @@ mod tests {
     use super::*;
     use wearwell_stack::ByteSize;
 
-    /// 1.92 TB capacity on 2.4 TB of flash: a fifth is spare, and with random cleaning every page is written five
-    /// times.
+    /// The drive has a capacity of 1.92 TB on 2.4 TB of flash: a fifth is spare, and with random cleaning every page is
+    /// written five times.
     #[test]
     fn figures_match_hand_computed_values() {
         let sheet = DataSheet {
@@ -223,7 +223,7 @@ mod tests {
         is_near(last.dwpd, 1440.0 / 3504.0);
         is_near(last.years, 1500.0 / 365.25);
         let rates = found.interface_rates.unwrap();
-        // 2,048 MB per second over 409.6.
+        // The rates are 2,048 MB and 409.6 MB per second.
         is_near(rates.write_amplification, 5.0);
         is_near(rates.rated_days, 3504e12 / 2048e6 / 86_400.0);
         is_near(rates.effective.last().unwrap().spare_factor.map(|spare| spare.value), 0.2);

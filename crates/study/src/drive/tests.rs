@@ -33,7 +33,7 @@ fn assert_near(value: f64, expected: f64) {
     assert!((value / expected - 1.0).abs() < 1e-6, "{value} is not {expected}");
 }
 
-/// 100,000 thousand units are 51.2 TB; flash programs are five times that: 256 TB of 1,250.
+/// The host wrote 100,000 thousand units, 51.2 TB; flash programs are five times that: 256 TB of 1,250.
 #[test]
 fn single_report_gives_averages_since_new() {
     let report = report("a.json", 100_000, Some(256_000_000_000_000), 20, 24_000);
@@ -47,13 +47,13 @@ fn single_report_gives_averages_since_new() {
     assert_near(period.dwpd.unwrap().value, 0.0512);
     assert_eq!((period.evidence.as_ref().unwrap().kind, found.between.as_ref()), ("media_counter", None));
     let [percentage, tbw, cycles] = &found.life[..] else { panic!("{:?}", found.life) };
-    // 80 per cent remain at 2.56 TB each; the percentage may be off by one.
+    // Of the drive's life 80 per cent remain, at 2.56 TB per cent; the percentage may be off by one.
     assert_near(percentage.host_bytes.value, 204.8e12);
     assert_near(percentage.host_bytes.low, 51.2e12 * 79.0 / 21.0);
     assert_near(percentage.host_bytes.high, 51.2e12 * 81.0 / 19.0);
     assert_near(percentage.years.unwrap().value, 4000.0 / 365.25);
     assert_near(tbw.host_bytes.value, 448.8e12);
-    // 994 TB of flash remain, a fifth of it for the host.
+    // The flash endures 994 TB more, a fifth of it for the host.
     assert_near(cycles.host_bytes.value, 198.8e12);
     assert_eq!([percentage.method, tbw.method, cycles.method], ["percentage_used", "tbw", "cycles"]);
     // Random cleaning is 1 / S_f: a fifth, which is the drive's spare factor.

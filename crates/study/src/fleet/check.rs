@@ -65,7 +65,7 @@ pub struct CheckRow {
     pub simulated: f64,
     /// Relative difference of theory from simulation for the scaled-down drives; the mean over drives.
     pub difference: f64,
-    /// Half-width of its 95 % interval; unset for one drive.
+    /// Half-width of the 95 % interval of `difference`; unset for one drive.
     pub ci95: Option<f64>,
     /// Effect of scaling down: theory of the scaled-down drives over that of the drives, less 1.
     pub scale_effect: f64,

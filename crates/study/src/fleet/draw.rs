@@ -10,15 +10,15 @@ use wearwell_stack::Lifetime;
 /// Drive of a random draw.
 #[derive(Clone, Debug)]
 pub struct DrawnDrive {
-    /// Index of its group.
+    /// Index of the drive's group.
     pub group: usize,
-    /// Index of its tenant.
+    /// Index of the drive's tenant.
     pub tenant: usize,
     /// Drive writes per day.
     pub drive_writes_per_day: f64,
-    /// Endurance of its flash, as a multiple of the rated endurance.
+    /// Endurance of the flash, as a multiple of the rated endurance.
     pub endurance: f64,
-    /// Drawn parameters of its workload.
+    /// Drawn parameters of the drive's workload.
     pub point: Vec<f64>,
     /// Past use of the drive.
     age: Age,
@@ -29,7 +29,7 @@ pub struct DrawnDrive {
 enum Age {
     Years(f64),
     DriveWrites(f64),
-    /// Use according to its own counters.
+    /// Use according to the drive's counters.
     Counters(UsageCounters),
 }
 
@@ -163,7 +163,7 @@ impl DrawnDrive {
         PredictedLife { write_amplification, years }
     }
 
-    /// Returns the fraction of its life that is used, under the present setting.
+    /// Returns the fraction of the drive's life that is used, under the present setting.
     pub fn used_fraction(&self, variant: &Variant, life: &PredictedLife) -> f64 {
         let host_writes = || variant.drive_writes() * self.endurance / life.write_amplification;
         // Drives that wore out since were replaced.

@@ -35,7 +35,7 @@ impl Estimate {
         Estimate { mean, ci95: t * (variance / count).sqrt(), low: mean - spread, high: mean + spread }
     }
 
-    /// Estimates a figure that cannot be below 0.
+    /// Estimates a figure that cannot be negative: the bounds are at least 0.
     pub fn non_negative(values: &[f64]) -> Estimate {
         let found = Estimate::of(values);
         Estimate { low: found.low.max(0.0), ..found }

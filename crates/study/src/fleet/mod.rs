@@ -81,11 +81,12 @@ pub enum FleetError {
 pub struct FleetOptions<'a> {
     /// Sample of drives for which theory is compared with simulation.
     pub check: Option<CheckOptions>,
-    /// Executor of simulations and number of threads. Results do not depend on these.
+    /// Executor of simulations and number of threads. Results depend on neither.
     pub sweep: SweepOptions<'a>,
 }
 
-/// Reads the fleet of a TOML or JSON file, with the tables that it names; their paths are relative to its folder.
+/// Reads the fleet of a TOML or JSON file, and the tables that the file names; paths of tables are relative to the
+/// folder of the file.
 ///
 /// # Errors
 /// Returns an error with the place in the file for unreadable or invalid input.

@@ -32,9 +32,9 @@ pub(super) struct Variant {
     device_and_ftl: Map<String, Value>,
     /// Logical capacity in bytes.
     pub capacity_bytes: f64,
-    /// Bytes of flash.
+    /// Physical capacity in bytes.
     pub flash_bytes: f64,
-    /// Program/erase cycles that its flash endures.
+    /// Program/erase cycles that the flash of the drive endures.
     pub cycles: f64,
     /// Number of drives that replace one present drive, for the same data.
     pub drives: f64,
@@ -241,7 +241,8 @@ impl Plan {
         self.variant(self.draft(group).value(), price).map_err(within)
     }
 
-    /// Resolves the drive of `value`'s `device` and `ftl`. The workload is arbitrary: sizes do not depend on it.
+    /// Resolves the drive of `value`'s `device` and `ftl`. The workload is arbitrary, because sizes do not depend on
+    /// the workload.
     fn variant(&self, value: &Value, price: f64) -> Result<Variant, ConfigError> {
         let mut sized = value.clone();
         sized["workload"] = json!({ "kind": "uniform" });

@@ -1,4 +1,5 @@
-//! Scaled-down drives: the same spare factor, fewer blocks, and pages per block halved until small enough.
+//! Scaled-down drives: the same spare factor, fewer blocks, and pages per block halved until the blocks are small
+//! enough.
 
 use super::FleetError;
 use crate::measurement;

@@ -14,11 +14,11 @@ pub struct Record {
     pub host_bytes: f64,
     /// Days of operation, if known.
     pub days: Option<f64>,
-    /// Fraction of its life used, as reported by the drive.
+    /// Fraction of the drive's life that is used, as reported by the drive.
     pub used: Option<f64>,
     /// Bytes programmed to flash, if counted.
     pub media_bytes: Option<f64>,
-    /// Index of its tenant, if the table has one.
+    /// Index of the drive's tenant, if the table names a tenant.
     pub tenant: Option<usize>,
 }
 
@@ -33,8 +33,9 @@ const COLUMNS: [&str; 7] = [
     "percentage_used",
 ];
 
-/// Maximum length of a table in bytes, and maximum number of drives.
+/// Maximum length of a table in bytes.
 const MAX_TABLE_BYTES: u64 = 1 << 30;
+/// Maximum number of drives in a table or a folder.
 const MAX_DRIVES: usize = 10_000_000;
 
 /// Reads the drives of `path`; a folder's reports are read in name order. `tenants` are the names that a table may use.

@@ -47,7 +47,7 @@ pub struct YearRow {
     pub year: usize,
     /// Drives that wear out in this year.
     pub worn_out: Estimate,
-    /// Cost of their replacements.
+    /// Cost of replacing these drives.
     pub money: Estimate,
 }
 
@@ -81,7 +81,7 @@ pub struct PartRow {
     pub wear_drives_per_year: Estimate,
     /// Fraction of the fleet's wear.
     pub wear_share: Estimate,
-    /// Cost of that wear per year.
+    /// Cost per year of this wear.
     pub money_per_year: Estimate,
     /// Drives that wear out per year, averaged over the predicted years.
     pub worn_out_per_year: Estimate,
@@ -98,15 +98,15 @@ pub struct WhatIfRow {
     pub money_once: Estimate,
     /// Wear per year in whole drive lives.
     pub wear_drives_per_year: Estimate,
-    /// Difference of that wear from the present setting.
+    /// Difference in wear from the present setting.
     pub wear_difference: Estimate,
-    /// Cost of that wear per year.
+    /// Cost per year of the wear.
     pub money_per_year: Estimate,
-    /// Difference of that cost from the present setting.
+    /// Difference in this cost from the present setting.
     pub money_difference: Estimate,
     /// Drives that wear out per year, averaged over the predicted years.
     pub worn_out_per_year: Estimate,
-    /// Difference of that number from the present setting.
+    /// Difference in drives that wear out per year from the present setting.
     pub worn_out_difference: Estimate,
 }
 

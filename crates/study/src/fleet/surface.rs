@@ -5,7 +5,7 @@ use super::distribution::{Distribution, Law};
 use std::collections::HashMap;
 use std::f64::consts::PI;
 
-/// Interpolation nodes of one number.
+/// Interpolation nodes along one drawn number.
 #[derive(Clone, Debug, PartialEq)]
 enum Axis {
     /// Interval: Chebyshev points of the second kind; each level includes the points of the previous level.

@@ -27,13 +27,13 @@ pub struct DrawTotals {
 pub struct SettingTotals {
     /// Drives that wear out in each year.
     pub worn_out: Vec<f64>,
-    /// Cost of their replacements.
+    /// Cost of replacing the drives that wear out in each year.
     pub replacement_cost: Vec<f64>,
     /// Wear per year in whole drive lives, by group and tenant.
     pub wear: GroupTenantFigures,
-    /// Cost of that wear.
+    /// Cost per year of this wear.
     pub money: GroupTenantFigures,
-    /// Drives that wear out in all years, by group and tenant.
+    /// Drives that wear out over all years together, by group and tenant.
     pub replaced: GroupTenantFigures,
     /// Number of drives in service.
     pub drives: f64,
@@ -58,17 +58,17 @@ impl GroupTenantFigures {
         self.values[drive.group * self.tenants + drive.tenant] += value;
     }
 
-    /// Returns the total.
+    /// Returns the sum over all groups and tenants.
     pub fn sum(&self) -> f64 {
         self.values.iter().sum()
     }
 
-    /// Returns the total of a group.
+    /// Returns the sum over the tenants of a group.
     pub fn group(&self, group: usize) -> f64 {
         self.values[group * self.tenants..(group + 1) * self.tenants].iter().sum()
     }
 
-    /// Returns the total of a tenant.
+    /// Returns the sum over the groups of a tenant.
     pub fn tenant(&self, tenant: usize) -> f64 {
         self.values.iter().skip(tenant).step_by(self.tenants).sum()
     }

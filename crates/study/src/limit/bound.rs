@@ -9,7 +9,7 @@ use super::history::{NEVER, WriteHistory};
 pub enum InitialFlash {
     /// All blocks are erased.
     Erased,
-    /// Arbitrary content, the most favourable.
+    /// Arbitrary content; the bound assumes the most favourable one.
     Arbitrary,
 }
 
@@ -82,7 +82,7 @@ struct BoundInequality {
     long_lived: f64,
     /// Number of versions that can fill long-lived blocks with little waste.
     fillers: f64,
-    /// Least waste of a slot in such a block that has no better content.
+    /// Least waste of a slot of a long-lived block that holds neither a long-lived version nor a filler.
     unfilled_waste: f64,
     /// Number of erases available without filling blocks.
     erases: f64,
@@ -94,8 +94,8 @@ struct BoundInequality {
 }
 
 impl BoundInequality {
-    /// Builds the inequality for versions that live at least `min_life`; `None` if it shows early that no rewrites are
-    /// needed.
+    /// Builds the inequality for versions that live at least `min_life`; `None` if the inequality shows early that no
+    /// rewrites are needed.
     fn of(
         history: &WriteHistory,
         flash: FlashGeometry,

@@ -8,9 +8,9 @@ pub(super) const NEVER: u32 = u32::MAX;
 
 /// Stretch of host writes, starting at any moment.
 ///
-/// Time is counted in pages written: version `i` is written by write `i`. It is invalidated by the write that
-/// overwrites it or, if it is trimmed, by the first write after the trim. Versions from before the stretch have no
-/// number, but count as valid until they are invalidated.
+/// Time is counted in pages written: version `i` is written by write `i`. A version is invalidated by the write that
+/// overwrites it or, after a trim, by the first write after the trim. Versions from before the stretch have no number,
+/// but count as valid until they are invalidated.
 #[derive(Clone, Debug, Default)]
 pub struct WriteHistory {
     /// Invalidation time of the version of each write; [`NEVER`] if the version survives the stretch.

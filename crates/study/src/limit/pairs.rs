@@ -10,7 +10,7 @@ use wearwell_stack::{Draft, DraftError, RunError, RunResult};
 /// Placement or victim policy.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PolicySetting {
-    /// Name, or all settings if it has any.
+    /// Name of the placement or policy, or its table if it has settings.
     pub name: String,
     /// Value in the scenario; `None` leaves the scenario unchanged.
     value: Option<Value>,
@@ -55,7 +55,8 @@ impl From<DraftError> for LowerBoundError {
 pub struct PairMeasurement {
     /// Mean write amplification over seeds.
     pub write_amplification: f64,
-    /// Half-width of its 95 % interval over seeds; with a single seed, over the windows of its run if there are enough.
+    /// Half-width of the 95 % interval of the mean over seeds. With a single seed, the interval is over the windows of
+    /// the run, if there are enough windows.
     pub ci95: Option<f64>,
     /// Write amplification of each seed.
     pub by_seed: Vec<f64>,

@@ -6,7 +6,7 @@ use crate::summary::Row;
 use serde_json::{Value, json};
 
 impl PolicyComparison {
-    /// Returns all values for programs.
+    /// Returns all values as JSON, for other programs.
     pub fn to_value(&self) -> Value {
         let rows: Vec<Value> = self.policy_rows().into_iter().map(|row| row.into_iter().collect()).collect();
         json!({

@@ -117,8 +117,9 @@ struct BoundSum {
     flash: FlashGeometry,
     recorder: HistoryRecorder,
     least_rewrites: u64,
-    /// Number of host writes at the start and the end of the measured phase.
+    /// Number of host writes at the start of the measured phase.
     begin: u64,
+    /// Number of host writes at the end of the measured phase.
     end: u64,
     written: u64,
 }

@@ -78,7 +78,8 @@ pub fn predict(scenario: &Scenario, effort: PredictionEffort) -> Result<TheoryRe
     predict_with(scenario, effort, true)
 }
 
-/// Predicts without the value for very many blocks, which doubles the cost; the value for the scenario takes its place.
+/// Predicts only the value for the scenario, which also takes the place of the value for very many blocks. Without the
+/// second value the cost is halved.
 ///
 /// # Errors
 ///

@@ -25,9 +25,9 @@ pub struct Model {
 
 /// Model of victim selection.
 enum SelectionModel {
-    /// Mean field with this selection.
+    /// Mean field with the given selection law.
     MeanField(Box<dyn Selection>),
-    /// First-in first-out.
+    /// First-in first-out cleaning.
     Fifo,
     /// Greedy cleaning of uniform writes.
     Greedy,

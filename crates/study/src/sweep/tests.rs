@@ -184,7 +184,7 @@ fn failed_executor_leaves_finished_runs_in_the_store() {
             "{problem}"
         );
     }
-    // Two runs remain.
+    // Two runs remain to be executed.
     let options = SweepOptions { store: Some(&store), threads: Some(1), ..Default::default() };
     assert_eq!(results(&options), results(&with_threads(2)));
 }

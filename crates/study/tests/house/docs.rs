@@ -239,7 +239,7 @@ fn every_drive_is_within_thirty_percent_of_its_data_sheet() {
         let [sheet, measured] = [sheet, measured].map(figure);
         assert_eq!(sheet.1, measured.1, "{row:?}");
         assert_eq!(format!("{:.2}", measured.0 / sheet.0), ratio, "{row:?}");
-        // The only exception, which the page explains: the sheet of the Z-SSD does not give its spare space.
+        // The only exception, which the document explains: the data sheet of the Z-SSD does not give its spare space.
         let excepted = (unquoted(preset), case) == ("z_nand", "random write, steady");
         assert_eq!((measured.0 / sheet.0 - 1.0).abs() <= 0.3, !excepted, "{row:?}");
         assert_eq!(verdict, if excepted { "no" } else { "yes" }, "{row:?}");

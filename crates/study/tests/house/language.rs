@@ -93,7 +93,7 @@ fn require_none(rule: Rule, cases: &[Violation], allowed: &str) {
 /// A paragraph or list item of a comment.
 #[derive(Debug, PartialEq, Eq)]
 struct Passage {
-    /// Line of its beginning, from 1.
+    /// Number of the first line, from 1.
     line: usize,
     is_docstring: bool,
     text: String,

@@ -30,7 +30,8 @@ const ORDER_OF_BASE: &[&[&str]] = &[
     &["foresight"],
 ];
 
-/// Modules of the engine in the same order. The first row lists modules of the lowest crate that the engine re-exports.
+/// Modules of the engine: each may import modules in rows above its own. The first row lists modules of the lowest
+/// crate that the engine re-exports.
 const ORDER: &[&[&str]] = &[
     &["config", "foresight", "request", "seed", "table", "temperature", "units"],
     &["counters", "named_config_tests", "queues"],
@@ -55,7 +56,7 @@ const ORDER_OF_STACK: &[&[&str]] = &[
     &["simulation", "observed", "live_stack"],
 ];
 
-/// Modules of the file system in the same order.
+/// Modules of the file system: each may import modules in rows above its own.
 const ORDER_OF_NVMFS: &[&[&str]] = &[
     &["api", "backing", "placement"],
     &["layout", "nvram", "ssd", "workload"],
@@ -74,11 +75,12 @@ const ORDERED: &[(&str, &[&[&str]])] = &[
     ("crates/nvmfs/src/", ORDER_OF_NVMFS),
 ];
 
-/// Maximum numbers of lines of a file and of a function.
+/// Maximum number of lines of a file.
 const FILE_LINES: usize = 500;
+/// Maximum number of lines of a function.
 const FUNCTION_LINES: usize = 70;
 
-/// Files that may be longer. Keep this list empty.
+/// Files that may have more than `FILE_LINES` lines. Keep this list empty.
 const LONG_FILES: &[&str] = &[];
 
 /// Returns the files and folders at fixed places that are not part of the repository, relative to its root.
@@ -131,7 +133,7 @@ fn row_of(order: &[&[&str]], module: &str) -> Option<usize> {
 
 /// Returns the modules of the crate that a line of code names.
 ///
-/// Besides `crate::x`, a `super::x` at the top of a file names one if it reaches the root.
+/// Besides `crate::x`, a `super::x` at the top of a file names a module if it reaches the root.
 fn imports(line: &str, depth: usize) -> Vec<&str> {
     let code = line.split("//").next().unwrap_or_default();
     let mut after_crate: Vec<&str> = code.split("crate::").skip(1).collect();
@@ -335,7 +337,7 @@ fn files_and_functions_stay_within_length_limits() {
 
 #[test]
 fn sources_have_no_todo_marks() {
-    // Split, so that this file does not match itself.
+    // The words are split, so that this file does not match itself.
     let marks = [concat!("TO", "DO"), concat!("FIX", "ME"), concat!("XX", "X"), concat!("db", "g!")];
     let macros = [concat!("to", "do!("), concat!("unimple", "mented!(")];
     let marks: Vec<&str> = marks.into_iter().chain(macros).collect();

@@ -63,7 +63,7 @@ fn named_file(paragraph: &str, language: &str) -> Option<(Change, String)> {
     Some((change, path.to_owned()))
 }
 
-/// Returns the blocks of a page.
+/// Returns the blocks of a tutorial.
 fn blocks(page: &str) -> Vec<Block> {
     let (mut found, mut open, mut paragraph, mut mark) =
         (Vec::new(), None::<Block>, String::new(), String::new());
@@ -133,7 +133,7 @@ struct Page {
 }
 
 impl Page {
-    /// Returns the files that the page creates, with their content.
+    /// Returns the files that the tutorial creates, with their content.
     fn new_files(&self) -> impl Iterator<Item = (&str, &str)> {
         let written = |block: &'_ Block| matches!(block.file, Some((Change::Write, _)));
         self.blocks
@@ -142,13 +142,13 @@ impl Page {
             .filter_map(|block| Some((block.file.as_ref()?.1.as_str(), block.text.as_str())))
     }
 
-    /// True if the repository has the files of the page, as the copy of `make tutorials` has.
+    /// True if the repository has the files of the tutorial, as the copy of `make tutorials` has.
     fn is_followed(&self) -> bool {
         self.new_files()
             .all(|(path, text)| fs::read_to_string(root().join(path)).is_ok_and(|held| held == text))
     }
 
-    /// Applies the blocks to `changes`, the files changed so far; returns the problems.
+    /// Applies the blocks of the tutorial to `changes`, the files changed so far; returns the problems.
     fn apply(&self, changes: &mut BTreeMap<String, String>) -> Vec<String> {
         let mut problems = Vec::new();
         for block in &self.blocks {
@@ -162,7 +162,7 @@ impl Page {
         problems
     }
 
-    /// Returns the commands that are run.
+    /// Returns the commands with the mark [`FOLLOWED`].
     fn commands(&self) -> impl Iterator<Item = &str> {
         let followed = self.blocks.iter().filter(|block| block.language == "sh" && block.mark == FOLLOWED);
         followed.flat_map(|block| block.text.lines())
@@ -183,7 +183,7 @@ fn pages() -> Vec<Page> {
     paths.map(page).collect()
 }
 
-/// Applies all pages to the repository; returns the changed files.
+/// Applies all tutorials to the files of the repository, in memory; returns the changed files.
 fn all_applied() -> BTreeMap<String, String> {
     let mut changes = BTreeMap::new();
     assert_no_complaints(&pages().iter().flat_map(|page| page.apply(&mut changes)).collect::<Vec<_>>());
@@ -228,7 +228,7 @@ fn tutorials_apply_alone_and_together() {
     assert!(all_applied().len() > pages.len());
 }
 
-/// Returns the pieces of code in the prose of a page.
+/// Returns the pieces of code in the prose of a tutorial.
 fn code_in_prose(page: &str) -> Vec<&str> {
     let mut in_block = false;
     let prose = page.lines().filter(|line| {
@@ -361,7 +361,7 @@ fn tutorials_can_be_followed() {
     copy_with(&copy, &all_applied());
     let (pages, mut seen) = (pages(), BTreeSet::new());
     let commands = pages.iter().flat_map(Page::commands).filter(|command| seen.insert(*command));
-    // A command may need a file that a command of a later page writes, as all pages are applied together.
+    // A command may need a file that a command of a later tutorial writes, because all tutorials are applied together.
     let failed: Vec<&str> = commands.filter(|command| run(&copy, command).is_err()).collect();
     let problems: Vec<String> = failed.iter().filter_map(|command| run(&copy, command).err()).collect();
     assert!(seen.len() >= 5);

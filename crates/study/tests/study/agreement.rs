@@ -77,7 +77,7 @@ impl Case {
         (mean, t * (variance / count).sqrt())
     }
 
-    /// Returns the fraction by which a run on so few blocks may exceed the limit of many blocks.
+    /// Returns the fraction by which a run on a finite number of blocks may exceed the limit of many blocks.
     ///
     /// Write amplification falls about as the inverse of the spare space. Frontiers hold back half a block of
     /// `blocks * (1 - load)` on average; another half covers other effects of the order 1 / N.

@@ -26,8 +26,9 @@ struct Case<'a> {
     oracle: bool,
 }
 
-/// Runs per case, and Student's t for their 95 % interval.
+/// Number of runs per case.
 const RUNS: u64 = 3;
+/// Student's t for the 95 % interval over these runs.
 const STUDENT: f64 = 4.303;
 
 impl Case<'_> {
@@ -100,7 +101,7 @@ impl Case<'_> {
         assert!(interval < 0.01 * expected, "an interval of {interval} proves nothing");
     }
 
-    /// Returns the fraction by which so few blocks may differ from the limit of many blocks.
+    /// Returns the fraction by which a run on a finite number of blocks may differ from the limit of many blocks.
     ///
     /// Write amplification falls at most as the inverse of the spare space, of which the frontier holds back half a
     /// block on average; another half covers other effects of the order `1 / N`.

@@ -66,7 +66,7 @@ pub(super) fn uniform(drive: &Drive) -> f64 {
 /// falls from the upper end to the root and never below it.
 fn writes_per_round(drive: &Drive, classes: &Classes) -> Result<f64, TheoryError> {
     let spare = drive.spare_factor() / drive.load();
-    // Slightly more than twice, because the fractions may not sum to exactly 1.
+    // The search starts slightly above the upper end, because the fractions may not sum to exactly 1.
     let mut written = 2.000_001 * spare;
     for _ in 0..MAX_NEWTON_STEPS {
         let (mut excess, mut slope) = (-spare, 0.0);
@@ -76,7 +76,7 @@ fn writes_per_round(drive: &Drive, classes: &Classes) -> Result<f64, TheoryError
             slope += class.write_share * derivative;
         }
         let next = written - excess / slope;
-        // The decrease stops at rounding error.
+        // Newton's method decreases towards the root until only rounding error remains.
         if next >= written {
             return Ok(written);
         }

@@ -35,7 +35,7 @@ pub fn offline_bound(
     }
     let block = f64::from(drive.pages_per_block());
     let spare_pages = logical_pages * drive.spare_factor() / drive.load();
-    // Fraction of the writes, and the rate at which a page of the class is overwritten.
+    // For each class: its fraction of the writes, and the rate at which one of its pages is overwritten.
     let classes: Vec<(f64, f64)> = classes
         .as_slice()
         .iter()

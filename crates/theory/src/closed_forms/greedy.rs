@@ -40,7 +40,7 @@ mod tests {
         greedy(&Drive::new(pages, spare_factor).unwrap()).unwrap()
     }
 
-    /// The balance equation of the docstring.
+    /// Checks the balance equation in the docstring of [`greedy`].
     #[test]
     fn greedy_satisfies_the_balance_equation() {
         for pages in [2, 3, 16, 33, 256, 4096] {

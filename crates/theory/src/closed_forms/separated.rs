@@ -14,29 +14,30 @@ const MIN_SWEEP_GAIN: f64 = 1e-13;
 /// The error applies to a division at a kink. A smooth minimum cannot be located better from its values than to the
 /// square root of their rounding, about 1e-8; further steps neither help nor harm.
 const MAX_SPLIT_EXPONENT: f64 = 30.0;
+/// Width of the interval of `t` at which the search ends.
 const SPLIT_ERROR: f64 = 1e-13;
 
 /// Cleaning of the blocks of one class.
 #[derive(Clone, Copy)]
 pub enum ClassCleaning {
-    /// [`super::fifo`].
+    /// FIFO cleaning, [`super::fifo`].
     Fifo,
-    /// [`super::greedy`].
+    /// Greedy cleaning, [`super::greedy`].
     Greedy,
-    /// [`super::random`].
+    /// Random cleaning, [`super::random`].
     Random,
 }
 
 /// Result for a drive that separates classes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SeparatedResult {
-    /// Mean over all classes, weighted by their fractions of the writes.
+    /// Mean write amplification over all classes, weighted by their fractions of the writes.
     pub write_amplification: f64,
     /// Results of the classes, in the given order.
     pub shares: Vec<ClassShare>,
 }
 
-/// Space and cost of one class.
+/// Spare space and write amplification of one class.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ClassShare {
     /// Spare factor of the class's own blocks.
@@ -108,7 +109,8 @@ impl<'a> ClassPools<'a> {
         ClassPools { drive, law, writes, logical }
     }
 
-    /// Returns spare pages per class that are optimal if `A - 1` is logical over spare pages, as for random cleaning.
+    /// Returns spare pages per class that are optimal if `A - 1` equals logical over spare pages, as for random
+    /// cleaning.
     fn initial_division(&self) -> Vec<f64> {
         let weights: Vec<f64> = self.writes.iter().zip(&self.logical).map(|(r, c)| (r * c).sqrt()).collect();
         let sum: f64 = weights.iter().sum();

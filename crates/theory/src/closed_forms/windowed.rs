@@ -61,7 +61,7 @@ fn invalid_pages(pages: u32, window_share: f64, rate: f64) -> f64 {
             return invalid;
         }
     }
-    // The rest have no valid pages left and wait to be cleaned.
+    // The remaining blocks have no valid pages left and wait to be cleaned.
     invalid + b * remaining
 }
 

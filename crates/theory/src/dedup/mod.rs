@@ -24,13 +24,13 @@ use popular::PopularContents;
 /// Contents of written pages, in the terms of the workloads' `content` settings. Fractions are of the written pages.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Contents {
-    /// Fraction whose content equals the current content of the address.
+    /// Fraction of the written pages whose content equals the current content of the address.
     pub same: f64,
-    /// Fraction that is the second and last copy of a content.
+    /// Fraction of the written pages that are the second and last copy of a content.
     pub pairs: f64,
     /// Mean delay from the first copy to the second, in drive writes.
     pub pair_delay: f64,
-    /// Fraction with a popular content.
+    /// Fraction of the written pages with a popular content.
     pub popular: f64,
     /// Number of contents that are popular at a time; at least 1.
     pub popular_contents: u64,
@@ -227,8 +227,8 @@ impl DedupModel<'_> {
         classes.iter().map(|class| warm(class) * at_warm + (1.0 - warm(class)) * at_cold).collect()
     }
 
-    /// Returns the classes of the pages invalidated by overwrites; shared pages count as coldest unless they have own
-    /// blocks.
+    /// Returns the classes of the pages invalidated by overwrites; shared pages count as coldest unless they have
+    /// separate blocks.
     fn classes_of(&self, stored: &StoredPages) -> Result<Classes, TheoryError> {
         let mut spaces = stored.unique.clone();
         let heats = self.classes.as_slice().iter().map(Class::relative_rate);
@@ -251,7 +251,7 @@ impl DedupModel<'_> {
     fn equivalent_drive(&self, stored: &StoredPages) -> Result<Drive, TheoryError> {
         let load = self.drive.load();
         let unique: f64 = stored.unique.iter().sum();
-        // Shared pages with own blocks fill these blocks and are never moved again.
+        // Shared pages in separate blocks fill these blocks and are never moved again.
         let spare_factor = match self.has_separate_blocks() {
             true => 1.0 - load * unique / (1.0 - load * stored.shared),
             false => 1.0 - load * (unique + stored.shared),
@@ -298,8 +298,9 @@ struct StoredPages {
     unique: Vec<f64>,
     /// Stored pages shared by two or more logical pages.
     shared: f64,
-    /// Stored pages invalidated by overwrites, and stored pages rewritten, per page written by the host.
+    /// Stored pages invalidated by overwrites, per page written by the host.
     invalidations: f64,
+    /// Stored pages rewritten because they become shared, per page written by the host.
     promoted: f64,
     /// Classes of the pages that cleaning handles.
     classes: Classes,

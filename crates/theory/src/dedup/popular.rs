@@ -6,8 +6,9 @@
 use super::DedupModel;
 use crate::{Classes, TheoryError};
 
-/// Sampling points for the age of contents, and for the time since they were popular.
+/// Number of sampling points for the age of contents.
 const AGE_SAMPLES: usize = 24;
+/// Number of sampling points for the time since contents were popular.
 const END_SAMPLES: usize = 96;
 
 /// Current and former contents of the pool, in fractions of the logical pages.
@@ -22,8 +23,8 @@ pub(super) struct PopularContents {
 
 /// Holding times of popular contents at the addresses that take them.
 struct HoldingTimes {
-    /// For each class: the fraction of draws that are examined, and the rate per drive write at which they are
-    /// overwritten.
+    /// For each class: the fraction of its draws of popular contents that are examined, and the rate per drive write at
+    /// which the drawn contents are overwritten.
     classes: Vec<(f64, f64)>,
     min_rate: f64,
 }
@@ -36,8 +37,8 @@ impl HoldingTimes {
 }
 
 impl PopularContents {
-    /// Computes the popular contents: `popular_shares` are their fractions among the writes of each class, `survival`
-    /// the fractions examined.
+    /// Computes the popular contents. `popular_shares` are the fractions of popular contents among the writes of each
+    /// class, and `survival` are the fractions of the written pages that are examined.
     pub fn of(model: &DedupModel<'_>, popular_shares: &[f64], survival: &[f64]) -> Result<Self, TheoryError> {
         let contents = &model.contents;
         if contents.popular == 0.0 {

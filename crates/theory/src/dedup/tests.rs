@@ -58,7 +58,8 @@ fn unchanged_rewrites_are_saved_only_by_detection_on_writing() {
     );
 }
 
-/// A fraction `pairs` of uniform writes is a second copy, and each pair ends twice as fast as a page.
+/// A fraction `pairs` of uniform writes is a second copy. An overwrite of either copy ends a pair, so a pair ends twice
+/// as fast as a page.
 #[test]
 fn pairs_share_as_hand_computed() {
     let pairs = Contents { same: 0.0, pairs: 0.2, popular: 0.0, pair_delay: 0.0, ..contents() };
@@ -95,7 +96,7 @@ fn popular_contents_are_stored_once() {
     assert!((found.saved - 0.5).abs() < 1e-3, "{found:?}");
 }
 
-/// All generations together sum to the examined pages with popular contents.
+/// The current and all former contents together sum to the examined pages with popular contents.
 #[test]
 fn generations_sum_to_examined_pages() {
     for (lifetime, survival) in [(1.0, [1.0, 1.0]), (20.0, [0.2, 0.9])] {

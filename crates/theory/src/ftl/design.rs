@@ -27,13 +27,13 @@ pub enum ValidityStore {
 /// Handling of dirty mapping entries at a power failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DirtyEntryPolicy {
-    /// A battery supplies power until they are in flash.
+    /// A battery supplies power until the dirty entries are in flash.
     Battery,
     /// The number of dirty entries is bounded; recovery finds and writes them before the drive accepts requests.
     Bounded,
-    /// Recovery finds them, and writes them after the drive accepts requests again (section 4.3).
+    /// Recovery finds the dirty entries, and writes them after the drive accepts requests again (section 4.3).
     Deferred,
-    /// The spare areas of all pages are read (section 2).
+    /// Recovery reads the spare areas of all pages (section 2).
     Scan,
 }
 
@@ -54,7 +54,7 @@ pub enum CounterCoverage {
     },
     /// No blocks: for each victim, `choices` random blocks are drawn and queried.
     None {
-        /// Blocks drawn, 1 or more.
+        /// Blocks drawn for each victim, 1 or more.
         choices: u32,
     },
 }
@@ -87,15 +87,15 @@ pub struct FtlDesign {
 pub enum Ftl {
     /// The whole table in RAM, restored by reading all spare areas.
     Page,
-    /// Kim, Gupta, Urgaonkar 2013, with a battery, as the paper assumes.
+    /// DFTL by Kim, Gupta, Urgaonkar 2013, with a battery, as the paper assumes.
     Dftl,
-    /// Ma, Feng, Li, SIGMOD 2011.
+    /// LazyFTL by Ma, Feng, Li, SIGMOD 2011.
     LazyFtl,
-    /// Lee, Jung, Kang, Kim, EMSOFT 2008.
+    /// mu-FTL by Lee, Jung, Kang, Kim, EMSOFT 2008.
     MuFtl,
-    /// Huang, Chang, Kuo, TODAES 2013, with the cleaning of appendix E.
+    /// IB-FTL by Huang, Chang, Kuo, TODAES 2013, with the cleaning of appendix E.
     IbFtl,
-    /// Dayan, Bonnet, Idreos, SIGMOD 2016.
+    /// GeckoFTL by Dayan, Bonnet, Idreos, SIGMOD 2016.
     GeckoFtl,
 }
 
@@ -139,12 +139,12 @@ impl Ftl {
         }
     }
 
-    /// Returns the identifier, for programs.
+    /// Returns the identifier of the FTL, for files and other programs.
     pub fn name(self) -> &'static str {
         self.entry().0
     }
 
-    /// Returns the name, for text.
+    /// Returns the name of the FTL, for text that is read by people.
     pub fn title(self) -> &'static str {
         self.entry().1
     }

@@ -35,7 +35,7 @@ pub struct FtlSizes {
     pub program_us: f64,
     /// Time to read a spare area, microseconds.
     pub spare_read_us: f64,
-    /// True if a battery saves the contents of RAM; unset: as the FTL was published.
+    /// True if a battery saves the contents of RAM; `None` for the published design of the FTL.
     pub battery: Option<bool>,
 }
 
@@ -159,7 +159,7 @@ impl FtlDrive {
         self.physical_pages().div_ceil(8)
     }
 
-    /// Returns the number of pages of that bitmap if it is in flash.
+    /// Returns the number of flash pages that a bitmap with a bit for every page takes.
     pub fn bitmap_pages(&self) -> u64 {
         self.bitmap_bytes().div_ceil(self.page_bytes())
     }

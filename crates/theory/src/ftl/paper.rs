@@ -68,7 +68,7 @@ fn times_of_section_2() {
     assert_close(step_of(Ftl::LazyFtl, &all_dirty, "validity bitmap").seconds(&all_dirty), 36.0, 0.02);
 }
 
-/// Appendix B.
+/// Appendix B: counters of valid pages, and the levels, directories and buffers of Logarithmic Gecko.
 #[test]
 fn structures_of_appendix_b() {
     let drive = drive_without_partitions();

@@ -88,7 +88,8 @@ fn gecko(dirty: DirtyEntryPolicy, drive: &FtlDrive) -> Vec<RecoveryStepCost> {
     found.into_iter().chain(counters(drive, drive.gecko_pages())).collect()
 }
 
-/// Returns the step that counts valid pages by reading the whole validity store; only counters of all blocks need it.
+/// Returns the step that counts valid pages by reading the whole validity store; only counters of all blocks need this
+/// step.
 fn counters(drive: &FtlDrive, pages: u64) -> Option<RecoveryStepCost> {
     (drive.sizes().counters == CounterCoverage::Full)
         .then(|| RecoveryStepCost::pages("block validity counters", pages))
@@ -97,8 +98,8 @@ fn counters(drive: &FtlDrive, pages: u64) -> Option<RecoveryStepCost> {
 /// Returns the step that finds the dirty entries of the mapping cache and, unless deferred, writes them.
 ///
 /// A backward scan of twice as many pages as may be dirty finds them (section 4.3, step 6 of appendix C). The paper
-/// gives no figure for FTLs that bound the number; the same rule is used for those. Writing n entries takes min(n, TT /
-/// P) page reads and writes (section 2).
+/// gives no figure for FTLs that bound the number; the same rule is used for these FTLs. Writing n entries takes min(n,
+/// TT / P) page reads and writes (section 2).
 fn dirty(dirty: DirtyEntryPolicy, drive: &FtlDrive) -> Option<RecoveryStepCost> {
     let cache = drive.sizes().cache_entries;
     let (spare_reads, written) = match dirty {

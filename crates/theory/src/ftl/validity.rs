@@ -18,8 +18,8 @@ pub struct Cost {
 }
 
 impl Cost {
-    /// Returns writes plus reads over delta (section 5, "Metrics"). The formula printed there also divides the writes,
-    /// which contradicts all figures.
+    /// Returns writes plus reads over delta (section 5, "Metrics"). The formula printed in that section also divides
+    /// the writes, which contradicts all figures.
     pub fn write_amplification(&self, delta: f64) -> f64 {
         self.writes + self.reads / delta
     }
@@ -118,7 +118,7 @@ mod tests {
     use super::super::FtlSizes;
     use super::*;
 
-    /// At the crossing both cost the same, as computed by the two cost functions.
+    /// At the crossing, the two cost functions give equal costs for both structures.
     #[test]
     fn both_structures_cost_the_same_at_the_crossing() {
         for (partitions, page_bytes) in [(1, 512), (1, 1024), (2, 512), (4, 512)] {

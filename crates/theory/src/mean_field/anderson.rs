@@ -4,8 +4,9 @@
 pub(super) struct Anderson {
     depth: usize,
     last: Option<(Vec<f64>, Vec<f64>)>,
-    /// Differences of successive residuals and of successive images, oldest first.
+    /// Differences of successive residuals, oldest first.
     residual_steps: Vec<Vec<f64>>,
+    /// Differences of successive images, oldest first.
     image_steps: Vec<Vec<f64>>,
 }
 

@@ -1,7 +1,7 @@
 //! Two write frontiers: the host's blocks hold only fresh pages, and cleaning fills separate blocks.
 //!
-//! The internal frontier holds `(i, j)` pages just before a victim is selected. This Markov chain has a stationary
-//! distribution `pi`, which is needed. Lumped over `j`, the chain moves as
+//! The internal frontier holds `(i, j)` pages just before a victim is selected. The model needs the stationary
+//! distribution `pi` of this Markov chain. Lumped over `j`, the chain moves as
 //! `j -> j + (valid pages of the victim) mod b`. The matrix is circulant, so every `j = 1..=b` has probability `1 / b`.
 //! Given that, eq. (13) to (15) give `pi` level by level:
 //!
@@ -22,12 +22,15 @@ const NEGLIGIBLE: f64 = 1e-24;
 
 pub(super) struct DoubleFrontier {
     transform: Transform,
-    /// Transforms by level: victims, `L`, and the internal frontier.
+    /// Transform of the victims by level.
     victims: Spectra,
+    /// Transform of `L_j` by level.
     spilled: Spectra,
+    /// Transform of the internal frontier by level.
     internal: Spectra,
-    /// `L_n` and `L_{n-1}` as contents.
+    /// Distribution `L_n` over contents.
     contents: Vec<f64>,
+    /// Distribution `L_{n-1}` over contents.
     next: Vec<f64>,
     /// Distribution of the contents of a block of `b` host writes.
     fresh: Vec<f64>,

@@ -24,7 +24,8 @@ pub(super) struct Solver<'a> {
     pub lattice: &'a ContentLattice,
     pub frontier: Box<dyn Frontier + 'a>,
     pub levels: LevelPass,
-    /// Last distribution of full blocks and host pages, from which another search may start.
+    /// Last result: the distribution of full blocks, and the host pages per victim. Another search may start from this
+    /// result.
     pub solution: InitialGuess,
     evaluations: usize,
 }
@@ -52,12 +53,14 @@ fn max_or_nan(a: f64, b: f64) -> f64 {
     if a.is_nan() || b.is_nan() { f64::NAN } else { a.max(b) }
 }
 
-/// Maximum number of passes of the joint iteration, and of the nested iteration.
+/// Maximum number of passes of the joint iteration.
 const MAX_JOINT_PASSES: usize = 400;
+/// Maximum number of steps of the nested iteration.
 const MAX_NESTED_STEPS: usize = 1000;
 
-/// Residual at which the iteration ends, and the residual accepted if it stalls at rounding errors before.
+/// Residual at which the iteration ends.
 const TARGET_RESIDUAL: f64 = 3e-12;
+/// Residual that is accepted if the iteration stalls at rounding errors.
 const STALLED_RESIDUAL: f64 = 1e-10;
 
 /// Number of steps without progress after which an iteration counts as stalled.
@@ -75,7 +78,7 @@ const TYPICAL_SLOPE: f64 = 0.7;
 /// Largest factor by which one step changes the weight of pages of a class.
 const MAX_TILT: f64 = 1.6;
 
-/// Depth of the acceleration; old steps disturb at larger depths, and convergence is slower at smaller ones.
+/// Depth of the acceleration; old steps disturb at larger depths, and convergence is slower at smaller depths.
 const ANDERSON_DEPTH: usize = 10;
 
 impl<'a> Solver<'a> {

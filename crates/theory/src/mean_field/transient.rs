@@ -43,8 +43,9 @@ const TIME_TOLERANCE: f64 = 1e-9;
 /// Minimum distance of points in drive writes: far more than their allowed deviation.
 const MIN_POINT_DISTANCE: f64 = 1e-6;
 
-/// Length of the longest path, and maximum number of points.
+/// Maximum length of a path, in drive writes.
 const MAX_DRIVE_WRITES: f64 = 1e6;
+/// Maximum number of points of a path.
 const MAX_POINTS: usize = 1_000_000;
 
 /// Maximum number of steps of a path.
@@ -155,7 +156,8 @@ impl<'a> PathIntegrator<'a> {
         })
     }
 
-    /// Advances until the host has written `until` drive writes, and makes the moves due before.
+    /// Advances until the host has written `until` drive writes, and applies the moves of the hot set that are due
+    /// before then.
     fn advance_to_point(
         &mut self,
         until: f64,

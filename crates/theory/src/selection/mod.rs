@@ -66,7 +66,7 @@ pub struct LevelContext<'a> {
     pub entering: f64,
     /// True for blocks without valid pages, which leave the level only by selection.
     pub is_last: bool,
-    /// Fraction of the blocks at this level in the last pass; 0 before the first.
+    /// Fraction of the blocks at this level in the previous pass; 0 before the first pass.
     pub guess: f64,
     /// Returns the fraction of the blocks at this level for a given hazard, and its derivative.
     pub mass_at: &'a dyn Fn(f64) -> (f64, f64),

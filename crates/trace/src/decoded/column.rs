@@ -69,7 +69,7 @@ impl Column {
     }
 }
 
-/// Returns the greatest common divisor, by Euclid's algorithm; that of 0 and a number is the number.
+/// Returns the greatest common divisor, by Euclid's algorithm; the divisor of 0 and a number is the number.
 fn greatest_common_divisor(mut a: u64, mut b: u64) -> u64 {
     while b != 0 {
         (a, b) = (b, a % b);

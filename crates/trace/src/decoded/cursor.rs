@@ -20,11 +20,11 @@ pub struct TraceCursor {
     identity: Option<TraceIdentity>,
     format: &'static Format,
     total_bytes: Option<u64>,
-    /// `None` for a pipe.
+    /// Chunks that all cursors share; `None` for a pipe.
     shared: Option<Arc<SharedTrace>>,
     /// Chunks of `shared` read in this pass.
     chunks: usize,
-    /// The rest of the pass, if it is not stored in chunks.
+    /// Reader of the rest of the pass, if this rest is not stored in chunks.
     stream: Option<PassReader>,
     progress: Progress,
 }
@@ -33,7 +33,8 @@ impl TraceCursor {
     /// Opens the trace at `path`: plain, gzip, xz or zstd.
     ///
     /// # Errors
-    /// A file that cannot be read, or whose format is not known. Bad lines are reported when they are reached.
+    /// Returns an error for a file that cannot be read, or whose format is not known. Bad lines are reported when they
+    /// are reached.
     pub fn open(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Self, TraceError> {
         let path = path.as_ref();
         let identity = TraceIdentity::of(path, options);
@@ -67,7 +68,8 @@ impl TraceCursor {
     /// their number, which is 0 only at the end of the pass.
     ///
     /// # Errors
-    /// A line or record that cannot be read. Earlier requests have been returned, except those of the same chunk.
+    /// Returns an error for a line or record that cannot be read. Earlier requests have been returned, except those of
+    /// the same chunk.
     pub fn read(&mut self, batch: &mut RequestBatch) -> Result<usize, TraceError> {
         let before = batch.len();
         if let (Some(shared), None) = (&self.shared, &self.stream) {
@@ -99,7 +101,7 @@ impl TraceCursor {
     /// Returns to the beginning of the trace.
     ///
     /// # Errors
-    /// A trace that is read from the file again, and can no longer be opened.
+    /// Returns an error for a trace that has to be read from the file again, and can no longer be opened.
     pub fn rewind(&mut self) -> Result<(), TraceError> {
         (self.chunks, self.progress) = (0, Progress::default());
         // A trace that is too large is read from the file completely, so that its beginning takes no memory.

@@ -35,7 +35,7 @@ impl PassReader {
     /// Reads the remaining requests of `reader`, without the first `skipped_batches` batches.
     ///
     /// # Errors
-    /// For a pipe, a line in these batches that cannot be read.
+    /// Returns an error for a line in these batches that cannot be read, if the trace is a pipe.
     pub fn new(mut reader: TraceReader, skipped_batches: usize) -> Result<Self, TraceError> {
         if !is_regular_file(reader.path()) {
             let mut batch = RequestBatch::default();

@@ -65,7 +65,7 @@ impl SharedTrace {
     /// Returns the decoded trace `identity`; starts to decode it if it is not known.
     ///
     /// # Errors
-    /// As [`open`], for a trace that is not known.
+    /// Fails as [`open`] does, for a trace that is not known.
     pub fn open(
         identity: &TraceIdentity,
         path: &Path,
@@ -94,7 +94,7 @@ impl SharedTrace {
     /// Returns the continuation after the first `chunks` chunks, waiting for it if necessary.
     ///
     /// # Errors
-    /// The error that ends the trace there.
+    /// Returns the error that ends the trace after these chunks.
     pub fn next(&self, chunks: usize) -> Result<Continuation, TraceError> {
         let mut state = lock(&self.state);
         loop {
@@ -153,8 +153,8 @@ impl Drop for State {
     }
 }
 
-/// Decodes the trace until its end, an error, or the memory limit for decoded traces. Ends early if no cursor and no
-/// table refers to it any longer.
+/// Decodes the trace until its end, an error, or the memory limit for decoded traces. Ends early if neither a cursor
+/// nor [`TRACES`] refers to the trace any longer.
 fn decode(mut reader: TraceReader, shared: Weak<SharedTrace>) {
     let mut batch = RequestBatch::default();
     let _end = EndOnPanic(shared.clone());
@@ -170,7 +170,7 @@ fn decode(mut reader: TraceReader, shared: Weak<SharedTrace>) {
         if DECODED_BYTES.load(Ordering::Relaxed) > RESIDENT_BYTES {
             evict_oldest(&mut lock(&TRACES));
         }
-        // Traces in use take memory even after they were evicted from the table.
+        // Traces in use take memory even after they were evicted from [`TRACES`].
         if DECODED_BYTES.load(Ordering::Relaxed) > RESIDENT_BYTES {
             return shared.add(None, Some(DecodeEnd::Unstored(Some(Box::new(reader)))));
         }

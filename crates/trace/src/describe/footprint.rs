@@ -28,16 +28,16 @@ const PREFETCHED_PAGES: u64 = 32;
 /// Distinct pages of a volume.
 #[derive(Clone, Copy, Default)]
 pub struct PageCounts {
-    /// Touched by reads or writes.
+    /// Pages touched by reads or writes.
     pub touched: u64,
-    /// Touched by reads.
+    /// Pages touched by reads.
     pub read: u64,
-    /// Touched by writes.
+    /// Pages touched by writes.
     pub written: u64,
 }
 
 impl PageCounts {
-    /// Returns the sum.
+    /// Returns the sum of each count in `self` and `other`.
     pub fn plus(self, other: PageCounts) -> PageCounts {
         PageCounts {
             touched: self.touched + other.touched,
@@ -302,10 +302,10 @@ mod tests {
         let mut footprint = Footprint::new(&DescribeOptions::default());
         let volume = footprint.add_volume(0);
         footprint.add(volume, &request(Op::Write, 0, 4 * 4096), 0..4);
-        // Covers pages 1 and 2 completely, 0 and 3 partly.
+        // The discard covers pages 1 and 2 completely, and pages 0 and 3 partly.
         footprint.add(volume, &request(Op::Trim, 512, 3 * 4096), 0..4);
         assert_eq!(footprint.discards(), DiscardDescription { pages: 2, live_pages: 2 });
-        // Covers a whole device, of which only pages 0 and 3 are still live.
+        // The discard covers a whole device, of which only pages 0 and 3 are still live.
         footprint.add(volume, &request(Op::Trim, 0, 1 << 50), 0..1 << 38);
         assert_eq!(footprint.discards(), DiscardDescription { pages: 2 + (1 << 38), live_pages: 4 });
         assert_eq!(footprint.counts(volume).touched, 4);

@@ -64,7 +64,7 @@ impl Default for DescribeOptions {
 /// Describes all remaining requests of `reader`, while a second thread decodes them.
 ///
 /// # Errors
-/// A line or record that cannot be read.
+/// Returns an error for a line or record that cannot be read.
 pub fn describe(reader: &mut TraceReader, options: &DescribeOptions) -> Result<TraceDescription, TraceError> {
     let mut describer = Describer::new(options);
     let decoded = thread::scope(|scope| {
@@ -74,7 +74,7 @@ pub fn describe(reader: &mut TraceReader, options: &DescribeOptions) -> Result<T
         let decoder = scope.spawn(move || decode(source, sender, returned_batches));
         for batch in batches {
             describer.add(&batch);
-            // If the decoder no longer receives batches, it has ended.
+            // Sending fails only if the decoder has ended.
             let _ = return_sender.send(batch);
         }
         decoder.join()
@@ -120,7 +120,7 @@ pub struct Describer {
     previous_ns: u64,
     out_of_order: u64,
     sizes: [Sizes; 2],
-    /// Indices in `volumes` by number.
+    /// Index in `volumes` by volume number.
     indices: HashMap<u32, usize, FixedState>,
     volumes: Vec<VolumeCounts>,
     /// Index of the volume of each request of a batch.
@@ -128,7 +128,7 @@ pub struct Describer {
     footprint: Footprint,
 }
 
-/// Requests of one operation.
+/// Counts of the requests of one operation.
 #[derive(Clone, Copy, Default)]
 struct OpCounts {
     requests: u64,

@@ -89,7 +89,7 @@ impl PageStates {
         }
     }
 
-    /// Prefetches the states of the pages `first` and `last`, unless they need hashing.
+    /// Prefetches the states of the pages `first` and `last`, unless the states are found by hashing.
     #[inline]
     pub fn prefetch(&self, first: u64, last: u64) {
         if let PageStates::All(map) = self {
@@ -98,7 +98,7 @@ impl PageStates {
         }
     }
 
-    /// Calls `visit` with the states of `pages`, unless they need hashing.
+    /// Calls `visit` with the states of `pages`, unless the states are found by hashing.
     #[inline]
     pub fn visit_dense(&self, mut pages: Range<u64>, mut visit: impl FnMut(Page)) {
         if let PageStates::All(map) = self {

@@ -29,13 +29,13 @@ pub struct TraceDescription {
     pub write_bytes_per_day: Option<f64>,
     /// Requests with an earlier time than the request before them.
     pub out_of_order: u64,
-    /// Reads.
+    /// Statistics of reads.
     pub reads: OpDescription,
-    /// Writes.
+    /// Statistics of writes.
     pub writes: OpDescription,
-    /// Discards.
+    /// Statistics of discards.
     pub trims: OpDescription,
-    /// Flushes.
+    /// Number of flushes.
     pub flushes: u64,
     /// Sizes of reads.
     pub read_sizes: SizeDescription,
@@ -43,11 +43,11 @@ pub struct TraceDescription {
     pub write_sizes: SizeDescription,
     /// Time between writes of a page.
     pub reuse: ReuseDescription,
-    /// Pages discarded.
+    /// Statistics of discarded pages.
     pub discards: DiscardDescription,
     /// Duplication of content; `None` without digests of written content.
     pub duplication: Option<DuplicationDescription>,
-    /// Each volume, by number.
+    /// Descriptions of the volumes, in the order of their numbers.
     pub volumes: Vec<VolumeDescription>,
     /// Sample from which all statistics of distinct pages are estimated; `None` if all pages were counted.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -61,7 +61,7 @@ pub struct SampleDescription {
     pub rate: f64,
     /// Sampled pages that reads or writes touched.
     pub sampled_pages: u64,
-    /// Expected errors.
+    /// Expected errors of the estimates.
     pub expected_error: SampleErrors,
 }
 
@@ -99,10 +99,10 @@ pub struct PercentileBounds {
     pub high: u64,
 }
 
-/// Requests of one operation.
+/// Statistics of the requests of one operation.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct OpDescription {
-    /// Requests.
+    /// Number of requests.
     pub requests: u64,
     /// Bytes requested, not rounded.
     pub bytes: u64,
@@ -128,7 +128,7 @@ pub struct SizeDescription {
 pub struct SizeBucket {
     /// Upper end of the bucket, a power of two, bytes.
     pub up_to_bytes: u64,
-    /// Requests.
+    /// Number of requests in the bucket.
     pub requests: u64,
 }
 
@@ -137,7 +137,8 @@ pub struct SizeBucket {
 pub struct ReuseDescription {
     /// Page writes to pages that were written before.
     pub rewrites: u64,
-    /// Page writes from one write of a page to its next, including the latter: 1 if it follows at once.
+    /// Page writes after one write of a page, up to and including the next write of that page: 1 if the next write
+    /// follows at once.
     pub interval_pages: Option<Distribution>,
     /// Distinct other pages written between two writes of a page (the LRU stack distance of writes): 0 if the second
     /// write follows at once.
@@ -159,7 +160,7 @@ pub struct Distribution {
     pub percentiles: Vec<(f64, u64)>,
 }
 
-/// Pages discarded.
+/// Statistics of discarded pages.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct DiscardDescription {
     /// Pages that discards cover completely, summed over requests.
@@ -175,7 +176,7 @@ pub struct DuplicationDescription {
     pub pages: u64,
     /// Distinct contents of these pages.
     pub unique: u64,
-    /// `unique / pages`.
+    /// Distinct contents over pages, `unique / pages`.
     pub unique_ratio: f64,
     /// Fraction of these pages that are full of zeros, `zero / pages`.
     pub zero_ratio: f64,
@@ -202,10 +203,10 @@ pub struct VolumeDescription {
     pub distinct_pages_written: u64,
     /// Page writes over distinct pages written.
     pub overwrite_ratio: Option<f64>,
-    /// Reads.
+    /// Statistics of reads.
     pub reads: OpDescription,
-    /// Writes.
+    /// Statistics of writes.
     pub writes: OpDescription,
-    /// Discards.
+    /// Statistics of discards.
     pub trims: OpDescription,
 }

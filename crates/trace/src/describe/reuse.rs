@@ -24,7 +24,7 @@ pub struct LastWrites {
     free: RankedBits,
     /// Clock of each renumbered slot; of all slots if clocks are not consecutive.
     clocks: Vec<u64>,
-    /// Clock minus slot, for the other slots.
+    /// Clock minus slot, for the slots that are not in `clocks`.
     clock_offset: u64,
     next_slot: usize,
     /// Pages written, in a sample.

@@ -12,7 +12,7 @@ impl SampleRate {
     /// Returns `rate` as the rate of a sample.
     ///
     /// # Errors
-    /// A number that is not above 0 and at most 1, with a message that gives the allowed range.
+    /// Returns a message with the allowed range for a number that is not above 0 and at most 1.
     pub fn new(rate: f64) -> Result<Self, String> {
         match rate {
             rate if rate > 0.0 && rate <= 1.0 => Ok(SampleRate(rate)),
@@ -58,7 +58,7 @@ pub struct Sampler {
 impl Sampler {
     /// Returns the sampler of the volume `number`.
     pub fn new(rate: SampleRate, number: u32) -> Self {
-        // 2^64 times the rate; the conversion turns 2^64 itself into the greatest hash.
+        // 2^64 times the rate. At a rate of 1, the conversion saturates at `u64::MAX`, the greatest hash.
         Sampler { limit: (rate.0 * 2f64.powi(64)) as u64, volume: mix(u64::from(number)) }
     }
 

@@ -36,8 +36,8 @@ fn is_header(line: &[u8]) -> bool {
     fields.next() == Some(b"start") && fields.next() == Some(b"sector")
 }
 
-/// Parses an operation. The files are converted from blktrace files and keep the modifiers of its RWBS column, such as
-/// A for read-ahead.
+/// Parses an operation. The files are converted from blktrace files and keep the modifiers of blktrace's RWBS column,
+/// such as A for read-ahead.
 fn parse_op(text: &[u8]) -> Result<Op, BadValue> {
     match text {
         [b'R', b'A' | b'S' | b'M', ..] | b"R" => Ok(Op::Read),

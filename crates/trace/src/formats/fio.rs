@@ -61,7 +61,7 @@ struct Fio {
     version: Version,
     has_header: bool,
     files: VolumeNames,
-    /// Version 2: sum of the waits, us.
+    /// Sum of the waits so far, us; used for version 2.
     clock_us: u64,
     /// Volumes that have been added and opened in the written log.
     opened_volumes: Vec<u32>,

@@ -30,8 +30,9 @@ pub struct FiveNumbers {
 
 struct TimeUnit {
     name: &'static str,
-    /// ns = number * `multiplier` / `divisor`.
+    /// Multiplier of the number in the file, to get ns.
     multiplier: u64,
+    /// Divisor of the product, to get ns.
     divisor: u64,
 }
 

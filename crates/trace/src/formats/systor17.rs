@@ -23,7 +23,7 @@ struct Systor17;
 
 impl LineFormat for Systor17 {
     fn line(&mut self, line: &[u8], _: &mut Vec<Digest>) -> Result<Option<Request>, BadValue> {
-        // Joined or cut files have the header anywhere or nowhere.
+        // Concatenated files have the header in several places, and cut files may lack the header.
         if line == HEADER {
             return Ok(None);
         }

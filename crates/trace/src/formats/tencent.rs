@@ -66,7 +66,7 @@ impl Encoder for Tencent {
     }
 }
 
-/// Holds requests back until their second is complete, then spreads them over it.
+/// Holds requests back until their second is complete, then spreads the requests over that second.
 struct SecondSpreader {
     lines: Lines<Tencent>,
     pending: VecDeque<Request>,

@@ -30,7 +30,7 @@ struct WearwellCsv {
     digest_bytes: Option<u32>,
 }
 
-/// Parses the part of a header about digests; `None` if it is not a header of this format.
+/// Parses the part of a header about digests; `None` if the line is not a header of this format.
 fn digest_bytes(header: &[u8]) -> Option<u32> {
     match header.trim_ascii().strip_prefix(HEADER.as_bytes())? {
         b"" => Some(0),

@@ -170,7 +170,7 @@ fn duplication_matches_reference_values() {
         assert_eq!((found.pages, found.unique), (pages, unique), "{file}");
         assert_eq!(found.granularity_bytes, 4096);
     }
-    // 63 rows, 18 of them writes, have lost their digest to a process name with a tab in it. The published statistics,
+    // In 63 rows, 18 of them writes, a process name with a tab in it displaces the digest. The published statistics,
     // 1,607 pages with 1,350 contents, count the text in place of the digest as one more content.
     let columns = "time=1:s,op=2,offset=3:512,size=4:bytes,digest=7:4096,piece==4096";
     let options = ReadOptions { skip_bad: true, ..ReadOptions::default().with("columns", columns) };

@@ -95,7 +95,8 @@ fn tencent_requests_are_spread_evenly_within_their_second() {
 
 #[test]
 fn tencent_second_is_complete_two_seconds_later() {
-    // More requests than are parsed at a time, so that second 10 is returned before its last request is read.
+    // The text has more requests than are parsed at a time, so that second 10 is returned before its last request is
+    // read.
     let text = "10,0,8,1,0\n".repeat(5000) + &"12,0,8,1,0\n".repeat(5000) + "10,0,8,1,0\n";
     let found = read("tencent", &text).unwrap();
     let at = |index: usize| found[index].time_ns / 1000;
@@ -215,7 +216,7 @@ fn truncated_compressed_streams_are_errors() {
     let options = ReadOptions { skip_bad: true, ..ReadOptions::named("alibaba") };
     for (name, bytes) in compressed(text.as_bytes()) {
         assert_eq!(decode(&bytes, &options).unwrap().len(), 2000, "{name}");
-        // Two streams in one file, as parallel compressors write them.
+        // The file holds two streams, as parallel compressors write them.
         assert_eq!(decode(&bytes.repeat(2), &options).unwrap().len(), 4000, "{name}");
         let error = decode(&bytes[..bytes.len() - 20], &options).unwrap_err();
         assert!(matches!(error, TraceError::Compressed { .. }), "{name}: {error}");

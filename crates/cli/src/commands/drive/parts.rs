@@ -23,7 +23,7 @@ pub fn rated(rating: &Rating, capacity_bytes: u64) -> String {
     format!("{} TBW, {} drive writes{dwpd}{warranty}", terabytes(rating.tbw), terabytes(writes))
 }
 
-/// Formats a large number without decimals and a small number with some.
+/// Formats terabytes: a large number without decimals, a small number with some decimals.
 pub fn terabytes(number: f64) -> String {
     if number >= 100.0 { count(number.round() as u64) } else { short(number) }
 }

@@ -76,7 +76,7 @@ Examples:
   wearwell fleet my-fleet.toml --check 1000 --store checked/ --dask tcp://scheduler:8786
   wearwell fleet --schema > fleet.schema.json";
 
-/// Number of blocks of the simulated drives; `None` for that of the fleet's drives.
+/// Number of blocks of the simulated drives; `None` simulates drives as large as those of the fleet.
 #[derive(Clone, Copy)]
 struct CheckBlocks(Option<u32>);
 

@@ -82,7 +82,7 @@ pub fn has_fio() -> bool {
 
 fn fio(job: &[&str], socket: &Path, max_duration: Duration) -> Result<(), Failure> {
     let mut command = Command::new("fio");
-    // fio leaves files in its working directory.
+    // fio leaves files in its working directory, so it runs in the folder of the socket.
     command.current_dir(socket.parent().unwrap_or(Path::new(".")));
     command.args(job).arg("--ioengine=nbd").arg(format!("--uri=nbd+unix:///?socket={}", socket.display()));
     command.arg(format!("--runtime={}", max_duration.as_secs().max(1))).arg("--output-format=terse");

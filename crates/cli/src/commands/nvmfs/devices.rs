@@ -213,7 +213,7 @@ fn written_blocks(path: &Path) -> std::io::Result<Vec<Range<u64>>> {
     loop {
         let begin = match seek(&file, SeekFrom::Data(at)) {
             Ok(begin) => begin,
-            // No data follows.
+            // The rest of the file is a hole.
             Err(rustix::io::Errno::NXIO) => return Ok(found),
             Err(error) => return Err(error.into()),
         };

@@ -148,7 +148,7 @@ fn repair(args: &Args) -> Result<Report, Failure> {
     opened.0.begin_epoch().map_err(|error| option_failure("--ssd", error))?;
     let (mut fs, mut report) = with_corrected_blocks(opened)?;
     let caller = Caller { now_ns: now_ns(), ..Caller::default() };
-    // Also removes orphans.
+    // The repair also removes orphans.
     report.add_problems(&wearwell_nvmfs::fs::repair(&mut fs, &caller).map_err(Failure::run)?);
     report.repaired = report.problem_count > 0;
     report.check_data(&fs, args.quick)?;

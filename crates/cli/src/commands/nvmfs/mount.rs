@@ -120,8 +120,8 @@ fn open(
     Ok((file_system, format!("what is in the NVRAM {guarantee}")))
 }
 
-/// Returns the source for the mount table: the NVRAM, the first file of several. `nvmfs umount` finds the NVRAM by this
-/// path.
+/// Returns the source for the mount table: the path of the NVRAM, or of its first file if it has several.
+/// `nvmfs umount` finds the NVRAM by this path.
 fn source(nvram: &Path) -> PathBuf {
     nvram.canonicalize().unwrap_or_else(|_| nvram.to_owned())
 }

@@ -55,7 +55,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Returns the NVRAM of the NVMFS mounted on a directory, the last of several.
+/// Returns the NVRAM of the NVMFS mounted on a directory. If several file systems are mounted on the directory, the
+/// last one counts.
 fn nvram_of_mount(table: &[u8], mount_point: &Path) -> Option<PathBuf> {
     table.split(|byte| *byte == b'\n').rev().find_map(|line| {
         let fields: Vec<&[u8]> = line.split(|byte| *byte == b' ').collect();

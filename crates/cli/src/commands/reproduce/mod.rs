@@ -210,7 +210,7 @@ fn reproduce_all(
         match record {
             Ok(record) => {
                 records.push(record);
-                // Written after each item, so that the pages are complete after an interruption.
+                // The pages are written after each item, so that they are complete after an interruption.
                 pages::write(manifests, &args.output).map_err(Failure::run)?;
             }
             Err(error) if error.is::<Interrupted>() => return Err(Failure::Interrupted),

@@ -26,13 +26,13 @@ pub struct OutputArgs {
 }
 
 impl OutputArgs {
-    /// Returns the page, if one was requested, after checking that it can be written.
+    /// Returns the HTML page, if one was requested, after checking that the page can be written.
     pub fn page(&self) -> Result<Option<Page>, Failure> {
         self.report.as_deref().map(|path| Page::new(path, &[])).transpose()
     }
 
-    /// Returns points of write amplification by spare space for the page, if one was requested. Points that the model
-    /// cannot answer are left out.
+    /// Returns points of write amplification by spare space for the HTML page, if one was requested. Points that the
+    /// model cannot answer are left out.
     pub fn curve(
         &self,
         drive: &Drive,
@@ -44,7 +44,8 @@ impl OutputArgs {
         })
     }
 
-    /// Returns the same points for anything that has a spare factor; `drive_spare` is its spare factor.
+    /// Returns points as [`Self::curve`] does, for any function of the spare factor; `drive_spare` is the spare factor
+    /// of the drive.
     pub fn curve_by(
         &self,
         drive_spare: f64,
@@ -73,13 +74,13 @@ pub struct Answer {
     pub figures: Vec<(String, String)>,
     /// Sections after the table.
     pub sections: Vec<String>,
-    /// Fields of the JSON; plain ones are also columns of the CSV.
+    /// Fields of the JSON output; fields with plain values are also columns of the CSV output.
     pub values: Row,
-    /// Rows of the CSV, if it is not a single row of parameters and values.
+    /// Rows of the CSV output; `None` for a single row of parameters and values.
     pub rows: Option<Vec<Row>>,
-    /// Write amplification by spare factor, for the page.
+    /// Write amplification by spare factor, for the HTML page.
     pub curve: Option<Vec<(f64, f64)>>,
-    /// Scenario of the answer, for the page.
+    /// Scenario of the answer, for the HTML page.
     pub scenario: Option<Value>,
 }
 
@@ -149,7 +150,7 @@ impl Answer {
         self.values.push((name.to_owned(), value));
     }
 
-    /// Prints the answer, and writes the page if one was requested.
+    /// Prints the answer, and writes the HTML page if one was requested.
     pub fn finish(&self, output: &OutputArgs) -> Result<(), Failure> {
         if let Some(page) = output.page()? {
             page.write_value(&self.title, self.page_data())?;
@@ -176,7 +177,7 @@ impl Answer {
         text
     }
 
-    /// Returns the JSON with the fields that only the page shows.
+    /// Returns the JSON with the fields that only the HTML page shows.
     fn page_data(&self) -> Value {
         let mut value = Value::Object(self.fields().into_iter().collect());
         if let Some(curve) = &self.curve {
@@ -193,7 +194,7 @@ impl Answer {
         ordered_json(self.fields())
     }
 
-    /// Returns the fields with the same head as in the JSON of a run.
+    /// Returns the fields, beginning with those that also begin the JSON of a run.
     fn fields(&self) -> Row {
         let field = |name: &str, value: Value| (name.to_owned(), value);
         let mut fields = vec![

@@ -8,8 +8,9 @@ use wearwell_theory::Drive;
 use wearwell_theory::mean_field::Structure;
 use wearwell_theory::selection::{DChoices, GreedyLimit, Random, RandomNotFull, RandomPlusPlus, Selection};
 
-/// Spare factor and choices of the canonical scenario.
+/// Spare factor of the canonical scenario.
 const SPARE_FACTOR: f64 = 0.1;
+/// Number of choices of the canonical scenario.
 const CHOICES: f64 = 10.0;
 
 /// Block size.

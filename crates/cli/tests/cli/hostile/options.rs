@@ -8,8 +8,9 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use wearwell_cli::Program;
 
-/// A trace of a few requests.
+/// A trace of a few requests, as a table.
 const TRACE: &str = "time_us,op,sector,bytes\n0,W,0,4096\n5,W,8,8192\n9,R,8,4096\n12,W,400,512\n";
+/// Columns of the trace.
 const COLUMNS: &str = "time=time_us:us,op=op,offset=sector:512,size=bytes:bytes";
 
 /// Base arguments of commands, with files that always exist. Other commands are tested from no arguments, so they must

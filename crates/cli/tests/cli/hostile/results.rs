@@ -34,7 +34,7 @@ fn with_fixed_speeds(mut value: Value) -> Value {
     value
 }
 
-/// Returns the result as it is written to a file.
+/// Returns the result of the short scenario, as it is written to a file.
 fn result() -> Value {
     let scenario = scenario().scenario().expect("a scenario");
     let result = wearwell_stack::run(&scenario, &mut |_: &Progress| ControlFlow::Continue(()));
@@ -139,7 +139,7 @@ pub fn cases() -> Vec<Case> {
             *bad.pointer_mut(path).expect("a place") = value.clone();
             let bad = bad.to_string();
             let what = format!("{path} is {value}");
-            // All values of the scenario, and a selection of the figures.
+            // Adds cases for all values of the scenario, and for a selection of the figures.
             if path.starts_with("/scenario") {
                 let run = Case::new(format!("run: {what}"), ["run", "--quiet", "bad.json"])
                     .file("bad.json", bad.clone());

@@ -9,8 +9,9 @@ use std::collections::BTreeSet;
 struct SchemaKey {
     /// Key for `--set`: the path through tables that have a single form.
     path: String,
-    /// TOML before and behind the value, for tables with several forms.
+    /// TOML before the value, for tables with several forms.
     before: String,
+    /// TOML after the value.
     after: String,
     /// Words that an error may use for the key.
     words: Vec<String>,
@@ -145,7 +146,7 @@ pub fn cases() -> Vec<Case> {
         if definitions.insert(key.definition_and_key.clone()) {
             // The first position of a key gets all values, other positions get one value.
             cases.extend(VALUES.iter().map(|value| case(&["scenario", "check"], key, value)));
-            // A power cut at each operation legitimately takes long.
+            // A run with a power cut at each operation is slow by nature, so this value is left out.
             let numbers = NUMBERS.iter().filter(|value| (key.path.as_str(), **value) != ("power.every", "1"));
             cases.extend(numbers.map(|value| case(&["run", "--quiet"], key, value)));
         } else {

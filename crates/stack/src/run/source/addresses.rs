@@ -40,7 +40,8 @@ pub type Contents<'a> = Option<&'a mut dyn FnMut(u64) -> ContentId>;
 /// Map from pages of the trace to pages of the drive.
 pub struct AddressMap {
     rule: AddressRule,
-    /// True if each write and read becomes a separate request of the batch; otherwise consecutive ones are joined.
+    /// True if each write and read becomes a separate request of the batch; otherwise consecutive writes or reads are
+    /// joined.
     by_request: bool,
     logical_pages: u32,
     page_bytes: u64,
@@ -104,7 +105,7 @@ impl AddressMap {
         self.numbers.prefetch_index(page);
     }
 
-    /// Prefetches the entries of the pages of the trace from `first` to `last`, if these are a few.
+    /// Prefetches the entries of the pages of the trace from `first` to `last`, if these are only a few pages.
     #[inline]
     pub fn prefetch(&self, first: u64, last: u64) {
         self.numbers.prefetch(first);
@@ -115,7 +116,8 @@ impl AddressMap {
     /// pages.
     ///
     /// # Errors
-    /// A request past the end of the drive (`direct`), or one page more than the drive has (`compact`).
+    /// Returns an error for a request past the end of the drive (`direct`), and for one page more than the drive has
+    /// (`compact`).
     #[inline]
     pub fn append(
         &mut self,
@@ -229,7 +231,7 @@ impl AddressMap {
         let AddressMap { by_request, logical_pages, numbered_pages, .. } = self;
         let mut runs = RunBuilder::default();
         self.numbers.visit(pages.clone(), |_, numbers| {
-            // Without an early exit, so that the compiler compares several numbers at a time.
+            // The loop has no early exit, so that the compiler compares several numbers at a time.
             if numbers.iter().fold(false, |any, number| any | (*number == UNNUMBERED)) {
                 assign_numbers(numbers, numbered_pages, *logical_pages)?;
             }

@@ -76,7 +76,7 @@ pub struct Sorter {
 impl Sorter {
     /// Takes the next requests of the trace from `batch`, the first of them number `first`. Replaces `batch` by the
     /// requests that are next in time order, and `numbers` by their numbers. At the end of the trace, called with an
-    /// empty batch, it returns all remaining requests.
+    /// empty batch, `batch` receives all remaining requests.
     pub fn sort(&mut self, batch: &mut RequestBatch, first: u64, numbers: &mut Vec<u64>) {
         let is_end = batch.is_empty();
         for at in 0..batch.len() {

@@ -4,7 +4,7 @@ use crate::scenario::MissingDigests;
 use wearwell_engine::layer::ContentId;
 use wearwell_trace::{Digest, page_digest};
 
-/// Odd, so that the multiplication is reversible.
+/// Multiplier of digests and numbers; odd, so that the multiplication is reversible.
 const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// Assigns names to the contents of pages.
@@ -86,13 +86,14 @@ impl DigestContents {
             }
             None => {
                 self.unique_pages += 1;
-                // Counts down from the largest number and scrambles: a collision is as unlikely as between digests.
+                // Unique contents are numbered from the largest number down, and the numbers are scrambled: a collision
+                // is as unlikely as one between digests.
                 let number = (!self.unique_pages).wrapping_mul(MULTIPLIER);
                 (number ^ (number >> 29), 0)
             }
         };
         let id = number ^ salt.wrapping_mul(MULTIPLIER);
-        // 0 is reserved for unknown content.
+        // The number 0 is reserved for unknown content.
         ContentId(if id == ContentId::UNKNOWN.0 { 1 } else { id })
     }
 

@@ -11,7 +11,7 @@ pub enum SourceError {
     /// The trace cannot be read.
     #[error(transparent)]
     Trace(#[from] TraceError),
-    /// A request past the drive's end.
+    /// A request ends past the end of the drive.
     #[error(
         "{path}: request {request} ends at byte {end}, the drive has {capacity}; take a drive that fits (`device.fit` = true), \
          enlarge `device.capacity`, or choose `trace.address`: wrap, scale or compact"
@@ -26,7 +26,7 @@ pub enum SourceError {
         /// Bytes of the drive.
         capacity: u64,
     },
-    /// More distinct pages than the drive has.
+    /// The trace touches more distinct pages than the drive has.
     #[error(
         "{path}: request {request}: the trace touches more than the drive's {pages} pages; take a drive that fits \
          (`device.fit` = true), or enlarge `device.capacity`"
@@ -39,7 +39,7 @@ pub enum SourceError {
         /// Pages of the drive.
         pages: u32,
     },
-    /// A second volume where only one is allowed.
+    /// The trace has a second volume where only one is allowed.
     #[error(
         "{path}: request {request} is for volume {volume}, earlier ones for volume {first}; name one in \
          `trace.volumes`, or choose `trace.volume_rule`: side_by_side or overlay"
@@ -54,7 +54,7 @@ pub enum SourceError {
         /// Volume of the requests before.
         first: u32,
     },
-    /// A volume that the trace did not have when it was read for the extents of its volumes.
+    /// A request is for a volume that the trace did not have when the extents of its volumes were read.
     #[error(
         "{path}: request {request} is for volume {volume}, which the trace did not have when it was read before; the file was changed \
          meanwhile, so run it again"
@@ -67,7 +67,7 @@ pub enum SourceError {
         /// Volume of the request.
         volume: u32,
     },
-    /// A written request with unknown content, in a run that needs contents.
+    /// A written request has unknown content, in a run that needs contents.
     #[error(
         "{path}: request {request} {problem}, and a layer needs the content of each written page; choose \
          `trace.missing_digests` = \"unique\", so that such pages are like no other, or generate contents with `content`"
@@ -80,7 +80,7 @@ pub enum SourceError {
         /// Description of what is missing.
         problem: String,
     },
-    /// A trace without digests, in a run that needs contents.
+    /// The trace has no digests, in a run that needs contents.
     #[error(
         "{path}: the format {format} carries no digests here, and a layer needs the content of each written page; formats \
          that carry them: {}; generate contents with `content`, or choose `trace.missing_digests` = \"unique\"",
@@ -92,7 +92,7 @@ pub enum SourceError {
         /// Format of the trace.
         format: &'static str,
     },
-    /// Decreasing times, in a run that needs times.
+    /// The times of the trace decrease, in a run that needs times.
     #[error(
         "{path}: request {request} arrives at {time_ns} ns, before the one in front of it at {before_ns} ns; choose \
          `trace.decreasing_times`: {choices}"
@@ -109,7 +109,7 @@ pub enum SourceError {
         /// Allowed values of `trace.decreasing_times`.
         choices: &'static str,
     },
-    /// More distinct pages than a drive can have.
+    /// The trace touches more distinct pages than a drive can have.
     #[error(
         "{path}: the trace touches more pages than any drive has here; use a larger `device.mapping_unit`"
     )]
@@ -117,7 +117,7 @@ pub enum SourceError {
         /// Path of the trace.
         path: String,
     },
-    /// No requests other than flushes.
+    /// The trace has no requests other than flushes.
     #[error("{path}: no request writes, reads or trims anything, so there is nothing to simulate")]
     NoPages {
         /// Path of the trace.

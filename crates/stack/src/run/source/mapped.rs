@@ -35,9 +35,11 @@ pub struct MappedTrace {
 #[derive(Clone, Copy, Default)]
 pub struct Position {
     chunk: usize,
-    /// Next page of the chunk, and the run and request that it belongs to.
+    /// Next page of the chunk.
     page: u32,
+    /// Run that the next page belongs to.
     run: usize,
+    /// Request that the next page belongs to.
     request: usize,
 }
 
@@ -73,7 +75,7 @@ impl OperationChunk {
     fn append(&self, position: &mut Position, batch: &mut PageBatch, missing: usize) {
         let end_page = position.page.saturating_add(u32::try_from(missing).unwrap_or(u32::MAX));
         let ends = &self.request_ends[position.request..];
-        // All ends are after the position.
+        // The remaining requests end after the position.
         let before = if missing == 1 { 0 } else { ends.partition_point(|&end| end < end_page) };
         let (end, is_rest) = match ends.get(before) {
             Some(&end) => (end, false),

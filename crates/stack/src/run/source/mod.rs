@@ -1,7 +1,7 @@
 //! Sources of operations for a stack: an endless synthetic workload, or a trace replayed in a loop.
 //!
 //! A source may know more than operations: the content of each page, and the arrival time of each request. It provides
-//! only what the run [`SourceNeeds`], so that a counting run does not pay for the rest.
+//! only what the run [`SourceNeeds`], so that a counting run does not pay for the other information.
 
 mod addresses;
 mod clock;
@@ -64,8 +64,8 @@ impl FirstPass {
 pub(crate) trait Source: Send {
     /// Appends operations to `batch`: `pages` pages or slightly more, or fewer at the end of a pass.
     ///
-    /// If one page is requested, it appends exactly one request, perhaps as several runs, or none at the end of a pass
-    /// or of a stage.
+    /// If one page is requested, appends exactly one request, perhaps as several runs, or none at the end of a pass or
+    /// of a stage.
     fn fill(&mut self, batch: &mut PageBatch, pages: usize) -> Result<(), SourceError>;
 
     /// Returns the completed passes; `None` for a source without end.

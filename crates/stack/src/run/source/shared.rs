@@ -45,10 +45,10 @@ impl MappingKey {
 
 /// State of a mapped trace in the process.
 enum State {
-    /// A run is recording it.
+    /// A run is recording the trace.
     InProgress,
     Complete(Arc<MappedTrace>),
-    /// Its operations take more than [`MAPPED_BYTES`].
+    /// The operations of the trace take more than [`MAPPED_BYTES`].
     TooLarge,
 }
 
@@ -64,9 +64,9 @@ static TRACES: Mutex<Vec<MappedEntry>> = Mutex::new(Vec::new());
 /// Answer to a request for a mapped trace.
 pub enum LookupResult {
     Found(Arc<MappedTrace>),
-    /// No run has recorded it; the caller may do so.
+    /// No run has recorded the trace; the caller may record it.
     MayRecord(Box<Recording>),
-    /// Another run is recording it, or it is too large.
+    /// Another run is recording the trace, or the trace is too large.
     Unavailable,
 }
 
@@ -93,7 +93,7 @@ impl LookupResult {
 pub struct Recording {
     key: MappingKey,
     recorder: Recorder,
-    /// True once the table of the process holds the result.
+    /// True once [`TRACES`] holds the result.
     is_stored: bool,
 }
 

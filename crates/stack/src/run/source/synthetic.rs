@@ -78,7 +78,7 @@ impl Source for TimedSource {
     fn fill(&mut self, batch: &mut PageBatch, pages: usize) -> Result<(), SourceError> {
         let goal = FillGoal::new(batch, pages);
         let stage = self.source.stage();
-        // Request by request, because each has its own time.
+        // Takes one request after another, because each request has a separate arrival time.
         while !goal.is_met(batch) {
             self.source.fill(batch, 1)?;
             if self.source.stage() != stage {

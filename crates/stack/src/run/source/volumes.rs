@@ -32,7 +32,8 @@ impl VolumeOffsets {
     /// Returns the first byte of `volume`.
     ///
     /// # Errors
-    /// A second volume where the rule allows a single one, or a volume that was not there when the extents were read.
+    /// Returns an error for a second volume where the rule allows a single volume, and for a volume that the trace did
+    /// not have when its extents were read.
     #[inline]
     pub fn base(&mut self, volume: u32) -> Result<u64, MappingError> {
         match self.latest {

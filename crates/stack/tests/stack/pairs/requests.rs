@@ -198,7 +198,7 @@ fn of_kind(name: &'static str) -> FeatureRequest {
     FeatureRequest { name, variants: ways.collect::<Vec<_>>().leak(), companion: "" }
 }
 
-/// Returns the requests of every feature: those listed, then the kinds of layers.
+/// Returns the requests of every feature: those in `REQUESTS`, then those of the kinds of layers.
 pub fn requests() -> Vec<FeatureRequest> {
     let listed = |name: &str| REQUESTS.iter().find(|ask| ask.name == name).copied();
     let feature = |name| {

@@ -28,7 +28,7 @@ pub enum Outcome {
     MissingAbility,
     /// One feature is a kind of layer without a setting for the other.
     NoSetting,
-    /// Both are values of one setting.
+    /// Both features are values of one setting.
     Same,
     /// Neither feature applies to this layer.
     NotApplicable,

@@ -1,4 +1,4 @@
-//! Drive: its spare space can only be increased by leaving part of it unused: sfdisk(8), blkdiscard(8).
+//! Drive: spare space can only be increased by leaving part of the drive unused: sfdisk(8), blkdiscard(8).
 
 use super::{OptionLine, Software};
 use serde_json::Value;

@@ -21,7 +21,7 @@ pub static ALL: &[Software] =
 pub struct Software {
     /// Name of the software.
     pub name: &'static str,
-    /// Differences between its options and the model, in one sentence.
+    /// Differences between the options of the software and the model, in one sentence.
     pub caveat: &'static str,
     /// True if the values of a layer or the drive, with all defaults resolved, represent this software.
     matches: fn(&Value) -> bool,

@@ -13,7 +13,7 @@ pub(super) const SOFTWARE: Software = Software {
 const MOUNT: &str = "mount -t nilfs2 -o";
 const MAKE: &str = "mkfs.nilfs2";
 
-/// Default block size.
+/// Default block size of NILFS2, in bytes.
 const BLOCK_BYTES: u64 = 4096;
 
 /// Minimum number of blocks per segment: Linux, `include/uapi/linux/nilfs2_ondisk.h`.

@@ -66,12 +66,12 @@ fn advice(draft: &Draft, only: &[&str], replicas: u32, depth: u32, threads: usiz
 
 #[test]
 fn segments_family_proposes_larger_smaller_and_matched_sizes() {
-    // Six of the log's 17 segments stay free.
+    // Six of the 17 segments of the log are spare.
     let eighth = STACK.replace("128 KiB", "512 KiB").replace("spare_factor = 0.25", "spare_factor = 0.4");
     let found = arguments(&proposed("segments", &draft(&eighth)));
     let expected = ["128 KiB", "256 KiB", "1 MiB", "2 MiB", "64 KiB"];
     assert_eq!(found, expected.map(|size| format!("log[0].segment_size={size}")));
-    // A matched size among the other sizes is listed once, with its reason.
+    // A size that equals a block of the FTL and is also one of the usual sizes is listed once, with the reason.
     let half = proposed("segments", &draft(STACK));
     assert_eq!(half.len(), 4);
     let description = "log `store`: segments of 64 KiB instead of 128 KiB, as large as a block of the FTL";
@@ -88,7 +88,7 @@ fn capacity_changes_keep_the_capacity_above_and_the_flash_below() {
         "capacity = \"8 MiB\"\nblocks_per_plane = 160",
     ];
     for size in sizes {
-        // Each case gives the size in two terms that replace those of the stack.
+        // Each case gives the size of the drive in two keys, which replace the two size keys of `STACK`.
         let text =
             STACK.replace("blocks_per_plane = 160", size).replace("\nload = 0.85\nendurance", "\nendurance");
         let draft = draft(&text);

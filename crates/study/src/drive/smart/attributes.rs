@@ -12,8 +12,9 @@ const MEDIA_WRITES: &[&str] = &["NAND_Writes_", "Flash_Writes_"];
 const UNITS: &[(&str, f64)] =
     &[("32MiB", 33_554_432.0), ("1GiB", 1_073_741_824.0), ("GiB", 1_073_741_824.0), ("MiB", 1_048_576.0)];
 
-/// Pages programmed for the host and by the drive itself, on Crucial and Micron drives.
+/// Pages programmed for the host, on Crucial and Micron drives.
 const HOST_PAGES: &str = "Host_Program_Page_Count";
+/// Pages programmed by the drive itself, on Crucial and Micron drives.
 const BACKGROUND_PAGES: &[&str] = &["FTL_Program_Page_Count", "Bckgnd_Program_Page_Cnt"];
 
 /// Mean erase count of a block.

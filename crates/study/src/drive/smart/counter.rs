@@ -64,7 +64,8 @@ impl MediaWrites {
         }
     }
 
-    /// Returns this ratio between two reports; `None` if a count decreased, or the kinds of counts differ.
+    /// Returns the ratio of [`Self::amplification`] for the time between two reports; `None` if a count decreased, or
+    /// the kinds of counts differ.
     pub fn amplification_since(&self, earlier: &MediaWrites, host: Interval) -> Option<Interval> {
         match (self, earlier) {
             (MediaWrites::Bytes(bytes), MediaWrites::Bytes(before)) => {
@@ -94,7 +95,7 @@ impl MediaWrites {
     }
 }
 
-/// Returns all pages over those of the host.
+/// Returns all programmed pages over the pages programmed for the host.
 fn amplification_of_pages(host: Interval, background: Interval) -> Interval {
     let share = background.divided_by(host);
     Interval { value: 1.0 + share.value, low: 1.0 + share.low, high: 1.0 + share.high }

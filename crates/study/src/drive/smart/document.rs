@@ -129,7 +129,7 @@ impl<'a> Document<'a> {
         Ok(None)
     }
 
-    /// Returns only the value.
+    /// Returns the value of the first of `keys` that exists, without the key.
     pub fn value(&self, keys: &[&'static str]) -> Result<Option<f64>, ReportError> {
         Ok(self.number(keys)?.map(|(_, value)| value))
     }

@@ -12,12 +12,16 @@ pub const DATA_UNIT_BYTES: f64 = 512_000.0;
 /// Bytes per unit of the endurance group's log: billions, rounded up (NVM Express, Endurance Group Information).
 const ENDURANCE_UNIT_BYTES: f64 = 1e9;
 
-/// The OCP extended SMART log counts bytes (Datacenter NVMe SSD Specification, SMART-1). nvme-cli has two sets of names
-/// for it.
+/// Names of the programmed bytes in the OCP extended SMART log, which counts bytes (Datacenter NVMe SSD Specification,
+/// SMART-1). nvme-cli has two sets of names for the values of this log.
 const OCP_WRITTEN: [&str; 2] = ["Physical media units written", "physical_media_units_written"];
+/// Names of the largest erase count in the OCP extended SMART log.
 const OCP_MOST_ERASED: [&str; 2] = ["Max User data erase counts", "max_user_data_erase_count"];
+/// Names of the smallest erase count in the OCP extended SMART log.
 const OCP_LEAST_ERASED: [&str; 2] = ["Min User data erase counts", "min_user_data_erase_count"];
+/// Names of the mean erase count in the OCP extended SMART log.
 const OCP_MEAN_ERASED: [&str; 2] = ["Nand avg erase count", "nand_avg_erase_count"];
+/// Names of the number of bad blocks in the OCP extended SMART log.
 const OCP_BAD_BLOCKS: [&str; 2] = ["Bad user nand blocks - Raw", "bad_user_nand_blocks_raw"];
 
 /// Takes the values of a document that nvme-cli printed; returns false for any other document.

@@ -60,7 +60,7 @@ fn life_of_equal_drives_is_endurance_over_rate_and_amplification() {
     fleet["tenant"][0]["drive_writes_per_day"] = json!(2.0);
     let wa = write_amplification(&fleet);
     let found = evaluate_fleet(&fleet);
-    // 1,000 cycles of 1.25 times the capacity, over flash writes per day.
+    // The life is 1,000 cycles of 1.25 times the capacity, over flash writes per day.
     let years = 1000.0 * 1.25 / (2.0 * wa) / 365.25;
     assert!(found.life.iter().all(|row| row.years.ci95 == 0.0), "{:?}", found.life);
     for row in &found.life {
@@ -168,8 +168,8 @@ fn what_if_with_other_drive_stores_the_same_data() {
 #[test]
 fn counters_determine_the_used_fraction() {
     let folder = tempfile::tempdir().unwrap();
-    // 6,400 pages of 4 KiB. Three drives: half used after a year at two drive writes per day; wear by flash bytes; wear
-    // by host bytes.
+    // The drives have 6,400 pages of 4 KiB. The first drive is half used after a year at two drive writes per day; the
+    // wear of the second follows from flash bytes, that of the third from host bytes.
     let (shown, hours) = (6400.0 * 4096.0, 365.25 * 24.0);
     let text = format!(
         "host_bytes_written,power_on_hours,percentage_used,media_bytes_written\n{0},{hours},50,\n0,,,{1}\n{2},,,\n",

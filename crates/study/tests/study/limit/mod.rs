@@ -29,7 +29,7 @@ fn bound(ops: &[Op], blocks: usize, pages_per_block: u8, start: InitialFlash) ->
 fn optimum_of_small_drives_matches_hand_computed_values() {
     let writes = |pages: &[u8]| pages.iter().map(|&page| Op::Write(page)).collect::<Vec<_>>();
     let fewest = |pages: &[u8]| fewest_rewrites(&writes(pages), 2, 2);
-    // All pages fit.
+    // All pages fit without an erase.
     assert_eq!(fewest(&[0, 1, 2, 0]), Some(0));
     // Pages 0 and 1 share a block, which is free after both are rewritten.
     assert_eq!(fewest(&[0, 1, 2, 0, 1]), Some(0));
@@ -38,14 +38,14 @@ fn optimum_of_small_drives_matches_hand_computed_values() {
     // Four pages fill the flash; the fifth write needs an erase and moves the other page of the block.
     assert_eq!(fewest(&[0, 1, 2, 3, 0]), Some(1));
     assert_eq!(fewest(&[0, 1, 2, 3, 0, 1, 0, 1]), Some(4));
-    // One page too many.
+    // The fifth page does not fit on the flash.
     assert_eq!(fewest(&[0, 1, 2, 3, 4]), None);
     let mut trimmed = writes(&[0, 1, 2, 3]);
     trimmed.extend([Op::Trim(0), Op::Trim(1), Op::Write(1), Op::Write(0)]);
     assert_eq!(fewest_rewrites(&trimmed, 2, 2), Some(0));
 }
 
-/// All sequences of four writes after thirty fixed ones, to five pages on two blocks of three.
+/// All sequences of four writes after thirty fixed writes, to five pages on two blocks of three pages.
 #[test]
 fn bound_is_below_the_optimum_for_all_sequences() {
     let before: Vec<u8> = (0..30).map(|at| (at * 7 % 11) as u8 % 5).collect();
@@ -69,7 +69,7 @@ fn for_each_sequence(pages: &mut Vec<u8>, length: usize, max_page: u8, visit: &m
     }
 }
 
-/// Blocks, pages per block, logical pages.
+/// Numbers of blocks, pages per block and logical pages.
 const DRIVES: [(usize, u8, u8); 5] = [(2, 2, 3), (2, 3, 5), (3, 2, 5), (2, 4, 7), (3, 3, 7)];
 
 proptest! {
@@ -125,7 +125,7 @@ fn drive_without_spare_block_has_positive_bound() {
             ops.len()
         );
         assert!(bound <= optimum);
-        // One spare page, with blocks of at least three pages.
+        // A drive with one spare page and blocks of at least three pages.
         assert_eq!(
             bound > 0,
             blocks * usize::from(pages_per_block) == usize::from(pages) + 1 && pages_per_block > 2

@@ -110,7 +110,7 @@ fn equal_classes_match_one_drive() {
     }
 }
 
-/// The parts sum to the drive; an equal division of the space is possible but not better.
+/// The physical shares of the classes sum to 1, and an equal division of the space is not better.
 #[test]
 fn shares_sum_to_the_drive() {
     let (drive, of) = (drive(16, 0.07), classes(&[(0.6, 0.03), (0.3, 0.27), (0.1, 0.7)]));

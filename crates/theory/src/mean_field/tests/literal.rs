@@ -1,7 +1,7 @@
 //! Drifts exactly as printed, term by term, for two classes: sums over all contents, binomials, and the full matrix K
 //! of the internal frontier. Very slow beyond small blocks, but obviously correct.
 
-// Indices follow the paper.
+// The indices of loops are those of the paper's equations.
 #![allow(clippy::needless_range_loop)]
 
 use super::*;
@@ -26,7 +26,7 @@ struct LiteralDrift {
 }
 
 impl LiteralDrift {
-    /// `p_ij`, eq. (3) and below.
+    /// Returns the probabilities `p_ij` by eq. (3) and the equations that follow it.
     fn selected(&self) -> Vec<Vec<f64>> {
         let b = self.pages;
         let level = |j: usize| -> f64 { (0..=j).map(|i| self.blocks[i][j]).sum() };

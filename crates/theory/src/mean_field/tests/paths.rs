@@ -1,4 +1,4 @@
-//! Paths in time.
+//! Paths of the mean field in time.
 
 use super::*;
 use crate::selection::{DChoices, GreedyLimit};

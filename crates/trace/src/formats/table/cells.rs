@@ -35,7 +35,7 @@ impl Separator {
     }
 
     /// Detects the separator of a row: the one of tab, comma, semicolon and pipe that gives the most columns, if there
-    /// are at least three; otherwise blanks, if they give more.
+    /// are at least three; otherwise blanks, if blanks give more columns.
     pub fn of_row(row: &[u8]) -> Self {
         let bytes = SEPARATORS.iter().filter_map(|(_, separator)| match separator {
             Separator::Byte(byte) => {
@@ -43,7 +43,7 @@ impl Separator {
             }
             Separator::Blanks => None,
         });
-        // With equal numbers the first separator wins.
+        // Of separators with equal numbers of columns, the first one is used.
         let most = bytes.rev().max_by_key(|(columns, _)| *columns);
         let (columns, separator) = most.expect("there are such separators");
         let by_blanks = row.split(u8::is_ascii_whitespace).filter(|cell| !cell.is_empty()).count();

@@ -8,11 +8,11 @@ use crate::request::Op;
 /// A column as the user names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Column {
-    /// By its name in the header.
+    /// Name of the column in the header.
     Name(String),
-    /// By its number, from 0.
+    /// Number of the column, from 0.
     Number(usize),
-    /// By its number from the end, from 0.
+    /// Number of the column counted from the last column, from 0.
     FromEnd(usize),
 }
 
@@ -21,7 +21,7 @@ pub enum Column {
 pub enum OpColumn {
     /// Words in a column.
     Words(Column, Box<OpWords>),
-    /// All rows have the same operation.
+    /// All rows have this operation.
     Always(Op),
 }
 

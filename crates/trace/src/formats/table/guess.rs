@@ -49,7 +49,7 @@ pub struct ColumnGuess {
     pub name: Option<String>,
     /// The field that the column may hold.
     pub field: Option<&'static str>,
-    /// Its unit, or its set of words.
+    /// Unit of the column, or its set of words.
     pub unit: Option<String>,
 }
 

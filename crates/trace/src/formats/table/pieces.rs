@@ -66,7 +66,7 @@ mod tests {
         let rows = [(1, 10_000), (2, 4096), (1, 10_000), (1, 10_000), (1, 10_000), (2, 4096)];
         let pieces_found = rows.map(|(time, length)| pieces.next(request(time, length)));
         let found = pieces_found.map(|piece| (piece.time_ns, piece.offset_bytes, piece.length_bytes));
-        // The fourth row of the first request starts it again.
+        // The fourth row of the first request begins that request again.
         let expected = [
             (1, 8192, 4096),
             (2, 8192, 4096),

@@ -30,7 +30,7 @@ pub struct Table {
     header: HeaderRule,
     skip_lines: u64,
     comment: Vec<u8>,
-    /// Known after the first row.
+    /// Positions of the fields; `None` before the first row.
     layout: Option<Layout>,
     cells: RowCells,
     pieces: Option<PieceSplitter>,

@@ -54,7 +54,7 @@ fn missing_information_raises_doubts() {
 fn comment_before_rows_names_columns() {
     let text = "# made by hand\n#time_us op offset_bytes size\n0 write 0 4096\n10 write 4096 4096\n";
     let guess = guess_table(text.as_bytes()).unwrap();
-    // A reader ignores comments, so that columns are referred to by number.
+    // A reader ignores comments, so the guess refers to columns by number.
     assert_eq!(guess.option, "time=1:us,op=2,offset=3:bytes,size=4:bytes");
     assert_eq!(guess.doubts, ["the names are those of a comment in front of the first row"]);
     assert_eq!((guess.has_header, guess.columns[0].name.as_deref()), (false, Some("time_us")));
