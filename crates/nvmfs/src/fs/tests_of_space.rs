@@ -126,7 +126,7 @@ fn mount_frees_empty_blocks_of_old_directories() {
     link_many(&mut fs, ROOT, 500);
     let pages = fs.stats().metadata_pages;
     assert!(pages > before + 30);
-    // The blocks get free records, as old versions of the program left them.
+    // The blocks get free records, as old versions of Wearwell left them.
     let blocks = fs.attributes(ROOT).unwrap().size_bytes / 4096;
     for block in (1..blocks).filter(|block| *block != 7) {
         let at = fs.store.region.pointer_at(ROOT, block).unwrap().unwrap();

@@ -14,7 +14,7 @@ const SEQUENCE: usize = 8;
 const CREATED: usize = 24;
 const NAME: usize = 128;
 
-/// Words behind the superblock that list the pages with snapshot records.
+/// Words after the superblock that list the pages with snapshot records.
 pub struct SnapshotPages;
 
 impl SnapshotPages {

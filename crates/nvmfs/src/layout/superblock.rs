@@ -60,9 +60,9 @@ pub enum Checksums {
 pub struct ChangeNoteWords;
 
 impl ChangeNoteWords {
-    /// Offset of the words.
+    /// Offset of these words on NVRAM.
     pub const AT: usize = 2048;
-    /// Number of words.
+    /// Number of these words.
     pub const COUNT: usize = 256;
 }
 
@@ -190,8 +190,8 @@ impl Superblock {
         bytes
     }
 
-    /// Returns the first word, the only word that changes when a newer program mounts the file system for the first
-    /// time.
+    /// Returns the first word, the only word that changes when a newer version of Wearwell mounts the file system for
+    /// the first time.
     pub fn first_word(&self) -> u64 {
         let is_mine = |(version, _): &&(Version, u64)| *version == self.version;
         match self.checksums {

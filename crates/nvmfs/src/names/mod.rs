@@ -259,7 +259,8 @@ pub(crate) fn free_entry<N: Nvram>(
     Ok(none)
 }
 
-/// Removes the empty blocks of a directory that old versions of the program left, which never shrank directories.
+/// Removes the empty blocks of a directory that old versions of Wearwell left, because these versions never shrank
+/// directories.
 pub(crate) fn drop_empty_blocks<N: Nvram, S: Ssd>(store: &mut Store<N, S>, dir: Ino) -> Result<()> {
     for block in directory::empty_blocks(&store.region, dir)? {
         store.prepare_to_keep()?;

@@ -41,7 +41,7 @@ pub trait Nvram: Send + Sync {
     fn fence(&mut self);
 }
 
-/// Implements the trait for a pointer type, so that a test can lend its NVRAM to a file system.
+/// Implements [`Nvram`] for a pointer type, so that a test can lend its NVRAM to a file system.
 macro_rules! forward {
     ($pointer:ty) => {
         impl<N: Nvram + ?Sized> Nvram for $pointer {

@@ -433,7 +433,7 @@ mod tests {
                 files.set_count(name, which, 2);
                 drop(MappedNvram::open_set_private(&files.paths(&["c", "b", "a"])).expect("a cut"));
                 let outcome = MappedNvram::open_set_private(&files.paths(&["a", "old", "c"])).map(|_| ());
-                // While the announced count was written, the current count had not changed yet.
+                // If power was cut while the announced count was written, the current count has not changed yet.
                 assert_eq!(outcome.is_err(), which == 1, "{which} {name}");
             }
         }

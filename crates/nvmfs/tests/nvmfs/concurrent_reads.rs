@@ -84,8 +84,9 @@ struct Fixture {
     fs: Mutex<Fs>,
     ssd: Arc<SlowSsd>,
     files: Vec<TrackedFile>,
-    /// Number of times that requests waited, and number of extents flushed, recycled or trimmed.
+    /// Number of times that requests waited.
     waits: AtomicU64,
+    /// Number of extents flushed, recycled or trimmed.
     jobs: AtomicU64,
     is_over: AtomicBool,
 }
