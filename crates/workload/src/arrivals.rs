@@ -40,8 +40,9 @@ pub struct Arrivals {
     spacing: Spacing,
     mean_gap_ns: f64,
     random: Random,
-    /// Number of requests so far, and the sum of the gaps in units of the mean gap.
+    /// Number of requests so far.
     requests: u64,
+    /// Sum of the gaps between requests, in units of the mean gap.
     elapsed: f64,
 }
 

@@ -123,7 +123,7 @@ mod tests {
         }
     }
 
-    /// Neighbours do not keep their distance either: the image of the next value follows no pattern.
+    /// The distance between the images of neighbouring values follows no pattern.
     #[test]
     fn distances_between_neighbours_are_uniform() {
         for n in [50_000u32, 1_000_003, 370_000_000] {
