@@ -22,7 +22,7 @@ pub const WATERMARK: f64 = 0.2;
 /// Deduplication method and placement.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scheme {
-    /// Name for tables.
+    /// Name of the scheme, as shown in tables.
     pub name: &'static str,
     /// Kind and settings as fields of a TOML table, not including the time of a hash.
     pub dedup: &'static str,
@@ -47,11 +47,13 @@ impl Scheme {
 /// Numbers that neither the paper nor its traces give.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AssumedValues {
-    /// Microseconds for an erase, and for hashing a page.
+    /// Microseconds for an erase.
     erase_us: f64,
+    /// Microseconds for hashing a page.
     hash_us: f64,
-    /// Size of the flash in MiB, with four blocks per MiB; and drive writes of warm-up.
+    /// Size of the flash in MiB, with four blocks per MiB.
     flash_mib: f64,
+    /// Drive writes of warm-up.
     warm_up: f64,
     /// Share of the space that receives four fifths of the requests.
     hot_space: f64,
@@ -61,11 +63,13 @@ pub struct AssumedValues {
     dedup_web_vm: f64,
     /// Factor for the share of pages whose content was written before.
     pairs: f64,
-    /// Settings of popular contents: their number as a share of the logical pages; Zipf exponent; lifetime in drive
-    /// writes; reduction at addresses that were written recently.
+    /// Number of popular contents, as a share of the logical pages.
     popular_contents: f64,
+    /// Zipf exponent of popular contents.
     exponent: f64,
+    /// Lifetime of popular contents in drive writes.
     popular_lifetime: f64,
+    /// Reduction of duplicates at addresses that were written recently.
     cold_duplicates: f64,
 }
 

@@ -54,7 +54,7 @@ fn take(column: &mut IntoIter<u8>) -> Option<u64> {
 #[derive(Debug, Default)]
 pub struct Writer {
     columns: [Vec<u8>; COLUMNS],
-    /// End of the last request.
+    /// Offset in bytes of the end of the last request.
     end: u64,
 }
 
@@ -98,7 +98,7 @@ impl Writer {
 #[derive(Debug)]
 pub struct Reader {
     columns: [IntoIter<u8>; COLUMNS],
-    /// End of the last request.
+    /// Offset in bytes of the end of the last request.
     end: u64,
 }
 

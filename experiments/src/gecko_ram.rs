@@ -24,7 +24,7 @@ const BLOCKS_PER_ENTRY: f64 = 8.0;
 pub struct Settings {
     /// Base-2 logarithm of the number of blocks, for blocks of 128 pages; larger blocks are proportionally fewer.
     log2_blocks: u32,
-    /// Further sizes, on which three kinds of counters are tested.
+    /// Base-2 logarithms of further numbers of blocks, with which three kinds of counters are tested.
     sizes: Vec<u32>,
 }
 

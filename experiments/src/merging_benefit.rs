@@ -17,8 +17,9 @@ use wearwell_workload::{ContentConfig, FIU_TRACES, FiuTrace, MAX_SINGLES};
 /// Number of random drives.
 pub const RANDOM_POINTS: usize = 60;
 
-/// Seed of the random drives, and resolution of the drawn numbers.
+/// Seed of the random drives.
 const SEED: u64 = 16;
+/// Resolution of the drawn numbers.
 const RESOLUTION: u64 = 1 << 32;
 
 /// Number of blocks of the drives, and pages per block: the drive of Table I, reduced to 128 MiB.

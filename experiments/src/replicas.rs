@@ -14,7 +14,8 @@ pub struct Replica {
     pub write_amplification: f64,
     /// Share of the logical pages that held data, on average over the measured windows.
     pub mapped_share: f64,
-    /// Number of pages that left their stream because no erased block was left, as a share of all programs.
+    /// Number of pages that were written to a stream other than the chosen one because no erased block was left, as a
+    /// share of all programs.
     pub spilled_share: f64,
 }
 

@@ -36,8 +36,9 @@ const GUEST_BYTES: u64 = 512 << 20;
 pub(super) struct Mark {
     pub requests: usize,
     pub drives: Vec<DriveCounts>,
-    /// Numbers that the script printed last.
+    /// Number of bytes passed to the file system, as the script printed it last.
     files: Option<u64>,
+    /// Number of pages that the cleaner moved, as the script printed it last.
     moved: Option<u64>,
     logs: Option<LogBlocks>,
 }

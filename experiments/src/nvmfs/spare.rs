@@ -31,8 +31,9 @@ const PAGE_BYTES: f64 = 4096.0;
 const CLEAN_PAGES: f64 = 3.0 * EXTENT_BLOCKS;
 /// Shares of the NVRAM's pages at which flushing begins and ends; the average number of dirty pages is in the middle.
 const FLUSH_THRESHOLDS: (f64, f64) = (0.8, 0.5);
-/// Share of free extents below which recycling begins, and minimum share of the used extents that packing must free.
+/// Share of free extents below which recycling begins.
 const RECYCLE_FREE: f64 = 0.02;
+/// Minimum share of the used extents that packing must free.
 const RECYCLE_FRAGMENTATION: f64 = 0.1;
 /// Number of extents in reserve or in use even before recycling begins: two for cleaning, and that of the label.
 const MIN_RESERVED_EXTENTS: f64 = 3.0;

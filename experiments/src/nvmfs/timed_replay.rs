@@ -98,7 +98,7 @@ pub enum ReplayDrive {
 }
 
 impl ReplayDrive {
-    /// Drives that are not calibrated.
+    /// Drives that are not calibrated to a real drive.
     pub const ALL: [ReplayDrive; 2] = [ReplayDrive::SinglePlane, ReplayDrive::MultiPlane];
 
     /// Returns the device and the timing in the form of a scenario.

@@ -137,7 +137,7 @@ pub fn vary(
     Ok(effects)
 }
 
-/// Returns effects as a table in CSV.
+/// Returns the effects as a table in CSV format.
 fn table(effects: &[Effect]) -> Result<Vec<u8>, Failure> {
     let mut lines = csv::WriterBuilder::new().has_headers(false).from_writer(Vec::new());
     lines.write_record(COLUMNS)?;
@@ -210,7 +210,8 @@ fn compare<'a>(
     })
 }
 
-/// Returns the register as a page: each assumption with its meaning, the items that use it, and the verdicts that change with it.
+/// Returns the register as a page of the gallery: each assumption with its meaning, the items that use it, and the
+/// verdicts that change with it.
 pub fn page(register: &Assumptions, effects: &[Effect]) -> String {
     let mut text = "# Assumptions\n\nNumbers that no paper gives. Each was halved and doubled, within its meaningful range, and \
                     the verdicts were compared with those of the same run with the usual value. The command is `wearwell reproduce ITEM \
