@@ -20,7 +20,7 @@ pub enum PageStatus {
 pub struct Page {
     /// State of the page.
     pub status: PageStatus,
-    /// True if the page is valid here although the layer above no longer needs it.
+    /// True if the page is valid on this medium although the layer above no longer needs it.
     pub stale: bool,
     /// True if the current step changed the page.
     pub is_new: bool,
