@@ -108,7 +108,7 @@ fn emptied_directory_frees_its_nvram() {
             assert_consistent(&fs);
             let ino = file(&mut fs, b"large");
             let written = write_all(&mut fs, ino);
-            // The pointer blocks of the file reduce the number of pages that may stay dirty.
+            // The pointer blocks of the file reduce the maximum number of dirty pages.
             assert!(
                 written / 4096 + 40 > statistics.available_blocks,
                 "{} of {}",

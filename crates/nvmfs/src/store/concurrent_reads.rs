@@ -56,7 +56,7 @@ impl Piece {
         let summed = if has_sums { &self.owners[..] } else { &[] };
         let blocks = summed.iter().zip(bytes.chunks(BLOCK_BYTES));
         let sums = blocks.map(|((ino, block), content)| data_sum(*ino, *block, content)).collect();
-        // Setting cannot fail: no other thread reads the same piece.
+        // `set` cannot fail, because no other thread reads the same piece.
         let _ = self.content.set(Content { bytes, sums });
         Ok(())
     }

@@ -182,8 +182,8 @@ impl Extents {
         (*valid == 0).then_some(extent)
     }
 
-    /// Returns the extent in use with the fewest valid blocks (in case of a tie, the lowest-numbered one); full
-    /// extents and excluded extents are skipped.
+    /// Returns the extent in use with the fewest valid blocks (in case of a tie, the extent with the lowest number);
+    /// full extents and excluded extents are skipped.
     pub fn emptiest(&self) -> Option<u32> {
         let used = self.valid.iter().enumerate().filter(|(_, valid)| u64::from(**valid) < EXTENT_BLOCKS);
         let is_aside = |extent: usize| !self.excluded.is_empty() && self.excluded.contains(&(extent as u32));
