@@ -45,7 +45,8 @@ impl AliasTable {
         let product = u128::from(draw) * self.slots.len() as u128;
         let index = (product >> 64) as usize;
         let slot = self.slots[index];
-        // Written as a mask, because the compiler turns an `if` into a branch, which is mispredicted every few draws.
+        // This is a mask and not an `if`, because the compiler turns an `if` into a branch, which is mispredicted every
+        // few draws.
         let own_mask = usize::from((product as u64) < slot.threshold).wrapping_neg();
         let alias = slot.alias as usize;
         alias ^ ((index ^ alias) & own_mask)
@@ -66,7 +67,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Adds up the share of each alternative over the slots, and compares it with its weight.
+        /// For each alternative, adds up the shares in all slots, and compares the sum with the weight.
         #[test]
         fn slots_add_up_to_the_weights(weights in prop::collection::vec(0.0..10.0f64, 1..60)) {
             let sum: f64 = weights.iter().sum();

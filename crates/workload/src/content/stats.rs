@@ -16,7 +16,7 @@ pub struct ContentStats {
     pub pages: u64,
     /// Number of written pages.
     pub written: u64,
-    /// Written pages whose content was written before.
+    /// Number of written pages whose content was written before.
     pub duplicates: u64,
     /// Number of pages that were overwritten.
     pub overwritten: u64,
@@ -26,7 +26,7 @@ pub struct ContentStats {
     pub unreferenced: BTreeMap<u32, u64>,
     known: HashSet<ContentId>,
     stored: HashMap<u64, ContentId>,
-    /// Current number of references, and its maximum since it was last 0.
+    /// Current number of references of each content, and the maximum of this number since it was last 0.
     references: HashMap<ContentId, (u32, u32)>,
 }
 
