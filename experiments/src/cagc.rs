@@ -24,7 +24,7 @@ pub const WATERMARK: f64 = 0.2;
 pub struct Scheme {
     /// Name of the scheme, as shown in tables.
     pub name: &'static str,
-    /// Kind and settings as fields of a TOML table, not including the time of a hash.
+    /// Kind and settings of the deduplication as fields of a TOML table, without the time of a hash.
     pub dedup: &'static str,
     /// Placement in TOML.
     pub placement: &'static str,
@@ -163,7 +163,7 @@ pub struct Drive {
     pub upper_layers: &'static str,
     /// Lines of `[timing]`; without these, a run only counts operations.
     pub timing: Option<String>,
-    /// Drive writes of warm-up, and of measurement.
+    /// Numbers of drive writes of the warm-up and of the measurement.
     pub drive_writes: [f64; 2],
     /// Method of filling the drive before the run, in TOML.
     pub fill: &'static str,
@@ -333,7 +333,7 @@ impl<'a> Pair<'a> {
         Pair { ours: runs_of(scheme), reference: runs_of(base) }
     }
 
-    /// Returns by how many per cent `field` is smaller than in the reference; NaN if the reference is 0.
+    /// Returns the percentage by which `field` is smaller than in the reference; NaN if the reference is 0.
     pub fn saved_percent(&self, field: fn(&RunResult) -> f64) -> f64 {
         100.0 * (1.0 - self.ours.mean(field) / self.reference.mean(field))
     }

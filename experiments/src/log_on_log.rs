@@ -249,13 +249,13 @@ pub struct Outcome {
     pub stream_sequential: f64,
     /// Mean length in pages of sequential runs of incoming pages.
     pub run_pages: f64,
-    /// Number of pages copied by the FTL that it had already copied before.
+    /// Number of pages copied by the FTL that the FTL had already copied before.
     pub moved_again: f64,
     /// Number of pages copied by the log after the FTL had copied them.
     pub moved_by_both: f64,
     /// Number of pages copied by the FTL.
     pub lower_copies: f64,
-    /// Number of pages that cleaning wrote to a stream other than the chosen one, on either layer.
+    /// Number of pages that cleaning wrote to a stream other than the chosen stream, on both layers together.
     pub spilled: f64,
     /// Trimmed pages that were rewritten before the TRIM, or were not aligned, as a share of all pages to trim.
     #[serde(rename = "trims_lost")]

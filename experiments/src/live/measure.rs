@@ -18,8 +18,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use wearwell_trace::{Op, RequestBatch};
 
-/// Lock that allows one measurement at a time: a concurrent one would use its loop devices and the processor of its
-/// guest.
+/// Lock that allows one measurement at a time: concurrent measurements would compete for loop devices and for the
+/// processor.
 pub(super) static MEASUREMENT_LOCK: Mutex<()> = Mutex::new(());
 
 /// Line that marks the end of the measured part.

@@ -68,7 +68,8 @@ pub struct Item {
     pub claims: Vec<Claim>,
 }
 
-/// A sentence and the rule that decides it: a statement that the program tests, or numbers of its tables.
+/// A sentence of the paper, and the rule that decides if the sentence holds: a statement that the program tests, or
+/// numbers of its tables.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Claim {
@@ -117,19 +118,19 @@ pub struct Numbers {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tolerance {
-    /// Largest absolute deviation, in the unit of the number.
+    /// Maximum absolute deviation, in the unit of the number.
     #[serde(default)]
     pub within: Option<f64>,
-    /// Largest deviation in per cent of the printed value.
+    /// Maximum deviation in per cent of the printed value.
     #[serde(default)]
     pub percent: Option<f64>,
     /// Columns with half-widths of intervals: the deviation is limited by the root of the sum of their squares.
     #[serde(default)]
     pub half_widths: Vec<String>,
-    /// True if our number may be any value at or above the printed one.
+    /// True if our number may be any value that is not below the printed number.
     #[serde(default)]
     pub at_least: bool,
-    /// True if our number may be any value at or below the printed one.
+    /// True if our number may be any value that is not above the printed number.
     #[serde(default)]
     pub at_most: bool,
     /// Source of the tolerance.
