@@ -1,4 +1,4 @@
-//! Scrub: verifies everything that has a checksum, in small steps, while the file system is in use.
+//! Scrub: verifies all checksums in short steps, while the file system is in use.
 
 use super::change_notes::Unit;
 use super::pages::{self, State};
