@@ -205,7 +205,7 @@ impl ModelPair {
     }
 }
 
-/// Column of NILFS2's writes: its name, and its number of blocks.
+/// Column of the table with NILFS2's writes: the name of the column, and a function that returns its number of blocks.
 type LogColumn = (&'static str, fn(&LogBlocks) -> u64);
 
 const LOG_COLUMNS: [LogColumn; 7] = [
