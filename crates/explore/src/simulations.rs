@@ -13,7 +13,7 @@ pub type RunFunction = fn(&Scenario, &mut dyn Observer) -> Result<RunResult, Run
 
 /// Maximum number of waiting and running simulations; further simulations are refused.
 const MAX_UNFINISHED: usize = 128;
-/// Maximum number of simulations whose state is kept; the oldest finished ones are dropped.
+/// Maximum number of simulations whose state is kept; the oldest finished simulations are dropped.
 const MAX_KEPT: usize = 1024;
 
 /// State of a simulation.

@@ -6,12 +6,12 @@ use wearwell_engine::counters::Cause;
 /// State of a page.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PageStatus {
-    /// Erased.
+    /// The page is erased.
     #[default]
     Free,
-    /// Written and valid.
+    /// The page is written and valid.
     Valid,
-    /// Written and no longer valid.
+    /// The page is written and no longer valid.
     Invalid,
 }
 

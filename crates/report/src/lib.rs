@@ -50,7 +50,7 @@ pub struct PageParts<'a> {
     pub title: &'a str,
     /// Data for the scripts, in the element `data`.
     pub data: &'a Value,
-    /// Style sheet in addition to the common one.
+    /// Style sheet in addition to the common style sheet.
     pub style: &'a str,
     /// Script that runs after the common script.
     pub script: &'a str,
@@ -84,8 +84,8 @@ fn charts() -> String {
 /// Script that draws the figures of a run, for HTML pages that compute their results.
 pub const RUN_FIGURES: &str = include_str!("../assets/kinds/run_figures.js");
 
-/// Returns the scripts that draw documents: those of all kinds, which may use each other's figures, then the script of
-/// the HTML page.
+/// Returns the scripts that draw documents: first the scripts of all kinds, which may use each other's figures, then
+/// the script of the HTML page.
 fn scripts() -> String {
     let kinds = kinds::KINDS.iter().flat_map(|kind| kind.scripts).copied();
     kinds.chain([ORDER]).collect()

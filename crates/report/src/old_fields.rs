@@ -1,7 +1,7 @@
 //! Old names of fields in the JSON of earlier versions, and their renaming for readers of plain JSON.
 //!
-//! Results of runs are read into [`wearwell_stack::RunResult`], whose fields have their own aliases. Of their fields,
-//! the table has only those by which a document is recognised.
+//! Results of runs are read into [`wearwell_stack::RunResult`], whose fields have their own aliases. Of the fields of
+//! runs, the table has only the fields by which a document is recognised.
 
 use serde_json::{Map, Value};
 
