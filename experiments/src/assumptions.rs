@@ -22,10 +22,10 @@ pub struct Assumption {
     /// True if the number is a count, which is rounded when it is scaled.
     #[serde(default)]
     pub whole: bool,
-    /// Smallest meaningful value.
+    /// Minimum value that is meaningful.
     #[serde(default)]
     pub at_least: Option<f64>,
-    /// Largest meaningful value.
+    /// Maximum value that is meaningful.
     #[serde(default)]
     pub at_most: Option<f64>,
 }

@@ -22,9 +22,9 @@ pub const WATERMARK: f64 = 0.2;
 /// Deduplication method and placement.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scheme {
-    /// Name for tables.
+    /// Name of the scheme, as shown in tables.
     pub name: &'static str,
-    /// Kind and settings as fields of a TOML table, not including the time of a hash.
+    /// Kind and settings of the deduplication as fields of a TOML table, without the time of a hash.
     pub dedup: &'static str,
     /// Placement in TOML.
     pub placement: &'static str,
@@ -47,11 +47,13 @@ impl Scheme {
 /// Numbers that neither the paper nor its traces give.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AssumedValues {
-    /// Microseconds for an erase, and for hashing a page.
+    /// Microseconds for an erase.
     erase_us: f64,
+    /// Microseconds for hashing a page.
     hash_us: f64,
-    /// Size of the flash in MiB, with four blocks per MiB; and drive writes of warm-up.
+    /// Size of the flash in MiB, with four blocks per MiB.
     flash_mib: f64,
+    /// Drive writes of warm-up.
     warm_up: f64,
     /// Share of the space that receives four fifths of the requests.
     hot_space: f64,
@@ -61,11 +63,13 @@ pub struct AssumedValues {
     dedup_web_vm: f64,
     /// Factor for the share of pages whose content was written before.
     pairs: f64,
-    /// Settings of popular contents: their number as a share of the logical pages; Zipf exponent; lifetime in drive
-    /// writes; reduction at addresses that were written recently.
+    /// Number of popular contents, as a share of the logical pages.
     popular_contents: f64,
+    /// Zipf exponent of popular contents.
     exponent: f64,
+    /// Lifetime of popular contents in drive writes.
     popular_lifetime: f64,
+    /// Reduction of duplicates at addresses that were written recently.
     cold_duplicates: f64,
 }
 
@@ -159,7 +163,7 @@ pub struct Drive {
     pub upper_layers: &'static str,
     /// Lines of `[timing]`; without these, a run only counts operations.
     pub timing: Option<String>,
-    /// Drive writes of warm-up, and of measurement.
+    /// Numbers of drive writes of the warm-up and of the measurement.
     pub drive_writes: [f64; 2],
     /// Method of filling the drive before the run, in TOML.
     pub fill: &'static str,
@@ -329,7 +333,7 @@ impl<'a> Pair<'a> {
         Pair { ours: runs_of(scheme), reference: runs_of(base) }
     }
 
-    /// Returns by how many per cent `field` is smaller than in the reference; NaN if the reference is 0.
+    /// Returns the percentage by which `field` is smaller than in the reference; NaN if the reference is 0.
     pub fn saved_percent(&self, field: fn(&RunResult) -> f64) -> f64 {
         100.0 * (1.0 - self.ours.mean(field) / self.reference.mean(field))
     }

@@ -1,7 +1,8 @@
 //! Compressed columns of requests: less than half the size of the same requests as compressed lines of text.
 //!
-//! A file is compressed with xz. It begins with the lengths of its columns in bytes, each a little-endian `u64`; the columns
-//! follow. A column has one number per request, seven bits per byte and the lowest first (LEB128). The columns are:
+//! A file is compressed with xz. It begins with the lengths of its columns in bytes, each a little-endian `u64`; the
+//! columns follow. A column has one number per request, with seven bits per byte, the lowest bits first (LEB128). The
+//! columns are:
 //!
 //! 1. Volume.
 //! 2. Operation.
@@ -54,7 +55,7 @@ fn take(column: &mut IntoIter<u8>) -> Option<u64> {
 #[derive(Debug, Default)]
 pub struct Writer {
     columns: [Vec<u8>; COLUMNS],
-    /// End of the last request.
+    /// Offset in bytes of the end of the last request.
     end: u64,
 }
 
@@ -98,7 +99,7 @@ impl Writer {
 #[derive(Debug)]
 pub struct Reader {
     columns: [IntoIter<u8>; COLUMNS],
-    /// End of the last request.
+    /// Offset in bytes of the end of the last request.
     end: u64,
 }
 

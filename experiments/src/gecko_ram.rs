@@ -22,9 +22,10 @@ const BLOCKS_PER_ENTRY: f64 = 8.0;
 #[derive(Clone, Debug, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
-    /// Base-2 logarithm of the number of blocks, for blocks of 128 pages; larger blocks are proportionally fewer.
+    /// Base-2 logarithm of the number of blocks, for blocks of 128 pages; the number of larger blocks is proportionally
+    /// smaller.
     log2_blocks: u32,
-    /// Further sizes, on which three kinds of counters are tested.
+    /// Base-2 logarithms of further numbers of blocks, with which three kinds of counters are tested.
     sizes: Vec<u32>,
 }
 
@@ -209,7 +210,7 @@ impl Point {
 pub struct Prediction {
     /// RAM on 2 TiB in MiB: the total, and the part without the mapping cache.
     pub ram_mib: [f64; 2],
-    /// Savings relative to LazyFTL without its cache, in per cent.
+    /// RAM saved, in per cent of the RAM of LazyFTL without the mapping cache.
     pub saved_percent: f64,
     /// Write amplification caused by user pages, the translation table, reports to Gecko, and queries.
     pub costs: [f64; 4],
@@ -313,8 +314,8 @@ impl SampledCountersModel {
         ((-least_age).exp() * (1.0 - late_share / (drawn + 1.0)), late_share)
     }
 
-    /// Returns the time between the earliest age at which a block is remembered and the earliest at which it is
-    /// cleaned, from the number of blocks remembered in between.
+    /// Returns the time between the minimum age at which a block is remembered and the minimum age at which a
+    /// remembered block is cleaned. The time is calculated from the number of blocks remembered in between.
     fn wait(&self, rate: f64, drawn: f64) -> f64 {
         let remembered = |wait: f64| rate * (wait + (-drawn * wait).exp_m1() / drawn);
         let (mut low, mut high) = (0.0, 1.0 / rate);

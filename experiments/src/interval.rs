@@ -39,8 +39,8 @@ impl Interval {
     }
 }
 
-/// Returns the percentage of the distance from `worst` to `best` by which `found` is better than `worst`; 0 if there
-/// is no distance.
+/// Returns the difference between `found` and `worst` in per cent of the difference between `best` and `worst`; 0 if
+/// `best` equals `worst`.
 pub fn closed_percent(worst: f64, best: f64, found: f64) -> f64 {
     if worst > best { 100.0 * (worst - found) / (worst - best) } else { 0.0 }
 }

@@ -12,7 +12,7 @@ pub type Journal = journal::Journal<StoredPoint>;
 /// A stored point.
 #[derive(Serialize, Deserialize)]
 pub struct StoredPoint {
-    /// Identity of the point: everything that its result depends on.
+    /// Identity of the point: all data on which the result of the point depends.
     point: String,
     /// Build of the program that computed the result. Results of other builds are kept but not used, because they may
     /// differ.

@@ -53,7 +53,8 @@ impl LayerModel {
         flush_every: Option<u64>,
     ) -> Result<(), Failure> {
         let layer = &mut self.0.targets[0].layer;
-        // With 4 logs, the first log of F2FS is for directories; other layers treat all hints alike.
+        // With this hint, F2FS with 4 logs uses its second log, because its first log is for directories; other layers
+        // treat all hints alike.
         let hint = 1;
         for (number, page) in (1..).zip(pages) {
             layer.write(&[Lpn(page)], no_data(1), hint)?;

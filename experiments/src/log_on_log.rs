@@ -88,7 +88,7 @@ pub enum Load {
     Uniform,
     /// A replayed trace.
     Trace {
-        /// Name of the load for tables.
+        /// Name of the load, as shown in tables.
         name: &'static str,
         /// File of the trace.
         path: PathBuf,
@@ -100,7 +100,7 @@ pub enum Load {
 }
 
 impl Load {
-    /// Returns the name for tables.
+    /// Returns the name of the load, as shown in tables.
     pub fn name(&self) -> &'static str {
         match self {
             Load::Oltp => "oltp",
@@ -155,8 +155,8 @@ pub struct Setting {
     pub trim: String,
     /// Placements of the log and the FTL, in TOML.
     pub placements: [String; 2],
-    /// Number of erased segments at which the log starts to clean, and of erased blocks at which the FTL does; the
-    /// engine's defaults unless given.
+    /// Number of erased segments at which the log starts to clean, and number of erased blocks at which the FTL starts
+    /// to clean; the engine's defaults unless given.
     pub low_watermarks: [Option<u32>; 2],
     /// Load of the stack.
     pub load: Load,
@@ -249,13 +249,13 @@ pub struct Outcome {
     pub stream_sequential: f64,
     /// Mean length in pages of sequential runs of incoming pages.
     pub run_pages: f64,
-    /// Number of pages copied by the FTL that it had already copied before.
+    /// Number of pages copied by the FTL that the FTL had already copied before.
     pub moved_again: f64,
     /// Number of pages copied by the log after the FTL had copied them.
     pub moved_by_both: f64,
     /// Number of pages copied by the FTL.
     pub lower_copies: f64,
-    /// Number of pages that left their stream on either layer.
+    /// Number of pages that cleaning wrote to a stream other than the chosen stream, on both layers together.
     pub spilled: f64,
     /// Trimmed pages that were rewritten before the TRIM, or were not aligned, as a share of all pages to trim.
     #[serde(rename = "trims_lost")]

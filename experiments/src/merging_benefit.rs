@@ -17,12 +17,14 @@ use wearwell_workload::{ContentConfig, FIU_TRACES, FiuTrace, MAX_SINGLES};
 /// Number of random drives.
 pub const RANDOM_POINTS: usize = 60;
 
-/// Seed of the random drives, and resolution of the drawn numbers.
+/// Seed of the random drives.
 const SEED: u64 = 16;
+/// Resolution of the drawn numbers.
 const RESOLUTION: u64 = 1 << 32;
 
-/// Number of blocks of the drives, and pages per block: the drive of Table I, reduced to 128 MiB.
+/// Number of blocks of the drives, which are the drive of Table I, reduced to 128 MiB.
 const BLOCKS: u32 = 512;
+/// Number of pages per block.
 const PAGES_PER_BLOCK: u32 = 64;
 
 /// Number of erased blocks at which cleaning starts if no share is given.
@@ -31,10 +33,10 @@ const MIN_ERASED_BLOCKS: f64 = 4.0;
 /// Minimum share of spare space in addition to the erased blocks.
 const MIN_SPARE_SHARE: f64 = 0.04;
 
-/// Drive writes of warm-up, and of measurement.
+/// Number of drive writes of the warm-up, and also of the measurement.
 const DRIVE_WRITES: f64 = 10.0;
 
-/// Shares of the space in use for the synthetic traces, each with the share of erased blocks at which cleaning
+/// Setups of the synthetic traces: the share of the space in use, and the share of erased blocks at which cleaning
 /// starts.
 pub const SETUPS: [(f64, f64); 9] = [
     (0.6, 0.0),

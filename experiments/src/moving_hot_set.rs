@@ -18,8 +18,8 @@ pub const LOADS: [(f64, f64); 3] = [(0.8, 0.2), (0.9, 0.1), (0.95, 0.05)];
 /// Number of pages per block.
 const PAGES_PER_BLOCK: u32 = 32;
 
-/// Drive writes before the measurement, and during it. They are as long as the longest period, so that whole periods
-/// are measured.
+/// Number of drive writes of the warm-up, and also of the measurement. Both are as long as the longest period, so that
+/// whole periods are measured.
 const DRIVE_WRITES: f64 = 20.0;
 
 /// Number of points of the path within the measured drive writes.
@@ -177,7 +177,7 @@ pub fn index_of_least(values: &[f64]) -> usize {
     (0..values.len()).min_by(|&a, &b| values[a].total_cmp(&values[b])).unwrap_or(0)
 }
 
-/// Returns by how many per cent `value` exceeds the smallest of `all`.
+/// Returns the excess of `value` over the smallest value of `all`, in per cent of the smallest value.
 pub fn regret_percent(value: f64, all: &[f64]) -> f64 {
     100.0 * (value / all[index_of_least(all)] - 1.0)
 }

@@ -82,7 +82,7 @@ pub struct WriteVolume {
 }
 
 impl WriteVolume {
-    /// Returns the values for figures 13 and 14.
+    /// Returns the amounts of writes for figures 13 and 14.
     ///
     /// # Errors
     ///

@@ -8,7 +8,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use wearwell_trace::{Op, Request, RequestBatch, TraceWriter, WriteOptions};
 
-/// Label that connects a row of the table with its requests.
+/// Label that connects a recording's row in the table with its requests in the trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Label {
     /// Volume of the recording in the trace.

@@ -14,7 +14,8 @@ pub struct Replica {
     pub write_amplification: f64,
     /// Share of the logical pages that held data, on average over the measured windows.
     pub mapped_share: f64,
-    /// Number of pages that left their stream because no erased block was left, as a share of all programs.
+    /// Number of pages that were written to a stream other than the chosen one because no erased block was left, as a
+    /// share of all programs.
     pub spilled_share: f64,
 }
 
@@ -43,8 +44,8 @@ pub fn scenario(text: &str) -> Result<Scenario, Failure> {
     toml::from_str(text).map_err(|error| format!("{error}\nin the scenario\n{text}").into())
 }
 
-/// Returns the tables of a scenario in TOML that overwrite the drive at random, then warm up and measure for
-/// `drive_writes` each.
+/// Returns the tables of a scenario, in TOML, by which the drive is overwritten at random, then warmed up and measured.
+/// Warm-up and measurement each last `drive_writes` drive writes.
 pub fn phases(random_overwrites: f64, drive_writes: f64) -> String {
     format!(
         r#"

@@ -46,7 +46,7 @@ impl SmallLog {
         Ok(self.0.trim(&pages)?)
     }
 
-    /// Returns the valid pages of the partly invalid blocks.
+    /// Returns the number of valid pages of each block that also has invalid pages.
     pub fn partly_valid(&self) -> Vec<u32> {
         let blocks = self.0.blocks();
         let valid = (0..blocks.len()).map(BlockId).map(|block| (block, blocks.valid_pages(block)));

@@ -25,8 +25,9 @@ pub struct StackRuns {
     pub results: Vec<RunResult>,
 }
 
-/// Returns the last part of a scenario. It has a sequential fill with one drive write of uniform overwrites, a
-/// warm-up of `length * warm_up` times three drive writes, and a measurement of `length` times one and a half.
+/// Returns the last part of a scenario. It has a sequential fill with one drive write of uniform overwrites. The
+/// warm-up lasts `length * warm_up` times three drive writes, and the measurement lasts `length` times one and a half
+/// drive writes.
 pub fn steady(length: f64, warm_up: f64) -> String {
     let (warm_up, measured) = (3.0 * warm_up * length, 1.5 * length);
     format!(
@@ -91,7 +92,7 @@ pub fn find<'a>(runs: &'a [StackRuns], keys: &[&str]) -> &'a StackRuns {
     runs.iter().find(|runs| runs.has_keys(keys)).unwrap_or_else(|| panic!("no runs of {keys:?}"))
 }
 
-/// A column: its name, and a function that extracts its value from a run.
+/// A column of a table: the name of the column, and a function that extracts the value of the column from a run.
 pub type Column = (&'static str, fn(&RunResult) -> f64);
 
 /// Returns a table of runs: their keys, the main column with its interval, then the means of the other columns.
@@ -143,7 +144,8 @@ pub fn written(layer: &LayerResult) -> u64 {
     layer.outgoing.values().filter_map(|amounts| amounts.get("write")).sum()
 }
 
-/// Returns FSWA: the number of pages that the layers above the FTL wrote to it, per host page; 1 on a bare FTL.
+/// Returns the FSWA: the number of pages that the layers above the FTL wrote to the FTL, per host page; 1 without such
+/// layers.
 pub fn upper_amplification(result: &RunResult) -> f64 {
     per_host(result, ftl(result).incoming["write"])
 }

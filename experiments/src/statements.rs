@@ -7,7 +7,7 @@ use crate::table::Table;
 /// Name of the table of statements in the folder of an item.
 pub const FILE: &str = "statements";
 
-/// Maximum number of exceptions that are named.
+/// Maximum number of exceptions that are listed by name.
 const MAX_NAMED: usize = 3;
 
 /// Statements, each with the number of cases in which it was tested, and in which it holds.
@@ -41,7 +41,7 @@ impl Statements {
     }
 }
 
-/// Lists the first exceptions.
+/// Lists the names of the first exceptions.
 pub fn list_first(exceptions: &[String]) -> String {
     let mut named = exceptions.iter().take(MAX_NAMED).cloned().collect::<Vec<_>>().join("; ");
     if exceptions.len() > MAX_NAMED {

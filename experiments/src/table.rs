@@ -24,8 +24,8 @@ impl Table {
         self.rows.push(row);
     }
 
-    /// Adds a row with named fields. The first row of a table without columns names the columns; every other row has
-    /// the same ones.
+    /// Adds a row with named fields. The first row of a table without columns defines the names of the columns; every
+    /// other row has equal names.
     pub fn add(&mut self, fields: Fields) {
         if self.columns.is_empty() {
             self.columns.clone_from(&fields.columns);
@@ -47,7 +47,7 @@ impl Table {
         session.write_file(name, "csv", &self.to_csv(session.command()))
     }
 
-    /// Writes the table, and marks it as one that is meant for readers.
+    /// Writes the table, and marks it as meant for readers.
     pub fn publish(&self, session: &Session, name: &str) -> Result<(), Failure> {
         session.mark_published(name);
         self.write(session, name)

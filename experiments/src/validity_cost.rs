@@ -61,7 +61,7 @@ pub struct WriteVolume {
 }
 
 impl WriteVolume {
-    /// Reads the values of the register for a drive; from 2^21 blocks on, the writes are half as many.
+    /// Reads the values of the register for a drive; for drives of 2^21 or more blocks, the number of writes is halved.
     fn from_session(session: &Session, drive: &Drive) -> Result<WriteVolume, Failure> {
         let scale = if drive.log2_blocks > 20 { 0.5 } else { 1.0 };
         Ok(WriteVolume {
@@ -186,8 +186,8 @@ impl Cost {
             .number("of_bitmap_percent", bitmap.map(|bitmap| 100.0 * amplification / bitmap), 2)
     }
 
-    /// Returns a table of all costs. Each is compared with the cost of the bitmap on the same drive, if that was
-    /// measured.
+    /// Returns a table of all costs. Each cost is compared with the cost of the bitmap on an equal drive, if that cost
+    /// was measured.
     pub fn table(costs: &[Cost]) -> Table {
         let mut table = Table::default();
         for cost in costs {

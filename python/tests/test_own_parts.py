@@ -199,7 +199,7 @@ def test_exceptions_in_a_workload_end_the_run(small):
 
 class WindowedGreedy(Fifo):
     """Selects the block with the fewest valid pages among the ten blocks closed longest ago; for equal
-    numbers, the one closed first."""
+    numbers, the block closed first."""
 
     def select(self, blocks):
         window = list(self.queue)[:10]

@@ -1,4 +1,4 @@
-"""Tests of pages of results, sweeps and advice."""
+"""Tests of HTML pages with results, sweeps and advice."""
 
 import json
 import re

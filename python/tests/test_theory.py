@@ -19,7 +19,7 @@ HOT = {"hot_writes": 0.8, "hot_space": 0.2}
 
 
 def nine_choices(masses, mean_valid_pages):
-    """Calculate ``S_j ** 9 - S_{j + 1} ** 9`` without the difference."""
+    """Calculate ``S_j ** 9 - S_{j + 1} ** 9`` without subtracting numbers that may be nearly equal."""
     above = np.append(np.cumsum(masses[::-1])[::-1][1:], 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(above > 0, above**9 * np.expm1(9 * np.log1p(masses / above)), masses**9)

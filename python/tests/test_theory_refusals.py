@@ -1,4 +1,4 @@
-"""Tests that invalid parameters are refused, and of the messages."""
+"""Tests that invalid parameters are refused, and tests of the messages."""
 
 import numpy as np
 import pytest

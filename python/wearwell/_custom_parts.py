@@ -58,7 +58,7 @@ def is_custom_part(key: str, value: object) -> bool:
 
 
 def name_of(part: object) -> str:
-    """Return the name of a part: that of its class, or of the function if the part is one."""
+    """Return the name of a part: the name of its class or, if the part is a function, the name of the function."""
     return getattr(part, "__name__", None) or type(part).__name__
 
 

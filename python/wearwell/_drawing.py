@@ -94,8 +94,8 @@ def style(width: Width = "column") -> Iterator[None]:
             finally:
                 is_interactive = mpl.is_interactive()
     finally:
-        # Without this, loading the backend for the first figure of a notebook would change the setting for all later
-        # figures.
+        # Without this call, loading the backend for the first figure of a notebook would change the setting for all
+        # later figures.
         mpl.interactive(is_interactive)
 
 

@@ -68,7 +68,7 @@ def line(points: Sequence[tuple[float, float]], text: str) -> str:
 
 
 def bars(values: Sequence[float], text: str) -> str:
-    """Draw a bar for each value, scaled to the highest one."""
+    """Draw a bar for each value, scaled to the highest value."""
     most = max(values, default=0.0)
     if not most > 0:
         return ""

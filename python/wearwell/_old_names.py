@@ -27,11 +27,11 @@ _PACKAGE = Path(__file__).parent
 
 
 def rename_old_fields(result: dict[str, Any]) -> None:
-    """Give the fields of a run's result that an earlier version wrote their present names."""
+    """Rename the fields of a run's result, as written by an earlier version, to their present names."""
     for path, old, new in _RESULT_FIELDS:
         for found in _objects(result, path):
             if old in found and new not in found:
-                # The order of the fields stays.
+                # The order of the fields does not change.
                 pairs = [(new if name == old else name, value) for name, value in found.items()]
                 found.clear()
                 found.update(pairs)

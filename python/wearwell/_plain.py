@@ -41,7 +41,7 @@ def checked_names(name: str, value: Any) -> list[str]:
 
 
 def table_of_name(key: str, name: str) -> Any:
-    """Return the table for which a plain name at ``key`` is short; the name itself if there is no such table."""
+    """Return the table that a plain name at ``key`` represents; the name itself if there is no such table."""
     tag = _core.short_form(key)
     return name if tag is None else {tag: name}
 

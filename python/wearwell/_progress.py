@@ -53,7 +53,7 @@ def reporting(progress: ProgressLike) -> Iterator[_Report | None]:
 
 @contextmanager
 def bar(total: int, unit: str) -> Iterator[Callable[[int, str], None]]:
-    """Show a progress bar with tqdm, or lines on standard error if it is not installed."""
+    """Show a progress bar with tqdm, or lines on standard error if tqdm is not installed."""
     tqdm = _tqdm()
     if tqdm is None:
         last = None

@@ -23,7 +23,7 @@ DOCUMENTS = {"advice": "wearwell.advise", "limit": "wearwell.limit"}
 
 @dataclass(frozen=True)
 class StudyArgs:
-    """Arguments that all studies have, as the core takes them."""
+    """Arguments of all studies, in the form in which the core takes them."""
 
     scenario: str
     quick: bool

@@ -46,7 +46,7 @@ use wearwell_engine::placement::{Frontiers, Placement};
 use wearwell_engine::victim::{VictimConfig, VictimPolicy, VictimVisitor};
 use yardstick::Yardstick;
 
-/// Pages in each call of the store.
+/// Number of pages written by each call of the store.
 const BATCH: usize = 4096;
 /// Host writes and table updates in each measured chunk.
 const CHUNK: u64 = 1 << 20;
@@ -64,7 +64,7 @@ enum Goal {
 /// Write frontiers and directory of a store.
 #[derive(Clone, Copy, PartialEq)]
 enum StoreKind {
-    /// Host and cleaning each have a frontier; page table.
+    /// One frontier for the host and one for cleaning; page table.
     Double,
     /// One frontier; page table.
     Single,

@@ -44,7 +44,7 @@ impl CacheBench {
         let random = &mut self.random;
         self.pages.clear();
         self.pages.extend((0..CHUNK + PREFETCH_DISTANCE).map(|_| {
-            // Spread over the drive, like the pages of a working set.
+            // These pages are spread over the drive, like the pages of a working set.
             let page = random_below(random, u64::from(pages)) as u32;
             Lpn(page * (LOGICAL_PAGES / pages))
         }));

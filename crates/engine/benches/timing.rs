@@ -58,7 +58,7 @@ const FLASH: FlashTiming = FlashTiming {
 struct Source {
     random: Random,
     now_ns: u64,
-    /// Equally likely times between arrivals: an exponential distribution in steps.
+    /// Times between arrivals, all equally likely; together they approximate an exponential distribution.
     gaps_ns: Vec<u64>,
 }
 
@@ -72,7 +72,8 @@ impl Source {
     }
 
     fn next(&mut self) -> (u64, Op, Step) {
-        // One number for everything, because drawing is not measured.
+        // One random number decides everything about a request, because the cost of drawing numbers is not to be
+        // measured.
         let number = self.random.random::<u64>();
         self.now_ns += self.gaps_ns[(number % GAPS) as usize];
         let block = BlockId((number / GAPS % BLOCKS) as u32);

@@ -1,4 +1,4 @@
-//! Checks for the tests of every configuration over a table.
+//! Checks that are part of the tests of each configuration with named kinds.
 
 use crate::config::Entry;
 use schemars::JsonSchema;
@@ -6,13 +6,13 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-/// A configuration over a table, with the arguments of its macro.
+/// Configuration whose kinds are listed in a table, with the arguments of its macro.
 pub(crate) struct NamedConfig<C: 'static> {
     /// Key that holds the name.
     pub(crate) tag: &'static str,
     /// Entries of the table.
     pub(crate) entries: &'static [Entry],
-    /// Second names, each with the name that it stands for.
+    /// Alternative names, each with the name for which it stands.
     pub(crate) aliases: &'static [(&'static str, &'static str)],
     /// Returns the entry of a configuration.
     pub(crate) entry_of: fn(&C) -> &'static Entry,
@@ -35,7 +35,7 @@ impl<C: Serialize + DeserializeOwned + JsonSchema + PartialEq + std::fmt::Debug>
         json!({ self.tag: name })
     }
 
-    /// Checks that both forms select the entry `name`, and that the written form can be read back.
+    /// Checks that the short and the long form select the entry `name`, and that the written form can be read back.
     fn check_name(&self, selector: &str, name: &str) {
         let short: C = serde_json::from_value(json!(selector)).unwrap();
         assert_eq!((self.entry_of)(&short).name, name);

@@ -13,7 +13,7 @@ struct Node {
 pub(crate) struct Queues {
     /// The items, followed by a head for each queue.
     nodes: Vec<Node>,
-    /// Queue of each item, or [`NONE`].
+    /// Number of the queue that contains each item, or [`NONE`].
     queue_of: Vec<u8>,
     lengths: Vec<u32>,
 }

@@ -1,5 +1,5 @@
-//! Controls of the page: keys of the scenario with their possible values. Each line of this table becomes a slider or
-//! a list on the page.
+//! Controls of the HTML page: keys of the scenario with their possible values. Each line of this table becomes a slider
+//! or a list on the HTML page.
 
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -15,7 +15,7 @@ use wearwell_workload::WORKLOADS;
 pub struct Control {
     /// Key, as given after `--set`.
     pub key: &'static str,
-    /// Label on the page.
+    /// Label on the HTML page.
     pub label: &'static str,
     /// Unit or meaning, in a few words.
     pub help: &'static str,
@@ -23,9 +23,9 @@ pub struct Control {
     pub values: Vec<Value>,
     /// True for a number, which has a slider and can be the axis of the curve; false for a name, which has a list.
     pub is_number: bool,
-    /// Descriptions of the values, for names.
+    /// Descriptions of the values, if the values are names.
     pub words: Vec<&'static str>,
-    /// Value in the scenario; `None` if the key has no effect there.
+    /// Value of the key in the scenario; `None` if the key has no effect in this scenario.
     pub initial: Option<Value>,
     /// Initial position of the slider if `initial` is `None`.
     pub start: Value,
@@ -51,7 +51,7 @@ const ZIPF: Condition = Condition { key: "workload.kind", is_one_of: &["zipf"] }
 /// Workloads whose settings are all among the controls.
 const SHOWN_WORKLOADS: &[&str] = &["uniform", "hot_cold", "zipf", "sequential"];
 
-/// FTLs that the page omits, because they need a log on top of them.
+/// FTLs that the HTML page omits, because they need a log on top of them.
 const HIDDEN_FTLS: &[&str] = &["zones"];
 
 /// Returns the controls of a scenario, with its values or the defaults.

@@ -1,6 +1,6 @@
-//! Interactive page on loopback for exploring a drive. Sliders change parameters, and the results of theory are
-//! updated immediately. Simulations run on request; their results are plotted over the curve of theory with
-//! confidence intervals.
+//! Interactive HTML page on loopback for exploring a drive. Sliders change parameters, and the results of theory are
+//! updated immediately. Simulations run on request; their results are plotted over the curve of theory with confidence
+//! intervals.
 //!
 //! The page explores a scenario, and its controls are keys of the scenario. Results are those of
 //! `wearwell theory --scenario` and `wearwell run`; the scenario of any point can be downloaded as a file. The page is
@@ -22,7 +22,7 @@ use std::thread::available_parallelism;
 use wearwell_stack::{Draft, ResolvedScenario};
 use wearwell_web::Listener;
 
-/// Page that is bound to a port and not served yet.
+/// HTML page that is bound to a port and not served yet.
 pub struct Explorer {
     listener: TcpListener,
     site: Site,
@@ -46,12 +46,12 @@ impl Explorer {
         Ok(Explorer { listener, site: Site::new(draft, resolved, run, threads) })
     }
 
-    /// Returns the URL of the page.
+    /// Returns the URL of the HTML page.
     pub fn url(&self) -> String {
         self.listener.local_addr().map_or_else(|_| String::new(), |address| format!("http://{address}/"))
     }
 
-    /// Serves the page until `keep_going` returns false, then stops running simulations.
+    /// Serves the HTML page until `keep_going` returns false, then stops running simulations.
     ///
     /// # Errors
     /// Returns an error if the socket fails.

@@ -1,4 +1,4 @@
-//! Page: the drawing code of the reports, and a script that sends requests.
+//! HTML page: the drawing code of the reports, and a script that sends requests.
 
 use super::controls::Control;
 use serde_json::json;
@@ -12,7 +12,7 @@ const SCRIPTS: [&str; 3] = [
     include_str!("../assets/explore.js"),
 ];
 
-/// Returns the page of a scenario.
+/// Returns the HTML page of a scenario.
 pub fn page(draft: &Draft, controls: &[Control]) -> String {
     let name = draft.get("name").and_then(|name| name.as_str()).unwrap_or("A drive");
     render(&PageParts {

@@ -1,4 +1,4 @@
-//! Requests of the page: settings that replace those of the scenario, and the control along which results are
+//! Requests of the HTML page: settings that replace those of the scenario, and the control along which results are
 //! requested.
 
 use super::controls::{Control, is_equal};
@@ -9,7 +9,7 @@ use wearwell_stack::{Draft, DraftError, Scenario};
 /// Maximum number of points per request; a longer curve is requested in parts.
 pub const MAX_POINTS: usize = 64;
 
-/// Settings in the order of the controls, and the points along one control.
+/// Values of all controls, in the order of the controls, and the points along one control.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PointsRequest {
@@ -19,7 +19,7 @@ pub struct PointsRequest {
     axis: Option<CurveAxis>,
 }
 
-/// Control along which results are requested, and its values.
+/// Control along which results are requested, and the values of this control.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CurveAxis {
@@ -30,7 +30,7 @@ pub struct CurveAxis {
 /// Reason why a request cannot be answered.
 #[derive(Debug, thiserror::Error)]
 pub enum RequestError {
-    /// A control or a value is unknown; the page never requests this.
+    /// A control or a value is unknown; the HTML page never requests this.
     #[error("{0}")]
     Unknown(String),
     /// The scenario is invalid.

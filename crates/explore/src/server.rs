@@ -1,4 +1,4 @@
-//! HTTP server of the page and its results, on loopback.
+//! HTTP server of the HTML page and its results, on loopback.
 
 use super::controls::{self, Control};
 use super::page;

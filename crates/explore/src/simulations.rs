@@ -11,9 +11,9 @@ use wearwell_stack::{Observer, Phase, Progress, RunError, RunResult, Scenario};
 /// Function that runs a scenario. With it, this crate does not depend on the layers on top of a stack, such as NVMFS.
 pub type RunFunction = fn(&Scenario, &mut dyn Observer) -> Result<RunResult, RunError>;
 
-/// Maximum number of waiting and running simulations; further ones are refused.
+/// Maximum number of waiting and running simulations; further simulations are refused.
 const MAX_UNFINISHED: usize = 128;
-/// Maximum number of simulations whose state is kept; the oldest finished ones are dropped.
+/// Maximum number of simulations whose state is kept; the oldest finished simulations are dropped.
 const MAX_KEPT: usize = 1024;
 
 /// State of a simulation.
@@ -44,7 +44,7 @@ impl SimulationState {
     }
 }
 
-/// All simulations of a page.
+/// All simulations that an HTML page has requested.
 #[derive(Clone)]
 pub struct Simulations {
     table: Arc<Mutex<SimulationTable>>,

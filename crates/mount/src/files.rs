@@ -20,7 +20,7 @@ impl FileNvmfs {
     /// Opens a file system. Also returns the state in which it was found.
     ///
     /// # Errors
-    /// Fails if the devices hold no file system or belong to different ones, or if the file system is damaged.
+    /// Fails if the devices hold no file system or belong to different file systems, or if the file system is damaged.
     pub fn open(
         nvram: MappedNvram,
         ssd: Box<dyn Ssd>,

@@ -2,7 +2,7 @@
 //!
 //! The kernel checks permissions and caches pages, names and attributes. Only this mount changes the file system, so
 //! cached items may stay valid for a long time. Writes go through the page cache immediately: when `write` returns,
-//! data is in NVRAM and survives a power cut. Data written through `mmap` survives one after `msync`.
+//! data is in NVRAM and survives a power cut. Data written through `mmap` survives a power cut after `msync`.
 
 mod acls;
 mod adapter;

@@ -144,7 +144,7 @@ impl<F: Mountable> Shared<F> {
         self.deleted.has_pending_release()
     }
 
-    /// Waits until this space is free or a time limit is over.
+    /// Waits until the kernel has released the deleted files, which frees their space, or until a time limit is over.
     pub fn wait_for_space(&self) {
         self.deleted.wait();
     }

@@ -1,4 +1,4 @@
-//! Placement policy for data: the only difference between file systems that share everything else.
+//! Placement policy for data. It is the only difference between NVMFS and Conquest as implemented in this crate.
 
 use serde::{Deserialize, Serialize};
 

@@ -21,7 +21,7 @@ pub struct Medium {
     pub blocks: u32,
     /// Pages per block.
     pub pages_per_block: u32,
-    /// Media on top of this one: the index of each, and its first page on this medium.
+    /// Media on top of this medium: the index of each such medium, and its first page on this medium.
     pub users: Vec<(usize, u32)>,
 }
 
@@ -142,7 +142,7 @@ impl Director {
             .and_then(|appearance| appearance(at, owner.number))
     }
 
-    /// Returns the medium above to which a page belongs, and the first page of that medium on this one.
+    /// Returns the medium above to which a page belongs, and the first page of that medium on this medium.
     fn medium_above(&self, at: usize, owner: Owner) -> Option<(usize, u32)> {
         let mut users = self.media[at].users.iter().rev();
         users.find(|(_, first)| owner.is_user() && *first <= owner.number.0).copied()

@@ -1,4 +1,4 @@
-//! Draws a step as SVG for files. The page draws the same picture from the same layout.
+//! Draws a step as SVG for files. The web page draws an equal picture from the same layout.
 
 use crate::film::{Cell, Film, Panel, PanelContent};
 use crate::layout::{Layout, PanelLayout, ROW_NAME_WIDTH, TEXT_HEIGHT};
@@ -12,7 +12,7 @@ const FAINT: &str = "#57606a";
 const LINE: &str = "#d0d7de";
 const INVALID_FILL: &str = "#e9ecef";
 const VICTIM_STROKE: &str = "#a4262c";
-/// Gap between a page's edge and the coloured cell in it.
+/// Gap between the edge of a flash page and the coloured cell in it.
 const INSET: f64 = 2.5;
 /// Maximum number of characters in a line of text.
 const MAX_LINE_CHARS: usize = 112;
@@ -133,7 +133,7 @@ fn draw_text(svg: &mut String, (x, y): (f64, f64), style: &str, colour: &str, te
     let _ = write!(svg, "<text x=\"{x}\" y=\"{y}\" fill=\"{colour}\" {style}>{text}</text>");
 }
 
-/// Splits text between words into lines, at most as many as fit.
+/// Splits text between words into lines, and drops the lines that do not fit.
 fn wrap_lines(text: &str) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split_whitespace() {

@@ -1,4 +1,4 @@
-//! Film: panels and their changes from step to step, independent of where the changes come from.
+//! Film: panels and their changes from step to step, independent of the source of the changes.
 
 use serde::Serialize;
 
@@ -98,7 +98,7 @@ pub enum Op {
         /// Index of the page in the block.
         page: u32,
     },
-    /// A page that is valid here is no longer needed by the layer above, or is needed again.
+    /// A page that is valid on this medium is no longer needed by the layer above, or is needed again.
     Stale {
         /// Panel number.
         panel: usize,

@@ -1,16 +1,18 @@
-//! Positions of all parts of the picture, computed in one place for both the page and files.
+//! Positions of all parts of the picture, computed in one place for both the web page and files.
 
 use crate::film::{Film, Panel, PanelContent};
 use serde::Serialize;
 
-/// Width of the picture in its units; a row of pages fills most of it.
+/// Width of the picture in its units; a row of flash pages fills most of it.
 const WIDTH: u32 = 1000;
 const MARGIN: u32 = 20;
-/// Height of the text at the top of a picture in a file, and of a panel's name.
+/// Height of the text at the top of a picture in a file.
 pub const TEXT_HEIGHT: u32 = 64;
+/// Height of the name of a panel.
 const NAME_HEIGHT: u32 = 26;
-/// Height of a block's number, and the gap below a block.
+/// Height of the number of a block.
 const NUMBER_HEIGHT: u32 = 15;
+/// Gap below a block.
 const BLOCK_GAP: u32 = 8;
 /// Width reserved for the names of lists.
 pub const ROW_NAME_WIDTH: u32 = 130;
@@ -22,7 +24,7 @@ pub struct Layout {
     pub width: u32,
     /// Height of the picture.
     pub height: u32,
-    /// Distance from one page to the next.
+    /// Distance from one flash page to the next.
     pub pitch: u32,
     /// Positions of the panels.
     pub panels: Vec<PanelLayout>,

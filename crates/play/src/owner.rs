@@ -39,7 +39,7 @@ pub struct Owner {
 }
 
 impl Owner {
-    /// Returns the owner of a page programmed with this cause; an FTL writes its metadata under separate causes.
+    /// Returns the owner of a page programmed with this cause; an FTL writes metadata under separate causes.
     pub fn of(number: Lpn, cause: Cause) -> Owner {
         let kind = match cause {
             Cause::Translation => PageKind::Translation,

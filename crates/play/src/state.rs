@@ -6,12 +6,12 @@ use wearwell_engine::counters::Cause;
 /// State of a page.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PageStatus {
-    /// Erased.
+    /// The page is erased.
     #[default]
     Free,
-    /// Written and valid.
+    /// The page is written and valid.
     Valid,
-    /// Written and no longer valid.
+    /// The page is written and no longer valid.
     Invalid,
 }
 
@@ -20,7 +20,7 @@ pub enum PageStatus {
 pub struct Page {
     /// State of the page.
     pub status: PageStatus,
-    /// True if the page is valid here although the layer above no longer needs it.
+    /// True if the page is valid on this medium although the layer above no longer needs it.
     pub stale: bool,
     /// True if the current step changed the page.
     pub is_new: bool,

@@ -1,4 +1,4 @@
-//! Shorter SVG of equal appearance.
+//! Compaction of SVG without any change of its appearance.
 
 /// Attributes with the values that SVG supplies by default.
 const DEFAULTS: [&str; 3] = [r#" opacity="1""#, r#" stroke-width="1""#, r#" stroke="none""#];

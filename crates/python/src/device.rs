@@ -112,7 +112,7 @@ impl LiveDevice {
     fn new(py: Python<'_>, scenario: &str, max_bytes: u64) -> PyResult<Self> {
         let scenario = scenario::parse(scenario)?;
         py.detach(|| {
-            // A stack without data is built first; it gives the sizes before memory is allocated for data.
+            // A stack without data is built first, to determine the sizes before memory is allocated for data.
             let counting =
                 wearwell_stack::build::<()>(&mut scenario.clone()).map_err(|error| errors::from_config(&error))?;
             if counting.targets.len() > 1 {

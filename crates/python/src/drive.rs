@@ -53,7 +53,7 @@ pub fn drive_scenario(sheet: &str, scaled_to: Option<&str>) -> PyResult<String> 
 
 fn parse(sheet: &str) -> PyResult<DataSheet> {
     serde_json::from_str(sheet).map_err(|error| {
-        // The position is dropped, because it refers to a text that the user did not write.
+        // The position of the error is dropped, because it refers to a text that the user did not write.
         let text = error.to_string();
         let problem = text.split(" at line ").next().unwrap_or_default().to_owned();
         ParameterError::new_err((problem, Option::<String>::None))

@@ -121,10 +121,10 @@ impl PythonPart {
 
     /// Adds a note about the origin to an exception.
     pub fn add_origin(&self, py: Python<'_>, origin: &str, error: PyErr) -> PyErr {
-        // The part does not cause Ctrl-C.
+        // Ctrl-C is not caused by the part, so it gets no note.
         if error.is_instance_of::<PyException>(py) {
             let note = format!("in {origin}, the {} of this run", self.role);
-            // If the exception accepts no notes, it is raised without one.
+            // If the exception accepts no notes, it is raised without a note.
             let _ = error.value(py).call_method1("add_note", (note,));
         }
         error

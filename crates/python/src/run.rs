@@ -86,7 +86,7 @@ impl ProgressReporter {
     }
 
     fn last(&self) -> MutexGuard<'_, Progress> {
-        // Progress is valid even after a panic elsewhere.
+        // The progress is valid even if a thread panicked while it held the lock.
         self.last.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

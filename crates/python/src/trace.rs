@@ -37,7 +37,7 @@ impl TraceReader {
 
     fn with_reader<T>(&self, access: impl FnOnce(&mut wearwell_trace::TraceReader) -> T) -> PyResult<T> {
         self.check()?;
-        // The reader is usable after a panic elsewhere.
+        // The reader is usable even if a thread panicked while it held the lock.
         Ok(access(&mut self.reader.lock().unwrap_or_else(PoisonError::into_inner)))
     }
 
@@ -132,7 +132,7 @@ impl TraceReader {
 fn columns(py: Python<'_>, batch: RequestBatch) -> PyResult<Bound<'_, PyDict>> {
     let columns = PyDict::new(py);
     columns.set_item("time_ns", batch.time_ns.into_pyarray(py))?;
-    // This reuses the memory, because an operation is already a byte.
+    // The conversion reuses the memory, because an operation is already a byte.
     let op: Vec<u8> = batch.op.into_iter().map(|op| op as u8).collect();
     columns.set_item("op", op.into_pyarray(py))?;
     columns.set_item("volume", batch.volume.into_pyarray(py))?;

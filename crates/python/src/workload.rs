@@ -28,7 +28,7 @@ pub struct PythonWorkload {
     source: Py<PyAny>,
     logical_pages: u32,
     iterator: Option<Py<PyIterator>>,
-    /// True if the current pass through the source yielded any request.
+    /// True if the current iteration over the source has yielded a request.
     has_yielded: bool,
     /// Number of items without pages since the last item with pages.
     empty: u32,
@@ -60,7 +60,7 @@ impl PythonWorkload {
         self
     }
 
-    /// Begins another pass through the source.
+    /// Begins another iteration over the source.
     fn begin<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyIterator>> {
         let source = self.source.bind(py);
         let is_repeat = self.iterator.is_some();

@@ -1,4 +1,4 @@
-//! Documents of a page: JSON values with a name and of a known kind.
+//! Documents of an HTML page: JSON values with a name and of a known kind.
 
 use crate::kinds::{KINDS, Kind, run};
 use crate::rename_old_fields;
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use std::path::Path;
 use wearwell_stack::RunResult;
 
-/// Document of a page.
+/// Document of an HTML page.
 #[derive(Clone, Debug)]
 pub struct Document {
     kind: &'static Kind,
@@ -60,7 +60,7 @@ impl Document {
         Document::read(name, crate::kinds::reproduction::in_folder(folder)?)
     }
 
-    /// Returns the JSON for the page's script.
+    /// Returns the JSON for the script of the HTML page.
     pub(crate) fn page_data(&self) -> Value {
         json!({ "kind": self.kind.name, "name": self.name, "data": self.data })
     }

@@ -1,5 +1,5 @@
-//! Results as one self-contained page: interactive figures, usable with mouse and keyboard, each with its data as a
-//! table. Nothing is loaded from other hosts.
+//! Results as one self-contained HTML page: interactive figures, usable with mouse and keyboard, each with its data as
+//! a table. Nothing is loaded from other hosts.
 //!
 //! A page shows [`Document`]s of different kinds. `kinds/` has one file per kind, which recognises documents of the
 //! kind and selects their data for the page. `assets/kinds/` has a script of the same name that draws its figures.
@@ -26,10 +26,10 @@ const CHARTS: &[u8] = include_bytes!("../assets/charts.min.js.gz");
 const BASE: &str = include_str!("../assets/base.js");
 const ORDER: &str = include_str!("../assets/page.js");
 
-/// Maximum size in bytes of the data of one kind, so that a page stays below 2 MB.
+/// Maximum size in bytes of the data of one kind, so that an HTML page stays below 2 MB.
 const MAX_KIND_BYTES: usize = 1_000_000;
 
-/// Returns a page that shows documents under their names. For a kind with several comparable documents, the page
+/// Returns an HTML page that shows documents under their names. For a kind with several comparable documents, the page
 /// begins with a comparison.
 pub fn page(title: &str, documents: &[Document]) -> String {
     let documents: Vec<Value> = documents.iter().map(Document::page_data).collect();
@@ -44,13 +44,13 @@ pub fn page(title: &str, documents: &[Document]) -> String {
     })
 }
 
-/// Parts of a page, in addition to the style and chart code that all pages share.
+/// Parts of an HTML page, in addition to the style and chart code that all pages share.
 pub struct PageParts<'a> {
     /// Title of the page.
     pub title: &'a str,
     /// Data for the scripts, in the element `data`.
     pub data: &'a Value,
-    /// Style sheet in addition to the common one.
+    /// Style sheet in addition to the common style sheet.
     pub style: &'a str,
     /// Script that runs after the common script.
     pub script: &'a str,
@@ -60,7 +60,7 @@ pub struct PageParts<'a> {
     pub has_charts: bool,
 }
 
-/// Returns a self-contained page.
+/// Returns a self-contained HTML page.
 pub fn render(frame: &PageParts<'_>) -> String {
     let parts = [
         ("TITLE", escape_html(frame.title)),
@@ -81,11 +81,11 @@ fn charts() -> String {
     code
 }
 
-/// Script that draws the figures of a run, for pages that compute their results.
+/// Script that draws the figures of a run, for HTML pages that compute their results.
 pub const RUN_FIGURES: &str = include_str!("../assets/kinds/run_figures.js");
 
-/// Returns the scripts that draw documents: those of all kinds, which may use each other's figures, then that of the
-/// page.
+/// Returns the scripts that draw documents: first the scripts of all kinds, which may use each other's figures, then
+/// the script of the HTML page.
 fn scripts() -> String {
     let kinds = kinds::KINDS.iter().flat_map(|kind| kind.scripts).copied();
     kinds.chain([ORDER]).collect()

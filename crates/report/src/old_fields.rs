@@ -1,7 +1,7 @@
 //! Old names of fields in the JSON of earlier versions, and their renaming for readers of plain JSON.
 //!
-//! Results of runs are read into [`wearwell_stack::RunResult`], whose fields have their own aliases. Of their fields,
-//! the table has only those by which a document is recognised.
+//! Results of runs are read into [`wearwell_stack::RunResult`], whose fields have their own aliases. Of the fields of
+//! runs, the table has only the fields by which a document is recognised.
 
 use serde_json::{Map, Value};
 
@@ -19,9 +19,9 @@ const fn renamed(objects: &'static [&'static str], old: &'static str, new: &'sta
     RenamedField { objects, old, new }
 }
 
-/// Rows of a table that is a list.
+/// Path of the rows of a table that is a list.
 const LISTED: &[&str] = &["*"];
-/// Rows of a table with a description.
+/// Path of the rows of a table with a description.
 const ROWS: &[&str] = &["rows", "*"];
 
 /// All renamed fields. A field of a renamed object follows the renaming of that object.
@@ -46,7 +46,7 @@ const RENAMED_FIELDS: &[RenamedField] = &[
     renamed(&["combinations", "*", "options", "*"], "place", "location"),
 ];
 
-/// Lists of an advice whose items have a verdict.
+/// Lists in the document of an advice whose items have a verdict.
 const WITH_VERDICT: [&[&str]; 2] = [&["changes", "*"], &["combinations", "*"]];
 
 /// Gives the fields of a document of an earlier version their present names, and its verdicts too.

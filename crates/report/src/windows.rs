@@ -2,7 +2,7 @@
 
 use wearwell_stack::{CauseSeries, RunResult, Window};
 
-/// Maximum number of windows on a page, not counting one more for each change of phase.
+/// Maximum number of windows on an HTML page, not counting one more for each change of phase.
 const MAX_WINDOWS: usize = 1000;
 
 /// Merges neighbouring windows of the same phase if there are many windows, and sums their counts.

@@ -30,7 +30,7 @@ impl Table {
         self.leaves[page / LEAF_PAGES].as_ref().map_or(self.default_id, |leaf| leaf[page % LEAF_PAGES])
     }
 
-    /// Sets the content ID of `page` and returns the old one.
+    /// Sets the content ID of `page`, and returns the old content ID.
     pub fn set(&mut self, page: u32, content_id: u64) -> u64 {
         let page = page as usize;
         let (leaf, default_id) = (&mut self.leaves[page / LEAF_PAGES], self.default_id);
@@ -43,8 +43,8 @@ impl Table {
         )
     }
 
-    /// Returns the end of the run of pages from `page` on that either all have content or all have none, at most
-    /// `end`.
+    /// Returns the end of the run of pages from `page` on that either all have content or all have no content; the
+    /// result is at most `end`.
     pub fn end_of_run(&self, page: u32, end: u32) -> u32 {
         let mapped = self.get(page) != 0;
         let mut at = page;

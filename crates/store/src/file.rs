@@ -10,19 +10,21 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use wearwell_study::{BUILD, StoreError, fingerprint};
 
-/// Columns that the store reads; the other columns are there for users.
+/// Columns that the store reads; it writes the other columns for users only.
 pub const IDENTITY: &str = "point";
 pub const VERSION: &str = "version";
 pub const SETTINGS: &str = "settings";
 pub const REPLICA: &str = "replica";
 pub const RESULT: &str = "result";
 
-/// Prefix and suffix of file names.
+/// Prefix of the names of complete files.
 const PREFIX: &str = "points-";
+/// Suffix of the names of complete files.
 const SUFFIX: &str = ".parquet";
 
-/// Prefix and suffix of the names of unfinished files, which readers ignore.
+/// Prefix of the names of unfinished files, which readers ignore.
 pub const UNFINISHED_PREFIX: &str = ".wearwell-";
+/// Suffix of the names of unfinished files.
 pub const UNFINISHED_SUFFIX: &str = ".tmp";
 
 /// Number of rows read at a time.

@@ -1,4 +1,4 @@
-//! Writer of columns to a Parquet file. It does not use Arrow, which would make up most of the program's size.
+//! Writer of columns to a Parquet file. It does not use Arrow, which would be the largest part of the executable.
 
 use crate::column::Column;
 use parquet::basic::{Compression, LogicalType, Repetition, Type as Physical, ZstdLevel};

@@ -60,7 +60,7 @@ pub(crate) struct StoredRun {
 }
 
 impl StoredRun {
-    /// Parses a row; `None` for a row of another version, and for data that is not a result of this program.
+    /// Parses a row; `None` for a row of another version, and for data that is not a result of Wearwell.
     pub fn of(entry: StoredRow) -> Option<StoredRun> {
         let StoredRow { identity: key, version, settings: kept, replica, result: text } = entry;
         let settings: BTreeMap<String, Value> = serde_json::from_str(&kept).ok()?;

@@ -118,7 +118,7 @@ impl Store for ResultStore {
 
     fn find(&self, identity: &str) -> Option<RunResult> {
         let result = RunResult::read(serde_json::from_str(self.results.get(identity)?).ok()?).ok()?;
-        // A result that is stored under the identity of another run was not written by this program.
+        // A result that is stored under the identity of another run was not written by Wearwell.
         (wearwell_study::identity(&result.scenario) == identity).then_some(result)
     }
 
@@ -175,7 +175,7 @@ pub(crate) fn store_error(folder: &Path, problem: impl std::fmt::Display) -> Sto
     StoreError { place: folder.display().to_string(), problem: problem.to_string() }
 }
 
-/// Creates a temporary file, which readers of the store ignore.
+/// Creates a temporary file; readers of the store ignore such files.
 fn create_temporary(folder: &Path) -> std::io::Result<tempfile::NamedTempFile> {
     // The umask of the process applies, as it does for any new file.
     let permissions = Permissions::from_mode(0o666);

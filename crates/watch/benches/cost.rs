@@ -1,5 +1,6 @@
-//! Cost of monitoring a drive: requests per second without a control server, with an idle one, and with one that is
-//! queried ten times per second, in alternating rounds. Run with `cargo bench -p wearwell-watch`.
+//! Cost of monitoring a drive: requests per second without a control server, with an idle control server, and with a
+//! control server that is queried ten times per second, in alternating rounds. Run with `cargo bench -p
+//! wearwell-watch`.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};

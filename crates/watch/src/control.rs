@@ -34,7 +34,7 @@ pub enum ControlError {
     Listen(Address, io::Error),
 }
 
-/// Control server of a live drive, which serves a page and counters.
+/// Control server of a live drive, which serves an HTML page and counters.
 ///
 /// | path | answer |
 /// |---|---|
@@ -98,7 +98,7 @@ impl ControlServer {
         &self.address
     }
 
-    /// Returns the URL of the page; `None` for a Unix-domain socket, which browsers cannot open.
+    /// Returns the URL of the HTML page; `None` for a Unix-domain socket, which browsers cannot open.
     pub fn url(&self) -> Option<String> {
         match &self.address {
             Address::Tcp(address) => Some(format!("http://{address}/")),

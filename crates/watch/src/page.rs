@@ -8,7 +8,7 @@ use wearwell_serve::Reading;
 const STYLE: &str = include_str!("../assets/live.css");
 const SCRIPT: &str = include_str!("../assets/live.js");
 
-/// Builds the page of a drive from its current reading and its history.
+/// Builds the HTML page of a drive from its current reading and its history.
 pub fn page(reading: &Reading, history: &[Sample]) -> String {
     render(&PageParts {
         title: reading.name.as_deref().unwrap_or("A live drive"),

@@ -26,7 +26,8 @@ impl AliasTable {
             (0..weights.len() as u32).map(|index| Slot { threshold: u64::MAX, alias: index }).collect();
         let (mut small, mut large): (Vec<usize>, Vec<usize>) =
             (0..remaining.len()).partition(|&i| remaining[i] < 1.0);
-        // Fill each small slot from a large one. Slots left over because of rounding select themselves.
+        // Fill each slot below the mean weight from a slot above the mean weight. Slots left over because of rounding
+        // select themselves.
         while let (Some(&donor), Some(small_index)) = (large.last(), small.pop()) {
             slots[small_index] = Slot { threshold: threshold(remaining[small_index]), alias: donor as u32 };
             remaining[donor] -= 1.0 - remaining[small_index];
@@ -44,7 +45,8 @@ impl AliasTable {
         let product = u128::from(draw) * self.slots.len() as u128;
         let index = (product >> 64) as usize;
         let slot = self.slots[index];
-        // Written as a mask, because the compiler turns an `if` into a branch, which is mispredicted every few draws.
+        // This is a mask and not an `if`, because the compiler turns an `if` into a branch, which is mispredicted every
+        // few draws.
         let own_mask = usize::from((product as u64) < slot.threshold).wrapping_neg();
         let alias = slot.alias as usize;
         alias ^ ((index ^ alias) & own_mask)
@@ -53,7 +55,7 @@ impl AliasTable {
 
 /// Returns the bound below which a uniform 64-bit number falls with the given probability.
 ///
-/// For probability 1 it misses one number in 2^64.
+/// For a probability of 1, one number of 2^64 is not below the bound.
 pub(super) fn threshold(probability: f64) -> u64 {
     // A cast of a float too large for the integer saturates.
     (probability * 2f64.powi(64)) as u64
@@ -65,7 +67,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Adds up the share of each alternative over the slots, and compares it with its weight.
+        /// For each alternative, adds up the shares in all slots, and compares the sum with the weight.
         #[test]
         fn slots_add_up_to_the_weights(weights in prop::collection::vec(0.0..10.0f64, 1..60)) {
             let sum: f64 = weights.iter().sum();

@@ -40,8 +40,9 @@ pub struct Arrivals {
     spacing: Spacing,
     mean_gap_ns: f64,
     random: Random,
-    /// Number of requests so far, and the sum of the gaps in units of the mean gap.
+    /// Number of requests so far.
     requests: u64,
+    /// Sum of the gaps between requests, in units of the mean gap.
     elapsed: f64,
 }
 
@@ -64,10 +65,10 @@ impl Arrivals {
     /// Returns the arrival time of the next request, ns.
     pub fn next_ns(&mut self) -> u64 {
         let gaps = match self.spacing {
-            // Multiplied instead of accumulated, so that rounding errors do not drift.
+            // The gap is multiplied and not accumulated, so that rounding errors do not accumulate.
             Spacing::Constant => self.requests as f64,
             Spacing::Exponential => {
-                // 53 bits, above 0 and at most 1: the logarithm is finite.
+                // The number has 53 bits, and is above 0 and at most 1, so that its logarithm is finite.
                 let uniform = ((self.random.next_u64() >> 11) + 1) as f64 / 2f64.powi(53);
                 self.elapsed -= libm::log(uniform);
                 self.elapsed

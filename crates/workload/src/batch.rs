@@ -21,7 +21,7 @@ pub struct PageRun {
 }
 
 impl PageRun {
-    /// True if both are runs of one-page requests with the same operation and hint.
+    /// True if both runs have one-page requests with the same operation and hint.
     #[inline]
     fn can_join(&self, next: &PageRun) -> bool {
         self.request_pages == 1 && next.request_pages == 1 && self.op == next.op && self.hint == next.hint

@@ -28,7 +28,8 @@ pub(super) fn require_share(key: &str, value: f64) -> Result<(), ConfigError> {
     require(value > 0.0 && value <= 1.0, key, value, "must be above 0 and at most 1")
 }
 
-/// Checks weights of alternatives, any positive multiple of their shares. `table` names the list, `key` the weight.
+/// Checks the weights of alternatives, which are any positive multiple of the shares. `table` is the name of the list,
+/// and `key` is the name of the weight.
 pub(super) fn require_weights(table: &str, weights: &[f64]) -> Result<(), ConfigError> {
     require(!weights.is_empty(), table, "[]", "must have at least one entry")?;
     for (index, &weight) in weights.iter().enumerate() {

@@ -77,20 +77,20 @@ impl Kind for HotCold {
 struct HotColdDistribution {
     /// Draws below this threshold are hot.
     threshold: u64,
-    /// Cold and hot pages in a table, because an index needs no branch that would often be mispredicted.
+    /// Cold and hot pages, in an array, because indexing needs no branch, which would often be mispredicted.
     sides: [PageGroup; 2],
 }
 
 /// Pages of one temperature and the draws that select them.
 #[derive(Clone, Copy, Default)]
 struct PageGroup {
-    /// First draw.
+    /// First draw that selects a page of the group.
     first_draw: u64,
-    /// Left shift that scales the draws, counted from the first, to all 64 bits.
+    /// Left shift that scales the distance of a draw from `first_draw` to all 64 bits.
     shift: u32,
-    /// Pages per shifted draw, times 2^94: the largest power that fits.
+    /// Number of pages per shifted draw, times 2^94: the largest power of two for which the product fits.
     scale: u64,
-    /// First rank.
+    /// First rank of the group.
     first_rank: u32,
 }
 
@@ -100,7 +100,7 @@ impl PageGroup {
         if pages == 0 || draws == 0 {
             return PageGroup::default();
         }
-        // The full range of 2^64 draws has 65 bits and needs no shift either.
+        // The number 2^64, for the full range of draws, has 65 bits and needs no shift.
         let shift = draws.leading_zeros().saturating_sub(64);
         // The quotient fits into 64 bits: the dividend is below 2^(32 + 94), and the divisor is at least 2^63.
         let scale = ((u128::from(pages) << 94) / (draws << shift)) as u64;
@@ -118,7 +118,7 @@ impl PageGroup {
 impl HotColdDistribution {
     fn new(hot_writes: f64, hot_pages: u32, logical_pages: u32) -> Self {
         let cold_pages = logical_pages - hot_pages;
-        // Without cold pages every draw is hot, except for the last one, which falls on page 0.
+        // Without cold pages, every draw is hot, except for the last draw, which selects page 0.
         let threshold = if cold_pages == 0 { u64::MAX } else { threshold(hot_writes) };
         let hot = PageGroup::new(0, hot_pages, 0, u128::from(threshold));
         let cold = PageGroup::new(hot_pages, cold_pages, threshold, (1 << 64) - u128::from(threshold));

@@ -49,11 +49,11 @@ pub use zipf::Zipf;
 /// Stage of a source that itself determines when it is measured and when it ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
-    /// Not measured yet.
+    /// The measurement has not begun.
     WarmUp,
-    /// Measured.
+    /// The source is being measured.
     Measured,
-    /// Measurement complete.
+    /// The measurement is complete.
     Over,
 }
 

@@ -106,7 +106,7 @@ impl Kind for Mixed {
             format!("{} parts", rates.len()),
             "must be fewer than 256 to tell their temperatures",
         )?;
-        // The class of a part is the number of parts that are hotter, or equally hot with a lower index.
+        // The class of a part is the number of parts that are hotter, or that are equally hot and have a lower index.
         let mut by_rate: Vec<usize> = (0..rates.len()).collect();
         by_rate.sort_by(|&a, &b| rates[b].total_cmp(&rates[a]));
         let mut classes = vec![0; rates.len() + 1];
@@ -124,7 +124,7 @@ impl Kind for Mixed {
 }
 
 struct MixedWorkload {
-    /// First page and requests of each part.
+    /// First page of each part, and the cursor of the part's requests.
     parts: Vec<(u32, RequestCursor)>,
     part_table: AliasTable,
     choices: Random,
@@ -135,7 +135,7 @@ impl Workload for MixedWorkload {
         let goal = FillGoal::new(batch, pages);
         while !goal.is_met(batch) {
             let (base, requests) = &mut self.parts[self.part_table.pick(self.choices.next_u64())];
-            // All synthetic sources are infinite; the end of a finite source would end the mixture.
+            // All synthetic workloads are infinite; the end of a finite part would end the mixture.
             let Some(request) = requests.next() else { return };
             batch.push_request(request.op, request.hint, Lpn(*base + request.first.0), request.pages);
         }

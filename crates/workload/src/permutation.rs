@@ -6,11 +6,11 @@ use wearwell_base::units::Divider;
 
 /// A bijection of `0..n` onto itself, in either direction.
 ///
-/// A Feistel network on mixed radices (Black and Rogaway, "Ciphers with arbitrary finite domains", 2002,
-/// section 5): a number is split into a row and a column of a near-square table of `rows * columns >= n`
-/// cells. Each round shifts one of them, modulo its radix, by a hash of the other. A value that lands in a
-/// cell from `n` on goes through the network again. The table is so tight that this happens to less than one
-/// value in sqrt(n); a network on powers of two would repeat up to every second value.
+/// This is a Feistel network on mixed radices (Black and Rogaway, "Ciphers with arbitrary finite domains", 2002,
+/// section 5). A number is split into a row and a column of a near-square table of `rows * columns >= n` cells. Each
+/// round shifts one of the two, modulo its radix, by a hash of the other. A value that is mapped to a cell number of
+/// `n` or more goes through the network again. There are so few such cells that this happens to less than one value in
+/// sqrt(n); a network on powers of two would repeat up to every second value.
 #[derive(Clone, Debug)]
 pub(super) struct Permutation {
     n: u32,
@@ -69,9 +69,10 @@ impl Permutation {
     }
 }
 
-/// Returns the shift of the cell's other coordinate: a hash of `value` under `key`, spread over `0..radix`.
+/// Returns the shift of one coordinate of a cell if the other coordinate is `value`: a hash under `key`, spread over
+/// `0..radix`.
 ///
-/// Two multiplications are needed: with one, neighbours kept their distance through all four rounds.
+/// Two multiplications are needed: with one multiplication, neighbours kept their distance through all four rounds.
 #[inline(always)]
 fn shift(value: u32, key: u64, radix: u32) -> u32 {
     let mixed = (u64::from(value) ^ key).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -83,8 +84,8 @@ fn shift(value: u32, key: u64, radix: u32) -> u32 {
 #[inline(always)]
 fn add(a: u32, b: u32, radix: u32) -> u32 {
     let sum = a + b;
-    // Below the radix, the difference wraps to a huge number. Without a branch, because it would be
-    // mispredicted half of the time.
+    // If the sum is below the radix, the difference wraps to a huge number. There is no branch, because a branch would
+    // be mispredicted half of the time.
     sum.min(sum.wrapping_sub(radix))
 }
 
@@ -123,7 +124,7 @@ mod tests {
         }
     }
 
-    /// Neighbours do not keep their distance either: the image of the next value follows no pattern.
+    /// The distance between the images of neighbouring values follows no pattern.
     #[test]
     fn distances_between_neighbours_are_uniform() {
         for n in [50_000u32, 1_000_003, 370_000_000] {
@@ -139,8 +140,8 @@ mod tests {
         }
     }
 
-    /// Checks that a contiguous tenth is spread evenly: its number in each sixty-fourth of the space is
-    /// binomially distributed.
+    /// Checks that the images of a contiguous tenth of the values are spread evenly: their number in each sixty-fourth
+    /// of the space is binomially distributed.
     #[test]
     fn contiguous_range_is_spread_uniformly() {
         let (n, parts) = (1_000_000u32, 64);

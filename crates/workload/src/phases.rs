@@ -45,7 +45,7 @@ impl Phases {
         !self.repeat && index + 1 == self.phases.len()
     }
 
-    /// Returns the page writes of phase `index`; `u64::MAX` for an endless phase.
+    /// Returns the number of page writes of phase `index`; `u64::MAX` for an endless phase.
     fn page_writes(&self, index: usize, space: &Space) -> Result<u64, ConfigError> {
         if self.is_endless(index) {
             return Ok(u64::MAX);
@@ -102,7 +102,7 @@ struct PhaseSource {
 struct PhaseSequence {
     phases: Vec<PhaseSource>,
     current: usize,
-    /// Page writes until the current phase ends, including the request that reaches the end.
+    /// Number of page writes until the current phase ends, including those of the request that reaches the end.
     remaining_writes: u64,
 }
 
@@ -129,11 +129,12 @@ impl Workload for PhaseSequence {
     }
 }
 
-/// Returns the pages written by the requests appended to `batch` since it had the given numbers of pages and runs.
+/// Returns the number of pages written by the requests appended to `batch` since the batch had the given numbers of
+/// pages and runs.
 fn written_since(batch: &PageBatch, pages_before: usize, runs_before: usize) -> u64 {
     let mut start = pages_before;
     let mut written = 0;
-    // The last earlier run may have grown.
+    // The last run before the fill may have grown.
     for run in &batch.runs[runs_before.saturating_sub(1)..] {
         let end = (run.end as usize).max(start);
         if run.op == Op::Write {

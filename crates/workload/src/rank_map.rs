@@ -4,17 +4,18 @@ use super::permutation::Permutation;
 use wearwell_base::seed::Seed;
 use wearwell_base::units::Lpn;
 
-/// The logical space a workload runs on.
+/// The logical space on which a workload runs.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Space {
     /// Number of pages; addresses start at 0.
     pub logical_pages: u32,
-    /// Seed of the scattering, the same for all phases of a workload: the same pages stay hot from phase to
-    /// phase unless a `shift` moves them.
+    /// Seed of the scattering. All phases of a workload have the same seed, so that hot pages stay hot from phase to
+    /// phase, unless a `shift` moves the hot range.
     pub scatter: Seed,
 }
 
-/// Map from rank (0 is the hottest page, the start of the distribution) to page: a shift, then a permutation.
+/// Map from rank (rank 0 is the hottest page, at the start of the distribution) to page: first a shift, then a
+/// permutation.
 #[derive(Clone, Debug)]
 pub(super) struct RankMap {
     logical_pages: u32,
@@ -40,7 +41,7 @@ impl RankMap {
     /// Returns the page of a popularity rank (0 is the most popular).
     #[inline(always)]
     pub fn page(&self, rank: u32) -> u32 {
-        // Written so that the sum of two 32-bit numbers cannot overflow.
+        // This form avoids the sum of two 32-bit numbers, which could overflow.
         let unshifted = self.logical_pages - self.shift;
         let shifted = if rank < unshifted { rank + self.shift } else { rank - unshifted };
         match &self.permutation {

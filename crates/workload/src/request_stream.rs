@@ -18,7 +18,7 @@ pub(super) trait AddressDistribution: Send {
     /// distribution that gives exact starts, such as a sequential one.
     const ALIGNED: bool = true;
 
-    /// Draws the rank of the next request, `length` pages long; rank 0 is the hottest page, the start of
+    /// Draws the rank of the next request, which is `length` pages long; rank 0 is the hottest page, at the start of
     /// the distribution.
     fn draw(&mut self, random: &mut Random, length: u32) -> u32;
 }
@@ -51,8 +51,8 @@ struct RequestStream<A> {
 
 /// Builds the workload of a distribution on `space` with the request settings of `config`.
 ///
-/// `temperature` is the oracle of the distribution, if its pages differ in temperature. Errors: settings
-/// that are out of range or need a temperature where there is none.
+/// `temperature` is the oracle of the distribution, if its pages differ in temperature. Errors: settings that are out
+/// of range, or that need a temperature although all pages have equal temperatures.
 pub(super) fn build_workload<A: AddressDistribution + 'static>(
     distribution: A,
     config: &RequestConfig,

@@ -18,7 +18,7 @@ pub(super) fn assert_matches_weights(counts: &[u64], weights: &[f64]) {
         assert!(weight > 0.0 || count == 0, "{count} draws of something impossible");
         counted += count as f64;
         expected += weight * scale;
-        // The last cell takes all the rest, so that it is not too small.
+        // The last cell takes all remaining weights, so that its expected count is large enough.
         if expected >= 10.0 && remaining - expected >= 10.0 {
             statistic += (counted - expected).powi(2) / expected;
             remaining -= expected;

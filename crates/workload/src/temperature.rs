@@ -6,9 +6,9 @@ use wearwell_base::units::Lpn;
 
 /// Temperature classes that are ranges of ranks or, without shift and scatter, of pages.
 pub(super) struct RankTemperature {
-    /// First rank of each range but the first, in rising order.
+    /// First rank of each range except the first range, in ascending order.
     pub bounds: Vec<u32>,
-    /// Class of each range; one more than there are bounds.
+    /// Class of each range; the number of classes is one more than the number of bounds.
     pub classes: Vec<u8>,
     /// Map from ranks to pages.
     pub rank_map: Option<RankMap>,

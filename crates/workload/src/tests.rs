@@ -250,7 +250,7 @@ fn operation_and_length_frequencies_match_config() {
     assert!((config(text).written_per_request() - 0.3 * 1.75).abs() < 1e-12);
 }
 
-/// Ratios that sum to 1 leave no writes, despite rounding in any way of writing them.
+/// Ratios that sum to 1 leave no writes, even if their decimal representations are rounded.
 #[test]
 fn ratios_that_sum_to_1_leave_no_writes() {
     let ratios = |[read, trim, flush]: [u32; 3]| {
@@ -347,7 +347,7 @@ fn phase_ends_with_the_write_that_completes_it() {
     assert_eq!(drawn[first - 1].op, Op::Write);
     assert!(drawn[first..].iter().all(|request| request.pages == 2), "the last phase never ends");
     assert_eq!(config(text).written_per_request(), 2.0);
-    // The phases repeat: 50 pages at 4 * 0.7 written pages per request, then 25 pages at one per request.
+    // The phases repeat: 50 pages are written at 4 * 0.7 pages per request, and then 25 pages at one page per request.
     let expected = 75.0 / (50.0 / 2.8 + 25.0);
     assert!((config(SAMPLES[9].1).written_per_request() - expected * 1.0).abs() < 1e-12);
 }

@@ -50,8 +50,8 @@ impl Kind for Zipf {
         build_workload(distribution, &self.requests, space, seed, self.temperature(space)?)
     }
 
-    /// Returns at most eight classes with bounds that rise geometrically with rank. Pages within a class differ in
-    /// update frequency by the same factor in all classes, and at exponent 1 each class has about the same share of the
+    /// Returns at most eight classes of ranks, whose bounds rise geometrically. Pages within a class differ in update
+    /// frequency by the same factor in all classes, and at exponent 1 each class has about the same share of the
     /// writes.
     fn temperature(&self, space: &Space) -> Result<Option<Box<dyn Temperature>>, ConfigError> {
         self.check()?;
@@ -72,10 +72,10 @@ impl Kind for Zipf {
 
 /// Samples the distribution exactly, for any number of ranks, by rejection from a staircase above it.
 ///
-/// Ranks are divided into buckets of geometrically growing width, about 1,700 for 4 billion ranks. A draw
-/// takes a bucket from an alias table, weighted as if all its ranks were as likely as its first. It then
-/// draws a rank of the bucket uniformly, and accepts the rank with the ratio of its probability to that of
-/// the first one. This ratio rarely has to be computed: it is at least that of the last rank, which is known
+/// Ranks are divided into buckets of geometrically growing width, about 1,700 for 4 billion ranks. A draw takes a
+/// bucket from an alias table, weighted as if all its ranks were as likely as its first. It then draws a rank of the
+/// bucket uniformly, and accepts the rank with a probability equal to the ratio of the rank's weight to that of the
+/// first rank. This ratio rarely has to be computed: it is at least the ratio of the last rank, which is known
 /// beforehand (the "squeeze"). See Devroye, "Non-Uniform Random Variate Generation", 1986, II.3 and III.4.
 pub(super) struct ZipfDistribution {
     exponent: f64,
@@ -102,14 +102,16 @@ impl ZipfDistribution {
             let first = rank_count - remaining + 1;
             let width = (first / RESOLUTION).max(1).min(remaining);
             let ratio = f64::from(first) / f64::from(first + (width - 1));
-            // Slightly below the true ratio, so that rounding never accepts a draw that the exact test would reject.
+            // The threshold is slightly below the true ratio, so that rounding never accepts a draw that the exact test
+            // would reject.
             let accept_threshold = threshold(libm::pow(ratio, exponent) * (1.0 - 1e-12));
             buckets.push(Bucket {
                 first,
                 width,
                 accept_threshold: if width == 1 { u64::MAX } else { accept_threshold },
             });
-            // `libm` instead of the standard library, whose powers differ between platforms.
+            // `libm` is used instead of the standard library, because powers of the standard library differ between
+            // platforms.
             weights.push(f64::from(width) * libm::pow(f64::from(first), -exponent));
             remaining -= width;
         }

@@ -3,8 +3,8 @@
 use crate::Failure;
 use crate::layer_model::LayerModel;
 
-/// Returns the placement for a number of logs. With 2 logs, all data shares a log; with 4, the data of all files
-/// does; with 6, moved data has a separate log.
+/// Returns the placement for a number of logs. With 2 logs, all data shares a log; with 4 logs, the data of all files
+/// shares a log; with 6 logs, moved data has a separate log.
 fn placement(logs: u8) -> &'static str {
     match logs {
         2 => "\"single\"",

@@ -50,7 +50,7 @@ pub fn info_from_output(
     let moved_pages = count("moved_blocks_foreground ")? + count("moved_blocks_background ")?;
     let (all_requests, set_up) = merge_requests(requests, set_up);
     let (mut requests, mut measured_from) = (RequestBatch::default(), 0);
-    // Reads are not used, and times depend on the machine, so both are dropped.
+    // Reads are not used, and times depend on the machine, so reads and times are dropped.
     for at in 0..all_requests.len() {
         if at == set_up {
             measured_from = requests.len();

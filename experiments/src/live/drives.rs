@@ -235,7 +235,7 @@ impl Drives {
         }
     }
 
-    /// Checks all counts by recounting.
+    /// Checks all counts by counting again.
     ///
     /// # Errors
     ///

@@ -42,8 +42,8 @@ pub struct FileSystem {
     area: Area,
     /// Package that contains the programs of the file system.
     package: &'static str,
-    /// Rate limit for fio in MiB per second, if the cleaner of the file system works periodically: a drive in memory
-    /// would be too fast for it.
+    /// Rate limit for fio in MiB per second, if the cleaner of the file system works periodically: without a limit, a
+    /// drive in memory would be too fast for the cleaner.
     pub pace_mib_per_s: Option<u32>,
 }
 
@@ -56,7 +56,7 @@ enum Area {
     ExtJournal,
     /// The log of XFS.
     XfsLog,
-    /// Everything in F2FS before its segments.
+    /// All blocks of F2FS before its segments.
     BelowMain,
 }
 

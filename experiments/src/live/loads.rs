@@ -37,8 +37,8 @@ pub struct LoadPlan {
     /// Number of bytes that the application intends to write in the measured part; `None` if the job reports the
     /// number.
     pub application_bytes: Option<u64>,
-    /// Command that prints the number of bytes that the processes of the application have passed to the file system
-    /// so far. Empty if it is the number of bytes that the application intends to write.
+    /// Command that prints the number of bytes that the processes of the application have passed to the file system so
+    /// far. Empty if this number is equal to the number of bytes that the application intends to write.
     pub file_bytes_command: &'static str,
 }
 

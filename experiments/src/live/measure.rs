@@ -18,8 +18,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use wearwell_trace::{Op, RequestBatch};
 
-/// Lock that allows one measurement at a time: a concurrent one would use its loop devices and the processor of its
-/// guest.
+/// Lock that allows one measurement at a time: concurrent measurements would compete for loop devices and for the
+/// processor.
 pub(super) static MEASUREMENT_LOCK: Mutex<()> = Mutex::new(());
 
 /// Line that marks the end of the measured part.
@@ -36,8 +36,9 @@ const GUEST_BYTES: u64 = 512 << 20;
 pub(super) struct Mark {
     pub requests: usize,
     pub drives: Vec<DriveCounts>,
-    /// Numbers that the script printed last.
+    /// Number of bytes passed to the file system, as the script printed it last.
     files: Option<u64>,
+    /// Number of pages that the cleaner moved, as the script printed it last.
     moved: Option<u64>,
     logs: Option<LogBlocks>,
 }

@@ -10,7 +10,7 @@ fn folders() -> Vec<PathBuf> {
     std::env::split_paths(&paths).chain(["/usr/sbin".into(), "/sbin".into()]).collect()
 }
 
-/// Returns the reason why no disk can be mounted here; `None` if it can.
+/// Returns the reason why no disk can be mounted on this machine; `None` if a disk can be mounted.
 pub fn reason_not_to_mount() -> Option<String> {
     let may_mount = rustix::process::geteuid().is_root() && Path::new("/dev/fuse").exists();
     if !may_mount {
@@ -21,7 +21,7 @@ pub fn reason_not_to_mount() -> Option<String> {
     absent("timeout").then(|| "it needs timeout, of the package coreutils".to_owned())
 }
 
-/// Returns the reason why a load cannot be run on a file system here; `None` if it can.
+/// Returns the reason why a load cannot be run on a file system on this machine; `None` if the load can be run.
 ///
 /// # Errors
 ///

@@ -26,7 +26,7 @@ pub enum ItemKind {
     Figure,
     /// A table of the paper.
     Table,
-    /// A statement in its text.
+    /// A statement in the text of the paper.
     Claim,
     /// A question that the paper leaves open.
     Question,
@@ -45,13 +45,13 @@ pub struct Item {
     /// Statement or contents of the paper, in our words.
     #[serde(rename = "says")]
     pub summary: String,
-    /// Program that computes it, by its name in the table of programs.
+    /// Program that computes the item, by its name in the table of programs.
     #[serde(default)]
     pub program: Option<String>,
-    /// Full name of another item whose data also decides this one.
+    /// Full name of another item whose data also decides the claims of this item.
     #[serde(rename = "data_of", default)]
     pub data_source: Option<String>,
-    /// Reason why it cannot be reproduced here, if it has neither.
+    /// Reason why the item cannot be reproduced here, if it has neither a program nor a source of data.
     #[serde(default)]
     pub impossible: Option<String>,
     /// Settings of the program for an answer within minutes.
@@ -68,20 +68,21 @@ pub struct Item {
     pub claims: Vec<Claim>,
 }
 
-/// A sentence and the rule that decides it: a statement that the program tests, or numbers of its tables.
+/// A sentence of the paper, and the rule that decides if the sentence holds: a statement that the program tests, or
+/// numbers of its tables.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Claim {
     /// Sentence of the paper, in our words.
     #[serde(rename = "says")]
     pub text: String,
-    /// True if the claim is an addition, which does not count for the paper's verdict.
+    /// True if the claim is an addition of the manifest, which does not count for the verdict on the paper.
     #[serde(rename = "ours", default)]
     pub is_addition: bool,
-    /// Text of a statement of the program: holds in all cases, in some or in none.
+    /// Text of a statement that the program tests. The statement holds in all cases, in some cases or in none.
     #[serde(default)]
     pub statement: Option<String>,
-    /// Numbers of a table of the program, each of which must be near the printed one.
+    /// Numbers of a table of the program, each of which must be near the number that the paper prints.
     #[serde(default)]
     pub numbers: Option<Numbers>,
     /// Verdict on the full run.
@@ -95,18 +96,18 @@ pub struct Claim {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Numbers {
-    /// Table, by the name of its file.
+    /// Table of the program, by the name of its file.
     pub table: String,
-    /// Fields that select its rows; all rows with a number if empty.
+    /// Fields that select rows of the table; if empty, all rows with a number are compared.
     #[serde(default, rename = "where")]
     pub rows: BTreeMap<String, String>,
     /// Column with our numbers.
     #[serde(rename = "ours")]
     pub measured_column: String,
-    /// Printed value for all of these rows.
+    /// Value that the paper prints for all of these rows.
     #[serde(default)]
     pub printed: Option<f64>,
-    /// Alternatively, the column with the printed values.
+    /// Alternatively, the column with the values that the paper prints.
     #[serde(default)]
     pub printed_column: Option<String>,
     /// Allowed deviation.
@@ -117,19 +118,19 @@ pub struct Numbers {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tolerance {
-    /// Largest absolute deviation, in the unit of the number.
+    /// Maximum absolute deviation, in the unit of the number.
     #[serde(default)]
     pub within: Option<f64>,
-    /// Largest deviation in per cent of the printed value.
+    /// Maximum deviation in per cent of the printed value.
     #[serde(default)]
     pub percent: Option<f64>,
     /// Columns with half-widths of intervals: the deviation is limited by the root of the sum of their squares.
     #[serde(default)]
     pub half_widths: Vec<String>,
-    /// True if our number may be any value at or above the printed one.
+    /// True if our number may be any value that is not below the printed number.
     #[serde(default)]
     pub at_least: bool,
-    /// True if our number may be any value at or below the printed one.
+    /// True if our number may be any value that is not above the printed number.
     #[serde(default)]
     pub at_most: bool,
     /// Source of the tolerance.
@@ -141,15 +142,15 @@ pub struct Tolerance {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// Holds in every case that was tested.
+    /// The claim holds in every case that was tested.
     Reproduced,
-    /// Holds in some cases, or some of its claims hold.
+    /// The claim holds in some cases, or some claims of the item hold.
     Partly,
-    /// Holds in no case.
+    /// The claim holds in no case.
     NotReproduced,
-    /// Needs something that is not available.
+    /// The claim needs something that is not available.
     Impossible,
-    /// The data has no case of it, for example with settings other than the manifest's.
+    /// The data contains no case of the claim, for example with settings other than those of the manifest.
     Undecided,
 }
 

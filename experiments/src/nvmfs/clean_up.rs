@@ -1,11 +1,12 @@
-//! Clean-up commands that run at the end in any case.
+//! Clean-up commands that run at the end, even after an error.
 
 use crate::Failure;
 use std::process::Command;
 use std::time::Duration;
 
-/// Number of attempts of a clean-up command, and the time between them, since a mount may be busy for a moment.
+/// Number of attempts of a clean-up command; attempts are repeated because a mount may be busy for a moment.
 const TRIES: u32 = 20;
+/// Time between two attempts.
 const RETRY_INTERVAL: Duration = Duration::from_millis(250);
 
 /// Commands that undo earlier steps, run in reverse order when dropped.

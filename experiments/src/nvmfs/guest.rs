@@ -30,7 +30,8 @@ pub(crate) const SEGMENT_BLOCKS: u64 = 256;
 /// Share of the segments in reserve, in per cent; with the default of 5, the paper's fullest disks would not fit.
 pub(crate) const RESERVED_PERCENT: u32 = 3;
 
-/// Maximum size in bytes of a request that [`merge_requests`] makes, which is that of the host's loop device.
+/// Maximum size in bytes of a request that [`merge_requests`] makes; requests of the host's loop device have an equal
+/// maximum size.
 const MERGED_BYTES: u64 = 1 << 20;
 
 /// Number of dirty blocks that triggers the writing of a segment. It is far below the number of free, unreserved

@@ -21,8 +21,8 @@ pub struct HostFileSystem {
 /// happen in the background among the requests of the workload.
 const ZERO_TABLES_AT_MKFS: &str = "lazy_itable_init=0,lazy_journal_init=0";
 
-/// Mount options without timed commits: with those, a slow machine would write more than a fast one for the same
-/// bytes.
+/// Mount options without timed commits: with timed commits, a slow machine would write more than a fast machine for
+/// equal loads.
 const NO_TIMED_COMMITS: &str = "discard,commit=86400";
 
 /// Interval at which the kernel looks for old dirty data, in hundredths of a second; 0 disables it.

@@ -14,7 +14,7 @@ use crate::session::Session;
 pub struct Interpretation {
     /// Ratio of SSD size to NVRAM size.
     pub nvram_divisor: u64,
-    /// Write-out policy of Conquest.
+    /// Write-out policy of Conquest, the rival of NVMFS.
     pub rival: &'static str,
     /// Start of the part of the run that counts.
     pub counted_from: &'static str,
@@ -80,7 +80,7 @@ pub fn default_order(workload: &str) -> &'static str {
 pub struct Row<'a> {
     /// Case of the comparison.
     pub case: Case<'a>,
-    /// Write-out policy of Conquest.
+    /// Write-out policy of Conquest, the rival of NVMFS.
     pub rival: &'static str,
     /// Start of the part of the run that counts.
     pub counted_from: &'static str,

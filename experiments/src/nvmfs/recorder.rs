@@ -18,7 +18,7 @@ const BLOCK_BYTES: u32 = 4096;
 
 /// Storage for the content of a disk.
 pub trait Media: Send + Sync {
-    /// Fills `out` with the bytes from `offset` on.
+    /// Fills `out` with the bytes of the disk from `offset` on.
     ///
     /// # Errors
     /// Returns an error if the media fail.
@@ -57,7 +57,7 @@ impl Media for File {
         Ok(fallocate(self, hole, offset, length)?)
     }
 
-    /// This does nothing, because the file need not survive a crash of the machine.
+    /// A flush does nothing, because the file need not survive a crash of the machine.
     fn flush(&self) -> io::Result<()> {
         Ok(())
     }
@@ -86,8 +86,8 @@ pub struct Recorder {
     log: Arc<RequestLog>,
     /// Path of the disk.
     pub disk: PathBuf,
-    /// Unmounts the disk, which also ends the thread that serves it. Declared before the session, because it waits until
-    /// the disk is no longer busy.
+    /// Unmounts the disk, which also ends the thread that serves it. This field is declared before the session, because
+    /// the clean-up waits until the disk is no longer busy.
     _clean_up: CleanUp,
     _session: Session,
 }
@@ -199,7 +199,7 @@ impl Disk {
 }
 
 impl SingleFile for Disk {
-    /// Only requests change the disk.
+    /// The time is long, because only requests change the disk.
     const CACHE_TIME: Duration = Duration::from_secs(1 << 20);
     const CAPABILITIES: InitFlags = InitFlags::empty();
     const MAX_REQUESTS: Option<u16> = None;

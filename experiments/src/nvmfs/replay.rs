@@ -56,7 +56,7 @@ impl ReplayCounts {
         (self.erases > 0).then(|| self.copied_pages as f64 / self.erases as f64)
     }
 
-    /// Returns the pages programmed per host page.
+    /// Returns the number of pages programmed per host page.
     pub fn write_amplification(&self) -> Option<f64> {
         (self.host_pages > 0).then(|| self.programs as f64 / self.host_pages as f64)
     }

@@ -1,4 +1,4 @@
-//! Amount of writes at which the sign of the difference in Figure 6 changes: tables and maps.
+//! Tables and maps of the amount of writes at which the difference in Figure 6 changes its sign.
 
 use crate::Failure;
 use crate::chart::{Chart, Series};
@@ -10,11 +10,12 @@ use crate::table::Table;
 /// Change of sign along a series of rows with different amounts of writes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum SignChange {
-    /// NVMFS sends less until the writes are this multiple of the disk's size, and more after that.
+    /// NVMFS sends less than the rival until the writes are this multiple of the disk's size, and more than the rival
+    /// after that.
     At(f64),
-    /// NVMFS sends less for all amounts.
+    /// NVMFS sends less than the rival for all amounts of writes.
     Never,
-    /// NVMFS sends more for all amounts.
+    /// NVMFS sends more than the rival for all amounts of writes.
     FromStart,
     /// One of the two file systems sends nothing.
     Unknown,
@@ -167,7 +168,7 @@ pub fn draw_course(
     Ok(())
 }
 
-/// Draws the number of workloads, out of four, with which NVMFS sends less, in one map per utilisation.
+/// Draws the number of workloads, out of four, with which NVMFS sends less than the rival, in one map per utilisation.
 pub fn draw_counts(session: &Session, utilisations: &[f64], rows: &[Row]) -> Result<(), Failure> {
     for &utilisation in utilisations {
         let is_selected = |row: &&Row| row.case.utilisation == utilisation && row.has_default_order();

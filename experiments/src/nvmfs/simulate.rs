@@ -25,16 +25,16 @@ pub struct WorkloadFailure {
     cause: Failure,
 }
 
-/// True if the error is that a file system had no free space.
+/// True if the error means that a file system had no free space.
 pub fn ran_out_of_space(error: &Failure) -> bool {
     let first: &(dyn std::error::Error + 'static) = &**error;
     let mut causes = std::iter::successors(Some(first), |error| error.source());
     causes.any(|error| matches!(error.downcast_ref(), Some(wearwell_nvmfs::api::Error::NoSpace(_))))
 }
 
-/// Maximum size in bytes of the files that Conquest keeps on NVRAM, by workload. These files are estimated to take at
-/// most a third of the NVRAM. The 1 MiB of the design would include all files of three workloads, only a tenth of
-/// which fit.
+/// Maximum size in bytes of the files that Conquest keeps on NVRAM, by workload. Files up to this size are estimated to
+/// take at most a third of the NVRAM. The maximum of 1 MiB in the design of Conquest would include all files of three
+/// workloads, of which only a tenth fits on the NVRAM.
 const CONQUEST_MAX_FILE_BYTES: [(&str, u64); 4] =
     [("iozone", 1 << 20), ("postmark", 1 << 10), ("fio", 128 << 10), ("fileserver", 32 << 10)];
 
@@ -75,9 +75,8 @@ pub struct SimulatedFileSystem {
     pub size_factor: f64,
 }
 
-/// Returns the number of inodes of NVMFS for files of this total size, if it differs from the default. PostMark's
-/// files take 8.5 KB each on the disk, and further ones are created and deleted; the other workloads have far fewer
-/// files.
+/// Returns the number of inodes of NVMFS for files of this total size, if it differs from the default. PostMark's files
+/// take 8.5 KB each on the disk, and further files are created and deleted; the other workloads have far fewer files.
 pub(super) fn inodes(workload: &str, files_bytes: f64) -> Option<u32> {
     (workload == "postmark").then_some((files_bytes / 7000.0) as u32)
 }

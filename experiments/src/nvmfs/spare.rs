@@ -29,12 +29,15 @@ const PAGE_BYTES: f64 = 4096.0;
 /// Number of pages that are never dirty (two extents, `store/space.rs`), plus one extent: flushing begins this number
 /// of pages below the limit.
 const CLEAN_PAGES: f64 = 3.0 * EXTENT_BLOCKS;
-/// Shares of the NVRAM's pages at which flushing begins and ends; the average number of dirty pages is in the middle.
+/// Shares of the NVRAM's pages at which flushing begins and ends; the average number of dirty pages is midway between
+/// these shares.
 const FLUSH_THRESHOLDS: (f64, f64) = (0.8, 0.5);
-/// Share of free extents below which recycling begins, and minimum share of the used extents that packing must free.
+/// Share of free extents below which recycling begins.
 const RECYCLE_FREE: f64 = 0.02;
+/// Minimum share of the used extents that packing must free.
 const RECYCLE_FRAGMENTATION: f64 = 0.1;
-/// Number of extents in reserve or in use even before recycling begins: two for cleaning, and that of the label.
+/// Number of extents in reserve or in use even before recycling begins: two extents for cleaning, and the extent of the
+/// label.
 const MIN_RESERVED_EXTENTS: f64 = 3.0;
 
 /// Sizes of a file system, its NVRAM and its drive.
@@ -93,8 +96,8 @@ impl Space {
         Ok(host * self.extents_in_blocks()? / below)
     }
 
-    /// Returns the write amplification of the FTL below NVMFS: a block of several extents loses these one by one,
-    /// like pages.
+    /// Returns the write amplification of the FTL below NVMFS: a block of several extents loses the extents one by one,
+    /// as if they were pages.
     fn extents_in_blocks(&self) -> Result<f64, Failure> {
         let extents = f64::from(self.pages_per_block) / EXTENT_BLOCKS;
         if extents <= 1.0 {

@@ -20,7 +20,7 @@ pub fn on_signals() -> Result<(), Failure> {
     Ok(ctrlc::set_handler(request_stop)?)
 }
 
-/// Ends the running job, and prevents further ones.
+/// Ends the running job, and prevents further jobs.
 pub fn request_stop() {
     STOP_REQUESTED.store(true, Ordering::SeqCst);
     if let Some(job) = *RUNNING_JOB.lock().unwrap_or_else(PoisonError::into_inner) {
@@ -28,7 +28,7 @@ pub fn request_stop() {
     }
 }
 
-/// True if this program was asked to stop.
+/// True if a stop of this program was requested.
 pub fn is_stop_requested() -> bool {
     STOP_REQUESTED.load(Ordering::SeqCst)
 }

@@ -49,7 +49,7 @@ const PROGRAMS: [&str; 9] = [
     "timeout",
 ];
 
-/// Lock that allows one measurement at a time: a concurrent one would use its processor.
+/// Lock that allows one measurement at a time: concurrent measurements would compete for the processor.
 static MEASUREMENT_LOCK: Mutex<()> = Mutex::new(());
 
 /// A file system under a workload.
@@ -63,7 +63,7 @@ pub struct Case {
     pub utilisation: f64,
     /// Size of the disk in MiB.
     pub disk_mib: u64,
-    /// Size in MiB of the NVRAM, or of the page cache.
+    /// Size of the NVRAM or, for a file system without NVRAM, of the page cache, in MiB.
     pub cache_mib: u64,
     /// Number of bytes that the workload writes after its files are made.
     pub written_bytes: u64,
@@ -109,7 +109,7 @@ pub struct TimedResult {
     pub sent_requests: u64,
 }
 
-/// Returns the reason why nothing can be measured here; `None` if it can.
+/// Returns the reason why measurements are impossible on this machine; `None` if measurements are possible.
 pub fn reason_not_to_measure() -> Option<String> {
     let paths = std::env::var_os("PATH").unwrap_or_default();
     let folders: Vec<_> = std::env::split_paths(&paths).chain(["/usr/sbin".into(), "/sbin".into()]).collect();
@@ -223,7 +223,7 @@ impl Case {
         ))
     }
 
-    /// Returns the commands that make and mount the file system, and those that unmount it.
+    /// Returns the commands that make and mount the file system, and the commands that unmount it.
     fn mount_commands(&self, scratch: &str) -> Result<(String, String), Failure> {
         let seconds = |seconds: u32| seconds * self.slowed_by;
         let ext = |kind: &str| {

@@ -98,7 +98,7 @@ pub enum ReplayDrive {
 }
 
 impl ReplayDrive {
-    /// Drives that are not calibrated.
+    /// Drives that are not calibrated to a real drive.
     pub const ALL: [ReplayDrive; 2] = [ReplayDrive::SinglePlane, ReplayDrive::MultiPlane];
 
     /// Returns the device and the timing in the form of a scenario.
@@ -133,8 +133,9 @@ impl ReplayDrive {
 /// Returns the number of seconds that a drive with a capacity of `shown_bytes` takes for the requests from number
 /// `measured_from` on; earlier requests set up the state.
 ///
-/// The drive has 10 % of its flash in reserve, a page-level map, and greedy cleaning. `clock` gives the queue depth;
-/// a request is submitted as soon as the queue has a free slot. The link is SATA with 300 MB/s, or that of the drive.
+/// The drive has 10 % of its flash in reserve, a page-level map, and greedy cleaning. `clock` gives the queue depth; a
+/// request is submitted as soon as the queue has a free slot. The link is SATA with 300 MB/s, or the link that the
+/// preset of the drive specifies.
 ///
 /// Errors: requests that do not fit on the drive.
 pub fn timed_seconds(
@@ -153,7 +154,7 @@ pub fn timed_seconds(
         return Err("too little is written to be timed".into());
     }
     let capacity = shown_bytes + (4 << 20);
-    // At least a tenth is in reserve, with whole blocks on every plane.
+    // At least a tenth of the flash is in reserve, and every plane has whole blocks.
     let blocks_per_plane = (capacity as f64 / 0.9 / BLOCK_BYTES).ceil() as u64;
     let blocks_per_plane = blocks_per_plane.div_ceil(planes.planes());
     let scenario = scenario(&format!(

@@ -58,13 +58,13 @@ pub struct Outcome {
 }
 
 impl Trial {
-    /// Returns the bytes and the number of the measured requests of one kind.
+    /// Returns the number of bytes in the measured requests of one kind, and the number of these requests.
     fn sum(&self, op: Op) -> (u64, u64) {
         let measured = (self.measured_from..self.requests.len()).filter(|at| self.requests.op[*at] == op);
         measured.fold((0, 0), |(bytes, count), at| (bytes + self.requests.length_bytes[at], count + 1))
     }
 
-    /// Returns the bytes and the number of the write requests to the drive.
+    /// Returns the number of bytes in the write requests to the drive, and the number of these requests.
     pub fn sent(&self) -> (u64, u64) {
         self.sum(Op::Write)
     }

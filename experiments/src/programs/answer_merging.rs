@@ -1,6 +1,6 @@
-//! Tests whether merging during cleaning saves more than the space that it frees, and whether theory predicts the
-//! savings. The simulation runs with cleaning that keeps the watermark of erased blocks, as the theory assumes, and
-//! with cleaning that does not.
+//! Tests if merging during cleaning saves more than the space that it frees, and if theory predicts the savings. The
+//! simulation runs with cleaning that keeps the watermark of erased blocks, as the theory assumes, and with cleaning
+//! that does not keep this watermark.
 
 use crate::Failure;
 use crate::cagc::AssumedValues;
@@ -16,7 +16,7 @@ use crate::table::{Fields, Table};
 /// Maximum error of a predicted amplification in per cent, and of a predicted saving in percentage points.
 const MAX_ERROR: f64 = 3.0;
 
-/// Modes of cleaning: true if the watermark is kept, with the name of the mode.
+/// Modes of cleaning; the boolean is true if the watermark is kept, and the text is the name of the mode.
 const MODES: [(bool, &str); 2] = [(true, "kept"), (false, "not kept")];
 
 /// Kinds of points: true for random drives, false for synthetic substitutes of a trace.

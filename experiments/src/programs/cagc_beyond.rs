@@ -205,7 +205,7 @@ fn keys(used: &str, ratio: f64, hash_us: f64) -> [String; 3] {
     [used.to_owned(), ratio.to_string(), hash_us.to_string()]
 }
 
-/// Mix of requests, which is that of Homes.
+/// Trace from which the mix of requests is taken.
 const REQUEST_MIX: &str = "homes";
 
 fn run_crossings(
@@ -278,8 +278,8 @@ impl<'a> CrossingMap<'a> {
         find(self.runs, &[&keys[0], &keys[1], &keys[2], REQUEST_MIX, scheme])
     }
 
-    /// Returns the hashing time at which writes take equally long under both schemes, by linear interpolation.
-    /// Returns `None` if `ours` is slower at all times, and infinity if it never is.
+    /// Returns the hashing time at which writes take equally long under both schemes, by linear interpolation. Returns
+    /// `None` if `ours` is slower at all hashing times, and infinity if `ours` is slower at no hashing time.
     fn crossing(&self, ratio: f64, ours: &str, base: &str) -> Option<f64> {
         let gap = |hash_us: f64| {
             let mean_us = |scheme| self.at(ratio, hash_us, scheme).mean(mean_write_us);

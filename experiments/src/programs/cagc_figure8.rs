@@ -12,7 +12,8 @@ const FILES: [&str; 4] = ["ABCD", "EBF", "DAB", "BG"];
 /// Indices of the deleted files.
 const DELETED: [usize; 2] = [1, 3];
 
-/// Number of pages of a block that contain file data; the other two of its six pages are invalid when it is cleaned.
+/// Number of pages of a block that contain file data; the other two of the block's six pages are invalid when the block
+/// is cleaned.
 const VALID_PAGES_PER_BLOCK: usize = 4;
 
 /// Number of pages that cleaning reads.

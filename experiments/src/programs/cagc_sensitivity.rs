@@ -26,7 +26,7 @@ const USED_SHARES: [(&str, f64); 2] = [("80 %", 0.8), ("full", 1.0)];
 
 const SCHEMES: [Scheme; 3] = [NONE, INLINE, CAGC];
 
-/// Settings of CAGC; the first is the default of the engine.
+/// Settings of CAGC; the first scheme has the default settings of the engine.
 const SETTINGS: [Scheme; 8] = [
     Scheme::new("now; 1", "kind = \"cagc\"", "\"references\""),
     Scheme::new("now; 2", "kind = \"cagc\", threshold = 2", "{ kind = \"references\", threshold = 2 }"),

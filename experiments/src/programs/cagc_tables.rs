@@ -9,9 +9,9 @@ use wearwell_base::seed::Seed;
 use wearwell_engine::nand::Preset;
 use wearwell_workload::{ContentConfig, FIU_TRACES, PageBatch, WorkloadConfig};
 
-/// Number of pages in the space that the synthetic traces write; and drive writes that are counted, after the same
-/// number that is not.
+/// Number of pages in the space that the synthetic traces write.
 const LOGICAL_PAGES: u32 = 50_000;
+/// Number of drive writes that are counted, and also number of drive writes before these, which are not counted.
 const DRIVE_WRITES: u64 = 6;
 
 /// Table II as printed, by trace: write ratio, deduplication ratio, and KiB per request. The row of Web-vm is missing

@@ -12,8 +12,9 @@ use wearwell_theory::ftl::{FtlDrive, FtlSizes, crossing_log2_blocks};
 /// Numbers of partitions: 1 for whole entries, and B / key (section 3.3).
 const PARTITIONS: [u32; 2] = [1, 4];
 
-/// Base-2 logarithm of the smallest number of blocks, and the step.
+/// Base-2 logarithm of the minimum number of blocks.
 const FIRST: u32 = 10;
+/// Step between two values of the logarithm.
 const STEP: usize = 2;
 
 /// Base-2 logarithm of the number of blocks from which on a line is fitted: with more blocks, runs have so many pages
@@ -37,7 +38,8 @@ pub fn run(session: &Session) -> Result<(), Failure> {
     let sizes = (FIRST..=scale.largest).step_by(STEP);
     let points: Vec<_> = sizes
         .map(|log2_blocks| {
-            // The bitmap's cost does not depend on the size of the drive, so it is omitted where it would take long.
+            // The bitmap's cost does not depend on the size of the drive, so the bitmap is not measured on the largest
+            // drives, on which a measurement takes long.
             let stores = if log2_blocks <= scale.swept { &stores } else { &stores[1..] };
             (Drive::of_blocks(log2_blocks), stores.to_vec())
         })

@@ -52,7 +52,8 @@ fn measure(point: &Point) -> Result<Measurement, Failure> {
     paged::run_on(&settings, (blocks, PAGES_PER_BLOCK), point.run)
 }
 
-/// Returns the settings of figure 14: FTLs without a bitmap in RAM get its size as additional cache, and no FTL cleans metadata blocks.
+/// Returns the settings of figure 14: FTLs without a bitmap in RAM get additional cache of the size of the bitmap, and
+/// no FTL cleans metadata blocks.
 fn with_equal_ram(settings: PagedSettings) -> PagedSettings {
     let mut settings = settings;
     settings.config.cleans_metadata = false;

@@ -129,7 +129,7 @@ fn check_theory(statements: &mut Statements, all: &[MeasuredPoint]) {
     check_near("ours: theory predicts all write amplification within 5 percent", &|_| true, 5.0, false);
 }
 
-/// Returns the point that has all counters, and otherwise the same parameters.
+/// Returns the point that has all counters, and that agrees with `point` in all other parameters.
 fn with_all_counters<'a>(all: &'a [MeasuredPoint], point: &Point) -> &'a MeasuredPoint<'a> {
     let found = all
         .iter()

@@ -8,7 +8,7 @@ use crate::statements::{Statements, is_falling};
 use crate::table::Table;
 use crate::theory::Policy;
 
-/// Policies, which we chose because the legend is not in the text; the last one is the limit.
+/// Policies, which we chose because the legend is not in the text; the last policy is the limit.
 const POLICIES: [Policy; 6] = [
     Policy::Choices(2),
     Policy::Choices(5),

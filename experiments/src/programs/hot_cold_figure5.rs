@@ -65,8 +65,8 @@ impl OptimaPlane {
         self.optima[at].best.write_amplification
     }
 
-    /// Returns the steps to the next more skewed load, if both loads are `within`, each with true if the write
-    /// amplification decreases.
+    /// Returns the steps to the next more skewed load for which `within` is true for both loads. The boolean of a step
+    /// is true if the write amplification decreases.
     fn steps(&self, within: fn(Load) -> bool) -> Vec<(String, bool)> {
         let mut steps = Vec::new();
         for (name, line) in self.lines() {

@@ -2,7 +2,7 @@
 //! its future operations?
 //!
 //! A log runs on a drive, and its writes and trims to the drive are recorded. The drive then replays the recording
-//! three times: unchanged, with the log's streams as hints, and with policies that know the future. The last ones are
+//! three times: unchanged, with the log's streams as hints, and with policies that know the future. These policies are
 //! a placement and a victim policy that know all future writes and trims, which is more than any hint can express.
 
 use crate::Failure;

@@ -169,8 +169,8 @@ struct LoadResults<'a> {
 }
 
 impl LoadResults<'_> {
-    /// Returns the memory in bytes of the simulated drive with a placement. The victim policy, which may need memory,
-    /// too, is always the same.
+    /// Returns the memory in bytes of the simulated drive with a placement. The runs of all placements have an equal
+    /// victim policy, which may need memory, too.
     fn memory_bytes(&self, placement: &str) -> Option<f64> {
         let at = pairs().iter().position(|pair| *pair == (placement, VICTIMS[0]))?;
         Some(mean(&self.figures[at], |kept| kept.memory_bytes as f64))

@@ -1,8 +1,8 @@
 //! Distance of every placement and every victim policy from the lower bound, and from policies that know the future.
 //!
-//! The workloads are synthetic ones and the traces of the folder in `WEARWELL_TRACES`, on drives with several spare
-//! factors. Each policy is shown with the proven lower bound for the measured writes and, where available, the mean
-//! field's value and the bound in closed form.
+//! The workloads are synthetic workloads and the traces of the folder in `WEARWELL_TRACES`, on drives with several
+//! spare factors. Each policy is shown with the proven lower bound for the measured writes and, where available, the
+//! mean field's value and the bound in closed form.
 
 use crate::Failure;
 use crate::interval::{Interval, closed_percent};
@@ -31,7 +31,7 @@ pub(super) struct Settings {
     spare_factors: Vec<f64>,
     /// Maximum number of traces, in the order of their list.
     traces: usize,
-    /// True to run each placement with each victim policy. Otherwise, placements run with greedy, and victim policies
+    /// True if each placement runs with each victim policy. Otherwise, placements run with greedy, and victim policies
     /// run with the double frontier.
     all_pairs: bool,
     /// Number of seeds of random numbers.

@@ -205,7 +205,7 @@ impl ModelPair {
     }
 }
 
-/// Column of NILFS2's writes: its name, and its number of blocks.
+/// Column of the table with NILFS2's writes: the name of the column, and a function that returns its number of blocks.
 type LogColumn = (&'static str, fn(&LogBlocks) -> u64);
 
 const LOG_COLUMNS: [LogColumn; 7] = [
@@ -218,7 +218,7 @@ const LOG_COLUMNS: [LogColumn; 7] = [
     ("live_cleaner_rest_wa", |logs| logs.other_by_cleaner),
 ];
 
-/// Returns the values of these columns; empty values without a measurement.
+/// Returns the values of all columns of [`LOG_COLUMNS`]; empty values without a measurement.
 fn log_fields(measured: Option<&Measurement>) -> impl Iterator<Item = String> {
     let logs =
         measured.and_then(|measured| Some((measured.disk_requests.logs?, measured.application_bytes as f64)));

@@ -32,7 +32,7 @@ const TRIMS: [&str; 2] = ["trim", "no trim"];
 /// A coordination rule.
 struct CoordinationRule {
     name: &'static str,
-    /// Larger pool of the FTL, if there is one, and whether cleaning is deferred.
+    /// Pool of the FTL that is larger than the default pool, if there is one; and true if cleaning is deferred.
     pool: Option<(u32, bool)>,
     /// Weight of the setting `completing`.
     weight: Option<f64>,

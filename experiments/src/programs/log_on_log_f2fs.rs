@@ -11,7 +11,7 @@ use crate::session::Session;
 use crate::statements::Statements;
 use crate::table::{Fields, Table};
 
-/// Largest increase of the device's cleaning with 6 logs according to the paper, as a factor.
+/// Maximum increase of the device's cleaning with 6 logs according to the paper, as a factor.
 const MAX_INCREASE: f64 = 1.32;
 
 /// Outcomes of a load with a number of logs, one per seed.

@@ -24,7 +24,7 @@ const PANELS: [(&str, &str, bool); 4] = [
     ),
 ];
 
-/// End that all scenarios share.
+/// Measurement settings that all scenarios share.
 const MEASURE: &str = "[measure]\nwarm_up = 2.0\ndrive_writes = 1.0\nwindow = 0.5\n";
 
 pub fn run(session: &Session) -> Result<(), Failure> {
@@ -60,7 +60,7 @@ pub fn run(session: &Session) -> Result<(), Failure> {
     statements.publish(session)
 }
 
-/// Returns the number of pages that a layer received, and of those that it wrote.
+/// Returns the number of pages that a layer received, and the number of pages that it wrote.
 fn writes(result: &RunResult, name: &str) -> (u64, u64) {
     let layer = result.layers.iter().find(|layer| layer.name == name).expect("a layer of the result");
     let outgoing = layer.outgoing.values().filter_map(|operations| operations.get("write")).sum();

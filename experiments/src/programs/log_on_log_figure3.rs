@@ -14,7 +14,7 @@ const LOWER_KIB: u32 = 256;
 const RATIOS: [(f64, bool); 7] =
     [(0.25, true), (0.5, true), (1.0, true), (2.0, true), (4.0, true), (0.75, false), (1.5, false)];
 
-/// Offsets in pages between the upper segment of the unit scenario and the boundary of the lower one.
+/// Offsets in pages between the upper segment of the unit scenario and the boundary of a lower segment.
 const OFFSETS: [u32; 4] = [0, 2, 4, 6];
 
 const LOADS: [Load; 2] = [Load::Oltp, Load::Uniform];

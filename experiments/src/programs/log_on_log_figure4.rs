@@ -14,7 +14,7 @@ const LOWERS: [u32; 9] = [16, 32, 64, 128, 256, 512, 1024, 2048, 4096];
 struct Panel {
     name: &'static str,
     upper_spare: f64,
-    /// Spare factor of the FTL, if it is not the assumed one.
+    /// Spare factor of the FTL, if it differs from the assumed spare factor.
     lower_spare: Option<f64>,
     trim: &'static str,
     /// Share of its segments that the log always keeps erased, and thus trimmed; 0 means the minimum.

@@ -127,7 +127,7 @@ fn nvmfs_row<'a>(rows: &'a [Row], other: &Row) -> Option<&'a Row> {
     rows.iter().filter(same).find(|row| row.file_system == NVMFS && !row.runs.is_empty())
 }
 
-/// Returns by how many per cent NVMFS is faster than a rival, if both were measured.
+/// Returns the percentage by which NVMFS is faster than a rival, if both were measured.
 fn faster_percent(rows: &[Row], rival: &Row) -> Option<f64> {
     let ours = nvmfs_row(rows, rival).filter(|_| rival.file_system != NVMFS && !rival.runs.is_empty())?;
     Some((ours.write_speed().mean / rival.write_speed().mean - 1.0) * 100.0)
@@ -194,7 +194,7 @@ fn statements(rows: &[Row]) -> Statements {
     let named = |row: &Row| format!("{} over {}", row.name(), row.file_system);
     let all = rows.iter().filter_map(|row| Some((named(row), faster_percent(rows, row)? > 0.0)));
     statements.check("NVMFS is faster than each", all);
-    // Compares the lowest utilisation with the higher ones.
+    // Compares the lowest utilisation with each higher utilisation.
     let pairs = |file_system: &'static str| {
         let low = move |high: &Row| {
             let same = |row: &&Row| row.workload == high.workload && row.file_system == high.file_system;

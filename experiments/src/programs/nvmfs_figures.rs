@@ -235,7 +235,7 @@ fn percent(ours: f64, other: f64) -> f64 {
     (ours / other - 1.0) * 100.0
 }
 
-/// Formats a difference; empty if both values are 0, for example erases in a short run.
+/// Formats a difference; the text is empty if both values were 0, for example the numbers of erases in a short run.
 fn signed(percent: f64) -> String {
     if percent.is_nan() { String::new() } else { format!("{percent:+.1}") }
 }

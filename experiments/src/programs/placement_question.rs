@@ -34,7 +34,7 @@ const BASELINE: usize = 1;
 
 fn scenario_of(victim: &str, placement: &str, load: (f64, f64), length: f64) -> Result<Scenario, Failure> {
     let (r, f) = load;
-    // The run has five turnovers of the cold data, as for the tables.
+    // The warm-up and the measurement each last five turnovers of the cold data, as for the tables of the paper.
     let phases = phases(2.0, length * (5.0 * (1.0 - f) / (1.0 - r)).max(20.0));
     scenario(&format!(
         r#"

@@ -19,15 +19,15 @@ const SHOWN_MIB: u32 = 256;
 /// Spare space of both logs together, as a share of the flash.
 const TOTALS: [f64; 3] = [0.1, 0.2, 0.28];
 
-/// Number of steps from all spare space in the lower log to all of it in the upper log. The two ends leave one log
-/// almost no spare space and are not run.
+/// Number of steps from all spare space in the lower log to all spare space in the upper log. The first and the last
+/// setting leave one log almost no spare space, and are not run.
 const STEPS: u32 = 10;
 
 /// Numbers of upper segments per lower block.
 const SEGMENTS_PER_BLOCK: [u32; 3] = [1, 4, 16];
 
-/// Victim selection of the upper log: random, where the prediction is exact; as on the paper's drives; and by the
-/// fewest valid pages.
+/// Victim selections of the upper log: random selection, for which the prediction is exact; the selection of the
+/// paper's drives; and selection by the fewest valid pages.
 const UPPER_VICTIMS: [(&str, &str); 3] = [
     ("random", "{ policy = \"d_choices\", choices = 1 }"),
     ("d = 10", "{ policy = \"d_choices\", choices = 10 }"),
@@ -43,10 +43,11 @@ const LOADS: [(&str, &str); 2] =
 /// Maximum error in per cent of a prediction that is meant to be exact.
 const MAX_ERROR_PERCENT: f64 = 3.0;
 
-/// Maximum excess cost in per cent of the predicted split over the best simulated one.
+/// Maximum excess cost, in per cent, of the predicted split over the best simulated split.
 const MAX_REGRET_PERCENT: f64 = 2.0;
 
-/// Version of the prediction. The first one was made before anything was simulated, and assumed that a log always finds empty blocks.
+/// Version of the prediction. The first version was made before any simulation, and assumed that a log always finds
+/// empty blocks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum TheoryVersion {
     First,
@@ -238,8 +239,8 @@ fn points(curves: &[Curve], runs: &[StackRuns]) -> Result<Table, Failure> {
     Ok(table)
 }
 
-/// Returns a table of the best predicted splits and the best simulated one, the excess cost of following a
-/// prediction, and the cost of logs with different block sizes relative to equal ones.
+/// Returns a table of the best predicted splits and the best simulated split, and of the excess cost of following a
+/// prediction. The table also has the cost of logs with different block sizes, relative to logs with equal block sizes.
 fn splits(curves: &[Curve], runs: &[StackRuns]) -> Result<Table, Failure> {
     let mut table = Table::new(&[
         "load",
@@ -277,8 +278,8 @@ fn splits(curves: &[Curve], runs: &[StackRuns]) -> Result<Table, Failure> {
     Ok(table)
 }
 
-/// Returns the upper share with the best prediction, by the upper estimate of the lower log's copies, and the share
-/// that is best in the simulation.
+/// Returns the share of the upper log with the best prediction, by the upper estimate of the lower log's copies; and
+/// the share that is best in the simulation.
 fn best_shares(theory: TheoryVersion, curve: &Curve, runs: &[StackRuns]) -> Result<(f64, f64), Failure> {
     let predicted = curve.best_share(|share| Ok(curve.predicted(theory, share)?[1]))?;
     Ok((predicted, curve.best_share(|share| Ok(curve.simulated(runs, share).mean(total_amplification)))?))

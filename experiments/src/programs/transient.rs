@@ -36,7 +36,7 @@ const DRAWN_LENGTH: f64 = 30.0;
 /// Relative distance from the steady state below which a path has reached it.
 const STEADY_TOLERANCE: f64 = 0.01;
 
-/// A path of the model and the simulated path for the same drive.
+/// A path of the model, and the simulated path for an equal drive.
 struct PathPair {
     structure: &'static str,
     load: (&'static str, Load),
@@ -44,7 +44,7 @@ struct PathPair {
     drive_writes: Vec<f64>,
     model: Vec<f64>,
     simulated: Vec<Interval>,
-    /// Write amplification in the steady state, from the fixed point.
+    /// Write amplification in the steady state, calculated from the fixed point of the model.
     steady: f64,
 }
 
@@ -101,7 +101,7 @@ fn pairs(session: &Session) -> Result<Vec<PathPair>, Failure> {
 }
 
 impl PathPair {
-    /// Returns by how many per cent the simulated window exceeds that of the model.
+    /// Returns the percentage by which the simulated window exceeds the window of the model.
     fn difference(&self, point: usize) -> f64 {
         100.0 * (self.simulated[point].mean / self.model[point] - 1.0)
     }

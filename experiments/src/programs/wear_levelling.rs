@@ -90,7 +90,7 @@ struct DriveState {
     spare_reads_per_write: f64,
     min: u32,
     max: u32,
-    /// Coefficient of variation of the erase counts.
+    /// Coefficient of variation of the erase counts of the blocks.
     variation: f64,
     /// Mean erase count as a share of the endurance.
     #[serde(rename = "used")]
@@ -132,7 +132,7 @@ struct Run {
     /// Drive writes until the first block was worn out.
     #[serde(rename = "life")]
     lifetime_drive_writes: f64,
-    /// State at the end of this lifetime.
+    /// State when the first block was worn out.
     #[serde(rename = "end")]
     end_state: DriveState,
 }

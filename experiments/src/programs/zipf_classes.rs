@@ -61,8 +61,8 @@ fn cases() -> Result<Vec<Case>, Failure> {
 }
 
 impl Case {
-    /// Returns the drive writes of warm-up: five times the number after which the coldest page was overwritten once
-    /// on average, but at least 100.
+    /// Returns the drive writes of warm-up: five times the number after which the coldest page was overwritten once on
+    /// average, but at least 100 drive writes.
     fn warm_up(&self, length: f64) -> f64 {
         let coldest = self.classes.as_slice().last().map_or(1.0, Class::relative_rate);
         length * (TURNOVERS / coldest).max(MIN_WARM_UP)
@@ -154,7 +154,7 @@ fn draw(session: &Session, answers: &[Solutions], simulated: &[Interval]) -> Res
         let errors = answers.iter().zip(simulated).enumerate();
         errors.map(|(at, (answer, simulated))| ((at + 1) as f64, percent(value(answer), simulated))).collect()
     };
-    // The error with one class is off the scale of the chart.
+    // The error with one class is too large for the scale of the chart.
     let mut series: Vec<Series> = (1..CLASS_COUNTS.len())
         .map(|at| Series::line(format!("{} classes", CLASS_COUNTS[at]), points(&|answer| answer.merged[at])))
         .collect();

@@ -18,9 +18,9 @@ pub struct DecidedClaim {
     pub cases: u64,
     /// Number of cases in which the claim holds.
     pub holds_in: u64,
-    /// Printed and measured value of the case with the largest deviation; `None` for statements.
+    /// Printed value of the case with the largest deviation; `None` for statements.
     pub printed: Option<f64>,
-    /// Measured value; see `printed`.
+    /// Measured value of the case with the largest deviation; `None` for statements.
     pub measured: Option<f64>,
     /// Cases in which the claim does not hold, some of them with their names.
     pub exceptions: String,

@@ -11,10 +11,10 @@ use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
-/// Maximum number of rows of a table that a page shows; the file has all rows.
+/// Maximum number of rows of a table that a gallery page shows; the file of the table has all rows.
 const ROWS: usize = 24;
 
-/// Returns the pages for the results in `output`, by their relative paths.
+/// Returns the pages of the gallery for the results in `output`, by their relative paths.
 ///
 /// # Errors
 ///
@@ -31,7 +31,7 @@ pub fn pages_of_results(manifests: &[Manifest], output: &Path) -> Result<BTreeMa
     Ok(pages)
 }
 
-/// Writes the pages.
+/// Writes the pages of the gallery.
 ///
 /// # Errors
 ///

@@ -56,7 +56,7 @@ pub struct Plan<'a> {
     pub settings: toml::Table,
     /// Assumed numbers, which no paper gives.
     pub assumptions: &'a Assumptions,
-    /// True to run finished items again.
+    /// True if finished items are run again.
     pub rerun: bool,
     /// Folder of traces that were recorded elsewhere.
     pub traces: Option<PathBuf>,

@@ -17,7 +17,7 @@ pub const FACTORS: [f64; 2] = [0.5, 2.0];
 /// Table that [`vary`] writes to the output folder.
 pub const FILE: &str = "assumptions.csv";
 
-/// Columns of the table: the fields of an [`Effect`], two for each pair.
+/// Columns of the table: the fields of an [`Effect`]; a field that is a pair has two columns.
 const COLUMNS: [&str; 14] = [
     "assumption",
     "value",
@@ -137,7 +137,7 @@ pub fn vary(
     Ok(effects)
 }
 
-/// Returns effects as a table in CSV.
+/// Returns the effects as a table in CSV format.
 fn table(effects: &[Effect]) -> Result<Vec<u8>, Failure> {
     let mut lines = csv::WriterBuilder::new().has_headers(false).from_writer(Vec::new());
     lines.write_record(COLUMNS)?;
@@ -183,7 +183,7 @@ pub fn effects(output: &Path) -> Result<Vec<Effect>, Failure> {
     let path = output.join(FILE);
     let Ok(text) = std::fs::read_to_string(&path) else { return Ok(Vec::new()) };
     let lines = csv::Reader::from_reader(text.as_bytes()).into_records();
-    // Fields are found by their position: two columns are one pair.
+    // Fields are found by their position, because two columns represent a pair.
     let effects = lines.map(|line| line?.deserialize(None)).collect::<Result<_, csv::Error>>();
     effects.map_err(|error| format!("{}: {error}", path.display()).into())
 }
@@ -210,7 +210,8 @@ fn compare<'a>(
     })
 }
 
-/// Returns the register as a page: each assumption with its meaning, the items that use it, and the verdicts that change with it.
+/// Returns the register as a page of the gallery: each assumption with its meaning, the items that use it, and the
+/// verdicts that change with it.
 pub fn page(register: &Assumptions, effects: &[Effect]) -> String {
     let mut text = "# Assumptions\n\nNumbers that no paper gives. Each was halved and doubled, within its meaningful range, and \
                     the verdicts were compared with those of the same run with the usual value. The command is `wearwell reproduce ITEM \

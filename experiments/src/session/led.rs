@@ -1,4 +1,4 @@
-//! A program that runs up to one of its points, with the results of earlier points.
+//! Run of a program up to one of its points, with the results of earlier points.
 
 use super::watch::Interrupted;
 use crate::Failure;
@@ -75,7 +75,7 @@ impl<'a> DirectedRun<'a> {
     }
 }
 
-/// Returns the error that a program does not reach a point.
+/// Returns the error for a program that does not reach a point.
 pub(crate) fn unreachable_point(program: &str, reason: &str) -> Failure {
     let hint = "are the traces that it replays at the same path here?";
     format!("{program} does not come to the point that is wanted: {reason}; {hint}").into()

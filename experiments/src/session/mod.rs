@@ -185,7 +185,8 @@ impl<'a> Session<'a> {
     }
 
     /// Computes each of `keys` with `compute`, on all cores or by the executor, and returns the results in order. A
-    /// result in the journal with the same `what` and key is reused, so `compute` must depend on nothing else.
+    /// result in the journal with the same `what` and key is reused, so the result of `compute` must depend on nothing
+    /// else.
     ///
     /// # Errors
     ///
@@ -315,12 +316,12 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Returns whether to continue, for runs that check this regularly.
+    /// Returns `Continue` unless the program must end; long runs call this function regularly.
     pub fn flow(&self) -> ControlFlow<()> {
         self.watch.flow()
     }
 
-    /// Declares that the program must clean up, and must not be killed.
+    /// Declares that the program must clean up at the end, and therefore must not be killed.
     pub fn require_clean_up(&self) {
         self.watch.forbid_kill();
     }
@@ -344,7 +345,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Marks the table `name` as one that is meant for readers.
+    /// Marks the table `name` as meant for readers.
     pub fn mark_published(&self, name: &str) {
         let mut shown = self.published_tables.lock().expect(POISON);
         if !shown.iter().any(|other| other == name) {

@@ -10,7 +10,7 @@ pub trait ReproductionObserver: Sync {
     /// Reports a finished point; `reused` is true if it was found in the journal.
     fn point_finished(&self, _reused: bool) {}
 
-    /// Returns whether to continue.
+    /// Returns `Continue` unless the reproduction must end.
     fn flow(&self) -> ControlFlow<()> {
         ControlFlow::Continue(())
     }

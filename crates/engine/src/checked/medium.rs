@@ -10,7 +10,7 @@ use crate::units::BlockId;
 pub struct CheckedMedium<M> {
     inner: M,
     pages_per_block: u32,
-    /// Page that each block takes next.
+    /// Index of the page that must be programmed next in each block.
     next: Vec<u32>,
     /// Blocks with a failed program, which accept no more pages.
     failed: Vec<bool>,

@@ -92,7 +92,7 @@ pub enum Promotion {
     /// At once, with the content just read from the victim; writes one extra page.
     #[default]
     Now,
-    /// When cleaning moves the page anyway.
+    /// Later, when cleaning moves the page.
     WhenMoved,
 }
 
@@ -103,9 +103,9 @@ pub enum Detect {
     Nothing,
     /// Every page that the host writes.
     EveryPage,
-    /// One page of each request, and the other pages only if that page is found.
+    /// One page of each request; the other pages of the request only if that page is found.
     Sample,
-    /// Every page by a weak hash, and by the full hash only if the weak hash is found.
+    /// Every page, first by a weak hash; by the full hash only if the weak hash is found.
     PreHash {
         /// Time of the weak hash in percent of the full hash.
         percent: u32,

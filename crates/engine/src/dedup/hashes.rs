@@ -12,7 +12,7 @@ pub(super) enum LookupMode {
     Skip,
     /// Lookup by a hash that was computed and timed already.
     AlreadyHashed,
-    /// Hash and lookup.
+    /// Lookup by a hash that was already computed and whose time was already recorded.
     Hash,
     /// Hash and lookup only if the weak hash is found.
     WeakHash { percent: u32 },

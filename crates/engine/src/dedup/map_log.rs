@@ -37,9 +37,9 @@ pub struct Record {
 /// A page of the checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct CheckpointPage {
-    /// First logical page that it covers.
+    /// First logical page that this page of the checkpoint covers.
     first: u32,
-    /// Number of map changes before it was written.
+    /// Number of map changes before this page was written.
     number: u64,
     slots: Vec<u32>,
 }
@@ -76,8 +76,8 @@ impl MapImage {
         log.chain(self.checkpoint.iter().flatten().flat_map(of_page))
     }
 
-    /// Returns true for each page that is on flash, first for the pages of the checkpoint and then for those of the
-    /// ring.
+    /// Returns true for each page that is on flash, and false for each other page: first the pages of the checkpoint,
+    /// then the pages of the ring.
     pub(super) fn stored(&self) -> impl Iterator<Item = bool> + '_ {
         let checkpoint = self.checkpoint.iter().map(Option::is_some);
         checkpoint.chain(self.log.iter().map(Option::is_some))
@@ -141,7 +141,7 @@ pub(super) struct MapLog {
     number: u64,
     /// Note of each slot's content.
     notes: Vec<Note>,
-    /// Slot whose page is being written, and its logical page.
+    /// Slot whose page is being written, and the logical page that the slot's page is written for.
     pending_store: Option<(u32, Lpn)>,
     /// Records in RAM, which a power cut loses.
     records: Vec<Record>,
@@ -255,7 +255,7 @@ impl MapLog {
         self.pending_store = Some((slot, page));
     }
 
-    /// Ends the write, successful or not.
+    /// Ends the write that [`MapLog::begin_store`] began; `is_stored` is true if the write succeeded.
     pub fn end_store(&mut self, is_stored: bool) {
         if let (Some((slot, page)), true) = (self.pending_store.take(), is_stored) {
             self.number += 1;

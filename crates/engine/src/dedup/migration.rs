@@ -149,7 +149,7 @@ impl VictimLookup<'_> {
             return moved;
         }
         tables.merge(slot, found);
-        // A page of this victim is moved anyway, to the region of its final count.
+        // A page of this victim is moved in any case, to the region of its final reference count.
         let promoted = self.promotes_now
             && tables.references(found) > self.threshold
             && !tables.is_cold(found)

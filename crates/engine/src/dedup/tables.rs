@@ -187,8 +187,8 @@ impl Tables {
         Some(slot)
     }
 
-    /// Prefetches the slot that the write `ahead` writes later will use, if no slot is freed before. Returns the
-    /// slot.
+    /// Prefetches the slot that the write `ahead` writes after this one will use, if no slot is freed before. Returns
+    /// the slot.
     #[inline(always)]
     pub fn prefetch_free(&self, ahead: usize) -> Option<u32> {
         let slot = *self.free.get(self.free.len().checked_sub(1 + ahead)?)?;
@@ -306,7 +306,7 @@ impl Tables {
         }
     }
 
-    /// Trims the page; as [`Tables::unlink`].
+    /// Trims the page. As in [`Tables::unlink`], a slot without references is appended to `unreferenced`.
     pub fn trim(&mut self, page: Lpn, unreferenced: &mut Vec<Lpn>) {
         if self.slot_of(page).is_some() {
             self.record(page, None);

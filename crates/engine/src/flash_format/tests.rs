@@ -157,7 +157,7 @@ fn run_lists_are_reconstructed_from_its_pages() {
     assert_eq!(lists, last);
     decoded.postamble = Some(Box::new(lists));
     assert_eq!(decoded, page);
-    // At a different location than when it was written.
+    // A page is now at a different location than when the last page of the run was written.
     assert_eq!(&*run.postamble_lists(&[Some(2), Some(9)], &[Slot(41)]).1, [Slot::NONE]);
 }
 

@@ -1,4 +1,4 @@
-//! Forwarding of media to a medium inside.
+//! Implementation of media that forward calls to a wrapped medium.
 
 /// Implements the named methods of [`Medium`](super::Medium) by calls of a field, in the implementation of a wrapper.
 macro_rules! forward_medium {

@@ -64,7 +64,7 @@ impl Payload for ContentId {}
 
 /// Returns `pages` pages without content, for counting runs.
 pub fn no_data(pages: usize) -> &'static [()] {
-    // A slice of units takes no memory at any length.
+    // A slice of unit values takes no memory, regardless of its length.
     &[(); usize::MAX][..pages]
 }
 

@@ -11,7 +11,7 @@ use crate::seed::random_below;
 use crate::units::{BlockId, Lpn, StreamId};
 use crate::victim::VictimPolicy;
 
-/// Live pages that were read from a victim and are not yet written to a frontier. The buffers are reused by all
+/// Live pages that were read from a victim and are not yet written to an open block. The buffers are reused by all
 /// cleanings.
 #[derive(Debug)]
 pub(super) struct StagedPages<P> {

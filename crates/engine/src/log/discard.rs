@@ -1,4 +1,4 @@
-//! TRIM: removes pages from the map, consecutive ones together.
+//! TRIM: removes pages from the map; consecutive pages are removed together.
 
 use super::directory::Directory;
 use super::store::LogStore;

@@ -11,7 +11,7 @@ use crate::units::Lpn;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// A layer divided into partitions. Its report comes from this handle, once, and not from each partition.
+/// A layer divided into partitions. The layer's report comes from this handle, once, and not from each partition.
 pub struct SharedLayer<P> {
     common: SharedInner<P>,
 }

@@ -27,14 +27,14 @@ struct FoundPage {
 /// A block with written pages.
 struct UsedBlock {
     block: BlockId,
-    /// Sequence number of its last page.
+    /// Sequence number of the block's last page.
     last_sequence: u64,
     stream: StreamId,
     /// Number of pages up to the last readable one.
     written: u32,
     /// Number of pages whose program was started.
     started: u32,
-    /// Unreadable pages, between or behind the readable ones.
+    /// Unreadable pages, between or after the readable pages.
     torn: Vec<u32>,
 }
 

@@ -27,7 +27,7 @@ pub struct Segments<P> {
     segments: u32,
     /// True if `lower` accepts consecutive pages without a list of them.
     accepts_runs: bool,
-    /// `None` if TRIM is off.
+    /// Rule and queue of trims; `None` if TRIM is off.
     trims: Option<TrimQueue>,
     erases: Vec<u32>,
     next_page: Vec<u32>,

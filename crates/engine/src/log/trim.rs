@@ -26,7 +26,7 @@ pub struct TrimRule {
     /// Batching of trims: number of trims that are collected and then sent together. At least 1.
     pub batch: u32,
     /// Alignment in pages: only the aligned part of a range is sent, like the rounding of a device with a coarse
-    /// discard granularity. 1: everything is sent.
+    /// discard granularity. If 1, all pages are sent.
     pub align_pages: u32,
 }
 
@@ -45,7 +45,7 @@ struct PendingTrim {
     generation: u32,
     first: u32,
     pages: u32,
-    /// Number of pages written below at which the trim may be sent.
+    /// The trim may be sent when the total number of pages written to the layer below reaches this number.
     due: u64,
 }
 
@@ -62,7 +62,7 @@ pub(super) struct TrimQueue {
     pending: VecDeque<PendingTrim>,
     /// Number of times each segment was opened.
     generations: Vec<u32>,
-    /// Pages written to the layer below.
+    /// Number of pages written to the layer below.
     written: u64,
     pub counts: TrimCounts,
 }
@@ -85,8 +85,8 @@ impl TrimQueue {
         self.rule.unit
     }
 
-    /// Cancels the queued trims of a segment that accepts new pages from now on. Its `pages` pages below begin at
-    /// `first`.
+    /// Cancels the queued trims of a segment that accepts new pages from now on. The `pages` pages of the segment on
+    /// the layer below begin at `first`.
     pub fn on_reopen(&mut self, block: BlockId, first: u32, pages: u32) {
         self.generations[block.index()] += 1;
         if !self.invalidated.is_empty() {

@@ -24,7 +24,7 @@ pub struct ZonedDriveConfig {
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Zone {
-    /// Pages written since the last reset.
+    /// Number of pages of the zone that were written since the last reset.
     written: u32,
     /// True if the zone was finished before it was full: it accepts no more writes.
     is_finished: bool,

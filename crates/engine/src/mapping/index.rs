@@ -40,12 +40,12 @@ impl Line {
 /// Hash table of cache lines. Each page is in the first line with a free entry, starting from its home line. The table
 /// is at most half full, and removals leave no tombstones.
 ///
-/// Page numbers are stored in the line itself, so a search reads one cache line and no node. A general hash table
-/// would read three and could not be prefetched. If lines are half full on average, one in fifty is full and
+/// Page numbers are stored in the line itself, so a search reads one cache line and no node. A general hash table would
+/// read three cache lines and could not be prefetched. If lines are half full on average, one in fifty is full and
 /// continues the search in the next line.
 pub(super) struct Index {
     lines: Vec<Line>,
-    /// The top bits of the hash are the line's number: 64 minus the number of these bits.
+    /// 64 minus the number of bits of a line number; the top bits of a hash are the number of the home line.
     shift: u32,
 }
 

@@ -14,7 +14,7 @@ pub(super) const UNCERTAIN: u32 = 4;
 pub(super) struct Links {
     /// Neighbour towards the front of the queue or the beginning of the chain.
     pub before: u32,
-    /// Neighbour towards the end.
+    /// Neighbour towards the end of the queue or of the chain.
     pub after: u32,
 }
 
@@ -112,7 +112,7 @@ pub(super) fn follow(first: u32, end: u32, after: impl Fn(u32) -> u32) -> impl I
 /// The entries of each translation page, unordered.
 pub(super) struct Chains {
     pub heads: Vec<u32>,
-    /// End of a chain: a node that is in no chain and whose links may be overwritten. This avoids unpredictable
+    /// End of a chain: a node that is in no chain and whose links may be overwritten, which avoids unpredictable
     /// branches.
     pub end: u32,
 }

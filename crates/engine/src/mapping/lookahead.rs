@@ -13,7 +13,7 @@ pub(super) const LENGTH: usize = 64;
 #[derive(Clone, Copy)]
 pub(super) struct EvictionLookahead {
     nodes: [u32; LENGTH],
-    /// Position up to which each entry's chain was followed.
+    /// Position up to which the chain of each entry was followed.
     chain_positions: [u32; LENGTH],
     first: usize,
 }
@@ -74,7 +74,7 @@ mod tests {
         *ahead.chain_position(2) = 17;
         assert_eq!(evict(&mut ahead, 1), LENGTH as u32 + 1);
         assert_eq!([0, 1, 2].map(|removals| *ahead.chain_position(removals)), [1000, 17, 1000]);
-        // Entry 2 has been used, and 3 is the last one now.
+        // Entry 2 has been used, and entry 3 is now the last entry of the queue.
         assert_eq!(evict(&mut ahead, 3), LENGTH as u32 + 3);
         let recorded: Vec<u32> = (0..LENGTH).map(|removals| ahead.node(removals)).collect();
         assert_eq!(recorded, (4..4 + LENGTH as u32).collect::<Vec<u32>>());

@@ -305,7 +305,7 @@ fn paper_cache_needs_4_mib_of_ram() {
     let config = CacheConfig { entries: 1 << 19, logical_pages: 375_809_638, ..small() };
     let cache = MapCache::new(CacheConfig { entries_per_translation_page: 1024, ..config }).unwrap();
     assert_eq!(cache.ram(), 4 << 20);
-    // Memory of the simulation: 56 bytes per entry, one entry more, and 4 bytes per translation page.
+    // Memory of the simulation: 56 bytes for each entry and for one additional entry, and 4 bytes per translation page.
     let tables = 4 * 367_002;
     assert!((56 << 19..58 << 19).contains(&(cache.memory_bytes() - tables)), "{}", cache.memory_bytes());
 }

@@ -1,4 +1,4 @@
-//! Forwarding of flash to flash inside.
+//! Implementation of [`Flash`](super::Flash) for wrappers, by calls of the wrapped flash.
 
 /// Implements the named methods of [`Flash`](super::Flash) by calls of a field, in the implementation of a wrapper.
 macro_rules! forward_flash {

@@ -42,7 +42,7 @@ impl PowerSource {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the number of programs and erases so far.
+    /// Returns the number of programs and erases since the power source was created.
     pub fn operations(&self) -> u64 {
         self.lock().operations
     }
@@ -68,8 +68,8 @@ impl PowerSource {
         (state.off, state.failing, state.cut) = (false, false, None);
     }
 
-    /// Returns the number of operations, of `requested`, that complete before the cut, and true if the cut interrupts
-    /// one more.
+    /// Returns the number of the `requested` operations that complete before the cut; and true if the cut interrupts
+    /// another operation.
     fn take_operations(&self, requested: u64) -> (u64, bool) {
         let mut state = self.lock();
         if state.off {

@@ -75,7 +75,7 @@ const UNREADABLE: u8 = 1 << 4;
 /// Tag bits of the cause.
 const CAUSE_MASK: u8 = GROUP_CONTINUES - 1;
 
-/// Marks a block without any sequence number.
+/// Value in place of the sequence number if there is none.
 const UNSET: u64 = u64::MAX;
 
 /// Data common to the pages of a block.
@@ -85,7 +85,7 @@ struct BlockSpare {
     first: u64,
     note: u64,
     written: u32,
-    /// Index in [`SpareArea::wide`] plus 1; 0 without an entry.
+    /// Index of the block's entry in [`SpareArea::wide`] plus 1; 0 if the block has no entry.
     wide: u32,
     stream: StreamId,
 }
@@ -96,13 +96,13 @@ impl Default for BlockSpare {
     }
 }
 
-/// Marks an offset too large for 16 bits.
+/// Value in place of an offset that does not fit into 16 bits.
 const OFFSET_OVERFLOW: u16 = u16::MAX;
 
 /// Sequence numbers of a block that was filled while many pages were written to other blocks.
 #[derive(Debug, Default)]
 struct WideSequences {
-    /// First page with a large offset; all later pages are also stored here.
+    /// First page whose offset does not fit into 16 bits; the sequence numbers of all later pages are also stored here.
     from: u32,
     sequences: Vec<u64>,
 }
@@ -177,8 +177,8 @@ impl SpareArea {
         Ok(())
     }
 
-    /// Stores the sequence numbers with too large offsets among `pages` pages from `page` on; `offset` is the offset of
-    /// the first page.
+    /// Of the `pages` pages from `page` on, stores the sequence numbers whose offsets do not fit into 16 bits; `offset`
+    /// is the offset of the first page.
     #[cold]
     fn store_wide_sequences(&mut self, block: BlockId, page: u32, offset: u64, pages: u32) {
         let block_spare = &mut self.blocks[block.index()];

@@ -8,8 +8,8 @@ use crate::units::BlockId;
 /// encoded.
 pub type FillPage<'a> = dyn FnMut(&mut [u8]) -> Result<MetadataNote, String> + 'a;
 
-/// Returns the user's note for a page of a run, and fills the bytes of a metadata page of the user. Returns `None`
-/// without a note.
+/// Returns the note of the flash user for a page of a run, and fills the bytes of a metadata page of the user. Returns
+/// `None` without a note.
 pub type DescribePage<'a> = dyn Fn(usize, &mut [u8]) -> Result<Option<MetadataNote>, String> + 'a;
 
 /// Storage of the flash outside the simulation, notified of every change before the simulation's own state changes.
@@ -20,8 +20,8 @@ pub trait FlashStorage<P>: Send {
     /// Programs these pages. The bytes of a metadata page of the FTL, which has no content identifier, follow by
     /// [`FlashStorage::store_page_bytes`] before any other operation.
     ///
-    /// `describe` returns the user's note for each page of the run, by its number in the run, and fills the bytes of
-    /// those metadata pages that are already known.
+    /// `describe` returns the note of the flash user for each page of the run, by its number in the run. It also fills
+    /// the bytes of the metadata pages, if they are already known.
     fn program(
         &mut self,
         block: BlockId,
@@ -51,9 +51,9 @@ pub trait FlashStorage<P>: Send {
 /// Stored state of a flash page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StoredPage<P> {
-    /// Neither erased nor readable.
+    /// The page is neither erased nor readable.
     Unreadable,
-    /// Programmed.
+    /// The page is programmed.
     Written {
         /// Content of the spare area.
         spare: Spare,

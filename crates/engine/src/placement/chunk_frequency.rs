@@ -136,12 +136,12 @@ mod tests {
     fn chunk_class_is_logarithm_of_decayed_count() {
         let value = json!({"kind": "sfr", "classes": 3, "chunk_pages": 10, "half_life_pages": 100});
         let mut placement = try_build(value, 95).unwrap();
-        // Writes 1 to 9 of chunk 0, never sequential: ln of 1 and 2 is below 1, ln of 3 to 7 below 2, ln of 8 and 9
-        // above 2.
+        // Nine writes of chunk 0, none of them sequential. The logarithms of the counts 1 and 2 are below 1, those of 3
+        // to 7 are below 2, and those of 8 and 9 are above 2.
         let pages = [5, 3, 5, 3, 5, 3, 5, 3, 5];
         let streams: Vec<u8> = pages.iter().map(|&page| placement.place(&host(page, 0)).0).collect();
         assert_eq!(streams, [0, 0, 1, 1, 1, 1, 1, 2, 2]);
-        // Two half-lives later 9 writes count as 2, and the new one makes 3.
+        // Two half-lives later, the 9 writes count as 2, and the new write increases the count to 3.
         assert_eq!(placement.place(&host(3, 299)), StreamId(1));
         // A sequential write goes to the stream of the previous page, even if it crosses into another chunk; the run
         // then counts as one access of that chunk.

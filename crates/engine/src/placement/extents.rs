@@ -202,7 +202,7 @@ mod tests {
     fn run_counts_only_after_its_end() {
         let mut placement = try_build(json!({"kind": "eti", "threshold": 1}), 100).unwrap();
         let streams: Vec<u8> = [3, 4, 3, 50, 4].map(|page| placement.place(&host(page, 0)).0).into();
-        // Cold until the run of 3 and 4 has ended; page 50 was never written before.
+        // Pages 3 and 4 are cold until the run that contains them has ended; page 50 was never written before.
         assert_eq!(streams, [1, 1, 0, 1, 0]);
         assert_eq!(placement.place(&cleaned(3, 0, 0)), StreamId(2));
         assert_eq!((placement.streams(), placement.memory_bytes()), (3, 800));

@@ -122,16 +122,17 @@ mod tests {
         let value = json!({"kind": "fadac", "classes": 3, "base": 2.0});
         let mut placement = try_build(value, 10).unwrap();
         let mut write = |page, now| placement.place(&host(page, now)).0;
-        // No run has ended: there is no average, and every page is of the lowest class.
+        // No run of sequential writes has ended: there is no average, and every page is of the lowest class.
         assert_eq!(write(1, 0), 2);
-        // The run of one page ended while one page held data: the average is 1. Counts from 2 are above it, counts
-        // from 3 above twice it.
+        // The run of one page ended while one page held data: the average is 1. Counts of 2 or more are above the
+        // average, and counts of 3 or more are above twice the average.
         assert_eq!([write(1, 1), write(1, 2), write(1, 3)], [1, 0, 0]);
-        // Two more runs of one page, with one page of data: the average stays. A run of three (5, 6, 7), after which
-        // four pages hold data: 1 + (3 - 1) / 4 = 1.5; a count of 2 is above it, and 3 is not above twice it.
+        // Two more runs of one page end while one page holds data: the average stays. Then a run of three pages (5, 6,
+        // 7) ends, after which four pages hold data: the average is 1 + (3 - 1) / 4 = 1.5. A count of 2 is above this
+        // average, and a count of 3 is not above twice this average.
         assert_eq!([write(5, 4), write(6, 5), write(7, 6)], [2, 2, 2]);
         assert_eq!([write(5, 7), write(5, 8)], [1, 0], "then runs of one page bring it down to 1.375");
-        // Each move reduces the count by one: 4, 3, 2, 1, 0 and no lower.
+        // Each move reduces the count by one: 4, 3, 2, 1, 0; the count never becomes negative.
         let moved: Vec<u8> = (0..6).map(|now| placement.place(&cleaned(1, now, 0)).0).collect();
         assert_eq!(moved, [0, 1, 2, 2, 2, 2]);
         placement.trimmed(Lpn(5));

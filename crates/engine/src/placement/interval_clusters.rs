@@ -82,7 +82,7 @@ pub struct IntervalClusters {
     cleaned_stream: StreamId,
     block_pages: u64,
     adjust_after: u64,
-    /// Host pages since clusters were last adjusted.
+    /// Number of host pages since the clusters were last adjusted.
     written: u64,
     clusters: Vec<Cluster>,
     last_writes: LastWrites,
@@ -181,14 +181,16 @@ mod tests {
     fn writes_go_to_the_nearest_centre_and_move_it() {
         let mut placement = try_build(json!({"kind": "warcip", "clusters": 2}), 100).unwrap();
         let mut write = |page, now| placement.place(&host(page, now)).0;
-        // First writes have an interval of 0; all centres are 0, and the last of equals is taken.
+        // The first write of a page has an interval of 0. All centres are 0; of equally near centres, the last is
+        // selected.
         assert_eq!([write(1, 0), write(2, 1)], [1, 1]);
-        // Interval 30: both centres are equally near; the mean of 0, 0 and 30 is 10.
+        // For an interval of 30, both centres are equally near, and the last is selected; the mean of 0, 0 and 30 is
+        // 10.
         assert_eq!(write(1, 30), 1);
-        // Interval 4 is nearer to 0 and moves the centre of cluster 0 to 4; interval 6 is nearer to 4 and moves it to
-        // 5.
+        // An interval of 4 is nearer to 0 and moves the centre of cluster 0 to 4; an interval of 6 is nearer to 4 and
+        // moves this centre to 5.
         assert_eq!([write(1, 34), write(1, 40)], [0, 0]);
-        // Interval 7 is nearer to 5; interval 9 is nearer to 10.
+        // An interval of 7 is nearer to 5, and an interval of 9 is nearer to 10.
         assert_eq!([write(1, 47), write(1, 56)], [0, 1]);
         assert_eq!(placement.place(&cleaned(1, 60, 1)), StreamId(2));
         // The page was cleaned at an age of 4, and is written at an age of 5: an interval of 9.
@@ -210,8 +212,8 @@ mod tests {
         let used = |placement: &IntervalClusters| -> Vec<bool> {
             placement.clusters.iter().map(|cluster| cluster.is_used).collect()
         };
-        // Only new pages: all go to cluster 2. Cluster 0 took nothing and ends at once, cluster 1 at the next
-        // adjustment.
+        // If all pages are new, they are written to cluster 2. Cluster 0 received no page and ends at once; cluster 1
+        // ends at the next adjustment.
         let write = |placement: &mut IntervalClusters, pages: std::ops::Range<u32>| {
             pages.for_each(|page| assert_eq!(placement.place(&host(page, u64::from(page))), StreamId(2)));
         };

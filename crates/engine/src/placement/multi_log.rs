@@ -55,8 +55,9 @@ const NONE: u8 = u8::MAX;
 struct Log {
     /// Number of pages whose current version is in the log.
     valid: u64,
-    /// Number of pages of the log's reclaimed blocks, and number of valid pages among them.
+    /// Number of pages in the reclaimed blocks of the log.
     reclaimed: u64,
+    /// Number of valid pages in these blocks when they were reclaimed.
     still_valid: u64,
 }
 
@@ -159,7 +160,7 @@ mod tests {
 
     #[test]
     fn cleaning_makes_colder_and_early_rewrites_hotter() {
-        // Blocks of 32 pages; 40 pages in log 0.
+        // Blocks have 32 pages, and 40 pages are in log 0.
         let mut placement = try_build(json!({"kind": "ml", "logs": 2}), 100).unwrap();
         for page in 0..40 {
             assert_eq!(placement.place(&host(page, u64::from(page))), StreamId(0));
@@ -171,8 +172,8 @@ mod tests {
         }
         // No block of log 1 was reclaimed, so that it has no expected interval.
         assert_eq!(placement.place(&host(0, 41)), StreamId(1));
-        // Half of the reclaimed pages are valid: an expected interval of 20 / 2 / 2 = 5 pages. Longer intervals do
-        // not promote.
+        // Half of the reclaimed pages are valid: the expected interval is 20 / 2 / 2 = 5 pages. After longer intervals,
+        // a page is not promoted.
         placement.reclaimed(StreamId(1), 0, 50, 16);
         assert_eq!(placement.place(&host(0, 46)), StreamId(1));
         assert_eq!(placement.place(&host(0, 146)), StreamId(1));

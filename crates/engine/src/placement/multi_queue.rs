@@ -76,7 +76,7 @@ pub struct MultiQueue {
     cleaned_stream: StreamId,
     chunk_pages: u32,
     runs: Runs,
-    /// Chunks touched so far.
+    /// Number of times that runs have touched a chunk.
     now: u64,
     /// Time after which an unwritten chunk descends.
     lifetime: u64,
@@ -158,19 +158,21 @@ mod tests {
 
     #[test]
     fn chunks_rise_with_their_writes_and_descend_when_unwritten() {
-        // Ten chunks of one page each, so that each write touches one chunk.
+        // There are ten chunks of one page each, so that each write touches one chunk.
         let mut placement = try_build(json!({"kind": "mq", "queues": 3, "chunk_pages": 1}), 10).unwrap();
         let mut write = |page| placement.place(&host(page, 0)).0;
-        // Times 1 to 8: queues by ln of 1 to 8. The hottest chunk is written each time: a lifetime of 1.
+        // At times 1 to 8, the queue of the chunk is the logarithm of 1 to 8. The hottest chunk is written each time,
+        // so the lifetime is 1.
         assert_eq!((0..8).map(|_| write(4)).collect::<Vec<_>>(), [0, 0, 1, 1, 1, 1, 1, 2]);
-        // Time 9: chunk 7 is new. Time 10: chunk 4, last written at 8 and expired at 9, descends to queue 1 with a
-        // count of 3.
+        // At time 9, chunk 7 is new. At time 10, chunk 4, last written at time 8 and expired at time 9, descends to
+        // queue 1 with a count of 3.
         assert_eq!([write(7), write(7)], [0, 0]);
-        // Times 11 and 12: chunk 4 is still the hottest, with 3 writes. Chunk 7, with as many, does not replace it;
-        // the fourth write of chunk 4 keeps it first.
+        // At times 11 and 12, chunk 4 is still the hottest, with 3 writes. Chunk 7, also with 3 writes, does not
+        // replace it; the fourth write of chunk 4 keeps chunk 4 first.
         assert_eq!([write(7), write(4)], [1, 1]);
         assert_eq!(placement.place(&cleaned(4, 0, 0)), StreamId(3));
-        // Ten chunks of 24 bytes; ten items and three heads of 8 bytes, ten queue numbers, three lengths.
+        // The sizes are 24 bytes for each of ten chunks; 8 bytes for each of ten items and three heads; and ten queue
+        // numbers and three lengths.
         assert_eq!((placement.streams(), placement.memory_bytes()), (4, 240 + 104 + 10 + 12));
     }
 

@@ -39,7 +39,8 @@ impl Default for Config {
     }
 }
 
-/// Largest error; beyond it, only one prediction in a thousand is within a factor of a million.
+/// Maximum setting of `error`: with a larger error, fewer than one prediction in a thousand is within a factor of a
+/// million of the true life.
 const MAX_ERROR: f64 = 1e4;
 
 impl PlacementKind for Config {
@@ -122,10 +123,10 @@ const MIN_INVALIDATIONS: f64 = 256.0;
 /// Reliability of the predictions.
 struct Reliability {
     windows: Windows,
-    /// Recent mean error of predictions, host writes.
+    /// Recent mean error of predictions, in host writes.
     mean_error: f64,
-    /// Mean life of the same versions, and its mean absolute deviation: the error of a prediction without knowledge
-    /// of the page.
+    /// Mean life of the versions whose errors are averaged, and its mean absolute deviation: the error of a prediction
+    /// without knowledge of the page.
     mean_lifetime: f64,
     mean_deviation: f64,
     /// Weight of a new observation.
@@ -188,7 +189,8 @@ pub struct PredictedWindows {
 }
 
 impl PredictedWindows {
-    /// Returns the stream of a page that write `invalidated_at` is predicted to invalidate.
+    /// Returns the stream for a page if the host write with the number `invalidated_at` is predicted to invalidate this
+    /// page.
     fn predicted_stream(&self, invalidated_at: u64, now: u64, cause: Cause) -> StreamId {
         match self.reliability.windows_in_use {
             Some(windows) => windows

@@ -43,8 +43,8 @@ impl PlacementKind for Config {
 /// Level of a page without data.
 const UNWRITTEN: u8 = u8::MAX;
 
-/// Dynamic data clustering: a page begins in the lowest class; each host write promotes it by one, each move by
-/// cleaning demotes it by one. Stream 0 is the highest class.
+/// Dynamic data clustering: a page begins in the lowest class; each host write promotes it by one class, and each move
+/// by cleaning demotes it by one class. Stream 0 is the highest class.
 ///
 /// The default of six classes is that of Wang et al. (FAST 2022, sec. 4.1), which compares it with SepBIT. The paper's
 /// variant that promotes only early updates is not implemented. A trimmed page restarts in the lowest class.
@@ -75,7 +75,7 @@ impl Placement for Promotion {
     }
 
     fn memory_bytes(&self) -> usize {
-        // Number of bits for a class, or for no class.
+        // Number of bits for the class of a page, with one more value for a page without data.
         let bits = (u32::from(self.highest) + 2).next_power_of_two().trailing_zeros() as usize;
         (self.levels.len() * bits).div_ceil(8)
     }

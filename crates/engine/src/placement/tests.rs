@@ -223,7 +223,7 @@ fn write_counts_rise_saturate_and_are_halved() {
 
 #[test]
 fn bloom_filters_weigh_recent_writes_more_and_forget() {
-    // Weights 2, 1.5, 1 and 0.5; filter 0 is the newest at first, and a period is 100 writes.
+    // The filters have weights 2, 1.5, 1 and 0.5; filter 0 is the newest at first, and a period is 100 writes.
     let mut placement =
         try_build(json!({"kind": "bloom", "decay_drive_writes": 1.0, "bits_per_page": 64.0}), 100).unwrap();
     let classes: Vec<u8> = (0..5).map(|at| placement.place(&host(7, at)).0).collect();
@@ -240,7 +240,7 @@ fn bloom_filters_weigh_recent_writes_more_and_forget() {
 }
 
 /// Returns the mean of two fractions: hot host writes in the hot stream, and cold ones in the cold stream. Measured
-/// over the last of three drive writes after a warm-up; 0.5 is chance.
+/// over the last of three drive writes after a warm-up; Random placement gives 0.5.
 fn separation(value: Value) -> f64 {
     let mut placement = build(value);
     let mut random = Seed(21).random();
@@ -297,7 +297,8 @@ fn age_classes_follow_the_paper_on_a_hand_made_history() {
     assert_eq!(placement.place(&host(2, 1)), StreamId(1));
     assert_eq!(placement.place(&host(1, 1000)), StreamId(0));
     assert_eq!(placement.place(&cleaned(2, 1000, 1)), StreamId(3));
-    // 16 blocks of class 1 lived 50 to 200 pages: a threshold of 125. Other classes do not count.
+    // 16 blocks of class 1 lived for 50 to 200 pages, which gives a threshold of 125. Blocks of other classes do not
+    // count.
     for block in 0..16 {
         placement.reclaimed(StreamId(0), 2000 - 50 - 10 * block, 2000, 0);
         placement.reclaimed(StreamId(1), 0, 2000, 0);
@@ -425,7 +426,7 @@ fn pages_invalidated_in_one_window_share_a_stream() {
     // Invalidations at writes 3, 6, 14, 4, 13 and 7, and never: windows 0, 1, 3, 1, 3, 1. Window 3 is too far ahead
     // from windows 0 and 1.
     assert_eq!(assigned, [0, 1, 2, 1, 2, 1, 2]);
-    // From window 1, window 3 is too far ahead for two streams; the next write invalidates page 9.
+    // Seen from window 1, window 3 is too far ahead for two streams; the next write invalidates page 9.
     assert_eq!(moved, [2, 2, 1]);
     // With as much spare space as data, one window spans the look-ahead.
     assert_eq!(build_with_future(json!("death_windows"), &writes).streams(), 2);

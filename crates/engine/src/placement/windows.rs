@@ -11,7 +11,7 @@ use crate::units::StreamId;
 /// block open.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Windows {
-    /// Host writes per window.
+    /// Number of host writes per window.
     width: u64,
     /// Number of windows with their own stream, including the current one.
     near_windows: u8,
@@ -21,8 +21,8 @@ pub(super) struct Windows {
 const MAX_DEFAULT_STREAMS: u64 = 128;
 
 impl Windows {
-    /// Creates windows with these streams and host writes per window. Defaults follow from the spare space and a
-    /// look-ahead of `look_ahead_pages` host writes.
+    /// Creates windows from the number of streams and the number of host writes per window. The default of each number
+    /// follows from the spare space and a look-ahead of `look_ahead_pages` host writes.
     pub fn of(
         size: &StoreSize,
         streams: Option<u8>,
@@ -31,7 +31,7 @@ impl Windows {
     ) -> Result<Self, ConfigError> {
         let (blocks, block_pages) = (u64::from(size.blocks), u64::from(size.pages_per_block));
         let spare_pages = (blocks * block_pages).saturating_sub(u64::from(size.logical_pages));
-        // The open blocks, half empty, take at most a quarter of the spare space.
+        // The open blocks, which are half empty on average, waste at most a quarter of the spare space.
         let streams = streams.unwrap_or((spare_pages / block_pages / 2).clamp(2, MAX_DEFAULT_STREAMS) as u8);
         if streams < 2 {
             return Err(ConfigError::new("streams", format!("is {streams}; 2 to 255 are allowed")));
@@ -66,17 +66,17 @@ impl Windows {
         }
     }
 
-    /// Returns the host writes per window.
+    /// Returns the number of host writes per window.
     pub fn width(self) -> u64 {
         self.width
     }
 
-    /// Returns the host writes of all windows that have a stream.
+    /// Returns the number of host writes in all windows that have a stream.
     pub fn span(self) -> u64 {
         self.width * u64::from(self.near_windows)
     }
 
-    /// Returns windows `factor` times as long, with fewer streams.
+    /// Returns windows with `factor` times as many host writes, and with fewer streams.
     pub fn widened(self, factor: u64) -> Self {
         Windows {
             width: self.width * factor,

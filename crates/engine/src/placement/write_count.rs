@@ -70,7 +70,7 @@ impl PlacementKind for Config {
     }
 }
 
-/// Counts the host writes of each page; the hottest class has reached the highest threshold.
+/// Counts the host writes of each page; pages of the hottest class have reached the highest threshold.
 ///
 /// Hsieh et al. save memory by hashing pages to a small table of 4-bit counters, `D` of them per page; here each page
 /// has its own counter, so that two pages never share a counter. Their hot threshold, like the default, is a count of

@@ -40,7 +40,7 @@ impl<M: Medium, V: VictimPolicy> Pool<M, V> {
         self.pending_blocks.iter().any(|pending| pending.block == block && pending.is_failed)
     }
 
-    /// Removes `block` from the blocks set aside if a program failed in it; returns true if so.
+    /// If a program failed in `block`, removes the block from the blocks set aside, and returns true.
     pub(crate) fn take_failed(&mut self, block: BlockId) -> bool {
         let failed = self.has_failed(block);
         if failed {
@@ -68,7 +68,7 @@ impl<M: Medium, V: VictimPolicy> Pool<M, V> {
         LayerError::EndOfLife { usable_blocks, needed_blocks: self.needed_blocks.max(usable_blocks + 1) }
     }
 
-    /// True if the drive lacks blocks that have failed.
+    /// True if the drive lacks usable blocks because some blocks have failed.
     fn has_lost_blocks(&self) -> bool {
         self.pending_blocks.iter().any(|pending| pending.is_failed)
             || self.usable_blocks < self.first_usable_blocks.max(self.needed_blocks)

@@ -16,7 +16,7 @@ pub struct Levelling {
     moved: u64,
     /// Erase timestamps of the blocks, which are stored in their spare areas.
     erased_at: Vec<u32>,
-    /// Spare areas read for wear levelling.
+    /// Number of spare areas read for wear levelling.
     spare_reads: u64,
 }
 
@@ -33,7 +33,7 @@ impl Levelling {
         Levelling { policy, first_unreported: first_sequence, moved: 0, erased_at, spare_reads: 0 }
     }
 
-    /// Returns the RAM that wear levelling needs in the device.
+    /// Returns the RAM that a device needs for wear levelling.
     pub fn ram(&self) -> Vec<RamPart> {
         self.policy.ram()
     }
@@ -67,12 +67,12 @@ impl<M: Medium, V: VictimPolicy> Pool<M, V> {
             policy.map(|policy| Box::new(Levelling::new(policy, erased_at, blocks, first_sequence)));
     }
 
-    /// Returns the wear of the block, which the spare area of its first page stores.
+    /// Returns the wear of the block, as stored in the spare area of the block's first page.
     fn wear_of(&self, levelling: &Levelling, block: BlockId) -> BlockWear {
         BlockWear { erases: self.medium.erases(block), erased_at: levelling.erased_at[block.index()] }
     }
 
-    /// Returns the spare areas read for wear levelling, by cause.
+    /// Returns the number of spare areas read for wear levelling, by cause.
     pub(crate) fn wear_spare_reads(&self) -> [u64; Cause::ALL.len()] {
         let mut reads = [0; Cause::ALL.len()];
         let levelling = self.levelling.as_ref();

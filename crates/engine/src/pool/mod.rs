@@ -70,9 +70,9 @@ pub struct Pool<M, V> {
     pub(crate) medium: M,
     /// Operations sent to the medium, and operations received from above.
     pub(crate) counters: Counters,
-    /// Pages appended so far, including moved ones.
+    /// Number of pages appended so far, including moved pages.
     pub(crate) sequence: u64,
-    /// Remaining pages of the current atomic group; 0 outside a group.
+    /// Number of pages that the current atomic group still lacks; 0 outside a group.
     group_left: usize,
     /// True during an atomic group.
     in_group: bool,
@@ -86,7 +86,7 @@ pub struct Pool<M, V> {
     pub(crate) erased: VecDeque<BlockId>,
     /// Blocks that were closed before they were full and are still to be emptied.
     pub(crate) pending_blocks: Vec<PendingBlock>,
-    /// Blocks that are not bad.
+    /// Number of blocks that are not bad.
     pub(crate) usable_blocks: u32,
     /// Number of blocks that were not bad when the pool was created.
     first_usable_blocks: u32,
@@ -145,13 +145,13 @@ impl<M: Medium, V: VictimPolicy> Pool<M, V> {
         }
     }
 
-    /// Returns the pages per block.
+    /// Returns the number of pages per block.
     #[inline(always)]
     pub(crate) fn pages_per_block(&self) -> u32 {
         self.medium.pages_per_block()
     }
 
-    /// Returns the number of free pages behind the frontier.
+    /// Returns the number of free pages of the frontier's block.
     #[inline(always)]
     pub(crate) fn room(&self, frontier: Frontier) -> u32 {
         self.pages_per_block() - frontier.page

@@ -1,4 +1,5 @@
-//! Statistics of moved pages: by partition of the pages, by partition that caused the moves, and of repeated moves.
+//! Statistics of moved pages: numbers by the partition of the pages and the partition that caused the moves, and the
+//! number of repeated moves.
 
 use crate::counters::Cause;
 use crate::layer::Answer;
@@ -22,7 +23,7 @@ pub struct Moves {
     unmoved: RamBitmap,
     /// Number of logical pages whose moves are counted.
     counted_pages: u32,
-    /// Moves of pages that had been moved before.
+    /// Number of moves of pages that had been moved before.
     repeated_moves: u64,
 }
 
@@ -120,7 +121,7 @@ impl Moves {
         }
     }
 
-    /// Returns how many of `pages` were moved since they were written; `None` if moves are not counted.
+    /// Returns the number of those `pages` that were moved since they were written; `None` if moves are not counted.
     fn count_moved(&self, pages: &[Lpn]) -> Option<u64> {
         // Most lists are pages of one segment, none of which was moved.
         if let Some((first, last)) = bounds(pages).filter(|(_, last)| last.0 < self.counted_pages)
@@ -132,17 +133,17 @@ impl Moves {
         (self.counted_pages > 0).then(|| pages.iter().filter(moved).count() as u64)
     }
 
-    /// Returns the answer to a query of how many of `pages` were moved since they were written.
+    /// Returns the answer to a query for the number of those `pages` that were moved since they were written.
     pub fn answer(&self, pages: &[Lpn]) -> Answer {
         self.count_moved(pages).map_or(Answer::Nothing, Answer::Pages)
     }
 
-    /// Returns the moves of pages that had been moved before.
+    /// Returns the number of moves of pages that had been moved before.
     pub fn repeated_moves(&self) -> u64 {
         self.repeated_moves
     }
 
-    /// Returns the pages moved by cleaning, by causing and owning partition: `[cause][owner]`; empty without
+    /// Returns the number of pages moved by cleaning, by causing and owning partition: `[cause][owner]`; empty without
     /// attribution.
     pub fn matrix(&self) -> Vec<Vec<u64>> {
         self.attribution.as_ref().map_or_else(Vec::new, |attribution| attribution.matrix())
@@ -156,7 +157,7 @@ struct Attribution {
     ends: Vec<u32>,
     /// Partition of the current write.
     writer: usize,
-    /// `moved[cause * ends.len() + owner]`, pages.
+    /// Number of moved pages of partition `owner` because of partition `cause`, at index `cause * ends.len() + owner`.
     moved: Vec<u64>,
 }
 
@@ -196,7 +197,8 @@ mod tests {
     use std::collections::BTreeSet;
 
     proptest! {
-        /// Comparison with a set: single pages and runs, some of them beyond the counted pages.
+        /// Compares the moved pages with a set; single pages and runs are written and moved, some of them beyond the
+        /// counted pages.
         #[test]
         fn moved_pages_match_a_set(
             steps in prop::collection::vec((any::<bool>(), 0u32..300, 1u32..200), 1..60),

@@ -6,7 +6,7 @@ use crate::layer::{Group, LayerError, Medium, MediumError, Run};
 use crate::units::{BlockId, Lpn, StreamId};
 use crate::victim::VictimPolicy;
 
-/// Cause of appended pages, and the note for their spare areas.
+/// Purpose of appended pages: the cause, and the note for the spare areas of the pages.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Purpose {
     /// Cause.
@@ -124,7 +124,7 @@ impl<M: Medium, V: VictimPolicy> Pool<M, V> {
         (self.group_left, self.in_group) = (pages, true);
     }
 
-    /// Ends the group, whether complete or abandoned.
+    /// Ends the atomic group, which is either complete or abandoned.
     pub(crate) fn end_group(&mut self) {
         (self.group_left, self.in_group) = (0, false);
     }

@@ -4,7 +4,7 @@ use super::Pool;
 use crate::layer::Medium;
 use crate::victim::VictimPolicy;
 
-/// The flash, and wear data in its spare areas that the flash does not track itself.
+/// Flash, with the wear data in the spare areas that [`SurvivingFlash::flash`] does not track.
 pub struct SurvivingFlash<F> {
     /// The flash.
     pub flash: F,

@@ -1,4 +1,4 @@
-//! The life cycle of a block, on pools small enough to count by hand: 6 blocks of 4 pages unless stated otherwise.
+//! The life cycle of a block, on pools whose pages can be counted by hand: 6 blocks of 4 pages unless stated otherwise.
 
 use super::*;
 use crate::config::StoreSize;

@@ -24,7 +24,7 @@ impl VictimPolicy for NoVictims {
     }
 }
 
-/// The medium as victim policies see it.
+/// View of the medium for victim policies.
 struct MediumView<'a, M>(&'a M);
 
 impl<M: Medium> LowerLayerView for MediumView<'_, M> {

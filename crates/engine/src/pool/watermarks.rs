@@ -62,7 +62,8 @@ impl FreeBlocks {
 }
 
 impl<M: Medium, V: VictimPolicy> Pool<M, V> {
-    /// Returns the current low and high watermarks. While a log above cleans, `deferred_low` replaces both, if set.
+    /// Returns the current low and high watermarks. While a log above cleans, `deferred_low` replaces both watermarks,
+    /// if `deferred_low` is set.
     pub(crate) fn current_watermarks(&self) -> Option<(u32, u32)> {
         self.watermarks.map(|watermarks| match watermarks.deferred_low {
             Some(low) if self.cleaning_above > 0 => (low, low),
@@ -75,7 +76,7 @@ impl<M: Medium, V: VictimPolicy> Pool<M, V> {
         self.is_low(self.erased.len())
     }
 
-    /// True if `free` is at most the low watermark or, without watermarks, 0.
+    /// True if `free` is at most the low watermark; without watermarks, true if `free` is 0.
     pub(crate) fn is_low(&self, free: usize) -> bool {
         self.current_watermarks().map_or(free == 0, |(low, _)| free <= low as usize)
     }

@@ -2,20 +2,20 @@
 
 use crate::units::BlockId;
 
-/// Flag of an entry that holds the node that will end the erase, in place of a time.
+/// Flag of an entry that contains, instead of a time, the number of the node that will end the erase.
 const PENDING: u64 = 1 << 63;
 
 /// Condition that a program of a block waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Dependency {
     Nothing,
-    /// The erase ends at this time.
+    /// A program can begin at this time, when the erase ends.
     Until(u64),
-    /// The erase ends when this node ends.
+    /// A program can begin when this node ends, because the erase then ends.
     OnNode(u32),
 }
 
-/// The last erase of each block.
+/// End of the last erase of each block.
 #[derive(Debug, Default)]
 pub(super) struct BlockErases {
     /// True if programs never wait, because the drive keeps erased blocks in reserve.
@@ -27,7 +27,7 @@ pub(super) struct BlockErases {
 }
 
 impl BlockErases {
-    /// Creates the table of a drive that erases ahead, or of a drive whose programs wait for erases.
+    /// Creates the table of a drive; `erases_ahead` is false if programs wait for erases.
     pub fn new(erases_ahead: bool) -> Self {
         BlockErases { erases_ahead, ..BlockErases::default() }
     }

@@ -14,7 +14,7 @@ pub struct BusyTime {
     pub cleaning_ns: u64,
     /// Work for all other causes: mapping tables, metadata, wear levelling, deduplication.
     pub other_ns: u64,
-    /// Suspending operations in favour of reads.
+    /// Suspension of operations in favour of reads.
     pub suspend_ns: u64,
 }
 
@@ -49,7 +49,7 @@ const CLASSES: [Class; 4] = [Class::Host, Class::Cleaning, Class::Other, Class::
 
 impl Flash {
     /// Returns the busy time of each die until `now_ns`, to which the device must have been advanced. With contention
-    /// for dies only, the times include work that is already known to follow.
+    /// for dies only, the times include later work, as far as it is already known.
     pub fn die_busy(&self, now_ns: u64) -> Vec<BusyTime> {
         let busy = |die: &super::die::Die| match self.has_known_ends {
             true => die.busy_ns().into(),

@@ -10,13 +10,13 @@ pub(super) const NEVER: u128 = u128::MAX;
 #[repr(u8)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum EventKind {
-    /// Operations end that could be suspended before.
+    /// Ends of operations that could be suspended before.
     End = 0,
-    /// Operations arrive, in order of their numbers.
+    /// Arrivals of operations, in the order of the operations' numbers.
     Arrival = 1,
-    /// Dies choose what they do next.
+    /// Choices of dies: each die chooses its next operation.
     Choice = 2,
-    /// Transfers begin, in order of the operations' numbers.
+    /// Starts of transfers, in the order of the operations' numbers.
     Transfer = 3,
 }
 

@@ -1,4 +1,4 @@
-//! The host's side of the device: queue, link, write buffer, and the clock that connects them with the flash.
+//! The host's side of the device: queue, link and write buffer; and the clock that connects these parts with the flash.
 
 mod answers;
 mod outage;
@@ -74,7 +74,7 @@ pub struct Clock {
     busy_before: (Vec<BusyTime>, Vec<BusyTime>),
     /// True if a request is complete when its flash operations are known to end: without a link and a write buffer.
     is_flash_only: bool,
-    /// Requests served so far.
+    /// Number of requests served so far.
     served: u64,
     /// Numbers and ends of the ended requests, if [`Clock::record_ends`] was called.
     ended: Option<Vec<(u64, u64)>>,
@@ -293,8 +293,8 @@ impl Clock {
         true
     }
 
-    /// Runs on the flash the one step `only_step`, if the request is a single operation, or else the steps in the
-    /// journal.
+    /// Runs a request on the flash: the step `only_step` if the request is a single operation, otherwise the steps in
+    /// the journal.
     fn serve_steps(&mut self, op: Op, pages: u32, only_step: Option<Step>, single: Option<SingleOperation>) {
         let Dispatch { arrival_ns, mut now_ns, mut before } =
             self.next.take().expect("next_dispatch comes before serve");
@@ -397,7 +397,7 @@ impl Clock {
         self.collect();
     }
 
-    /// Completes all operations under way, and returns the time of the last end.
+    /// Completes all operations under way, and returns the time at which the last of these operations ends.
     pub fn drain(&mut self) -> u64 {
         self.advance(u64::MAX >> 1);
         self.statistics.end_ns().max(self.flash.last_end_ns())

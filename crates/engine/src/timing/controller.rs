@@ -12,8 +12,8 @@ pub(super) struct Controller {
 }
 
 impl Controller {
-    /// Creates an idle controller. A read takes `read_ns`, a write `write_ns`; other requests only wait for their
-    /// turn.
+    /// Creates an idle controller. A read takes `read_ns`, and a write takes `write_ns`; other requests take no time,
+    /// but wait for earlier requests.
     pub fn new(read_ns: u64, write_ns: u64) -> Self {
         Controller { read_ns, write_ns, free_ns: 0 }
     }

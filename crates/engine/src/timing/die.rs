@@ -55,13 +55,13 @@ pub(super) struct Die {
     pub current: u32,
     /// Number of the suspended operation, or [`NONE`].
     pub suspended: u32,
-    /// Remaining time of the suspended operation, or of the current erase or program since it last began.
+    /// Remaining time of the suspended operation; or, without one, of the current erase or program from its last start.
     pub left_ns: u64,
     /// True if a host read arrived before the current operation reached the array.
     pub suspend_requested: bool,
     /// End of the last operation.
     pub free_ns: u64,
-    /// Queue of host reads, where reads have priority.
+    /// Queue of host reads, used if host reads have priority.
     pub reads: Queue,
     pub others: Queue,
     /// Busy time by class; the last interval may end in the future.
@@ -114,7 +114,8 @@ impl Die {
         self.last_interval = (class, end_ns);
     }
 
-    /// Returns the time spent on `class` until `now_ns`, when at most one interval with a known end is under way.
+    /// Returns the time spent on `class` until `now_ns`. At this time, at most one interval with a known end may be
+    /// under way.
     #[inline]
     pub fn busy_until(&self, class: Class, now_ns: u64) -> u64 {
         let mut busy = self.busy_ns[class as usize];

@@ -8,7 +8,7 @@ use crate::units::{BlockId, Divider};
 pub(super) struct DieLookup {
     layout: Layout,
     units: Divider,
-    /// Units that are programmed together.
+    /// Number of units that are programmed together.
     jointly_programmed_units: Divider,
     /// Flash pages of a block with [`Striping::Drive`]; otherwise 1, because consecutive blocks go to different dies.
     pages: u32,

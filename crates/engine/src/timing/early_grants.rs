@@ -1,11 +1,11 @@
 //! Channel time that was granted at the current moment.
 
 /// Channel time granted at the current time to operations that are completed at once. In event order, these grants
-/// would follow only after the statistics are read.
+/// would be made only after the statistics are read.
 #[derive(Debug, Default)]
 pub(super) struct EarlyGrants {
     at_ns: u64,
-    /// Channel and granted time.
+    /// Numbers of channels, each with the time that was granted.
     grants: Vec<(u32, u64)>,
 }
 

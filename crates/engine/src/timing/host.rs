@@ -9,10 +9,10 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Arrivals {
-    /// At the requests' own times, independent of the device; requests beyond the queue's depth wait outside, in
-    /// order.
+    /// At the times that the requests specify, independent of the device; requests beyond the queue's depth wait
+    /// outside, in order.
     Open,
-    /// As soon as the queue has a free place.
+    /// As soon as the queue has a free slot.
     Closed,
 }
 
@@ -20,9 +20,9 @@ pub enum Arrivals {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Cleaning {
-    /// The writes of the request that needed the cleaning.
+    /// The writes of the request that made the cleaning necessary.
     Foreground,
-    /// None, except through contention for dies and channels.
+    /// No operations, except through contention for dies and channels.
     Background,
 }
 

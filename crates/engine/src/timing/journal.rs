@@ -10,25 +10,25 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 pub enum Step {
     /// A page was read.
     Read {
-        /// Its block.
+        /// Block of the page.
         block: BlockId,
-        /// Its index in the block.
+        /// Index of the page in the block.
         page: u32,
         /// Cause.
         cause: Cause,
     },
     /// The spare area of a page was read, without the page.
     ReadSpare {
-        /// Its block.
+        /// Block of the page.
         block: BlockId,
-        /// Index of its page in the block.
+        /// Index of the page in the block.
         page: u32,
         /// Cause.
         cause: Cause,
     },
     /// Consecutive pages were programmed.
     Program {
-        /// Their block.
+        /// Block of the pages.
         block: BlockId,
         /// Index of the first page in the block.
         page: u32,
@@ -186,7 +186,7 @@ impl Journal {
         self.0.has_events.load(Ordering::Relaxed)
     }
 
-    /// Takes all events, each with the number of steps before it that [`Journal::take`] returns.
+    /// Takes all events, each with the number of preceding steps among those that [`Journal::take`] returns.
     pub fn take_events(&self) -> Vec<(usize, Event)> {
         self.0.has_events.store(false, Ordering::Relaxed);
         std::mem::take(&mut *self.events())
@@ -202,7 +202,7 @@ impl Journal {
         Some(self.single())
     }
 
-    /// Moves all steps to the end of `steps`.
+    /// Moves all steps from the journal to the end of `steps`.
     #[inline]
     pub fn take(&self, steps: &mut Vec<Step>) {
         match self.state() {

@@ -54,7 +54,7 @@ pub struct Layout {
 pub struct FlashLocation {
     /// The die, numbered channel by channel: `channel * dies_per_channel + way + ways * die of the chip`.
     pub die: u32,
-    /// Its plane.
+    /// The plane within the die.
     pub plane: u32,
     /// The flash page's number in its physical block; with [`Striping::Drive`] in its plane.
     pub row: u32,

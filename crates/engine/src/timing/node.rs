@@ -3,7 +3,7 @@
 use super::parts::Parts;
 use crate::counters::Cause;
 
-/// No node, edge, request or block.
+/// Stands for "no node", "no edge", "no request" or "no block".
 pub(super) const NONE: u32 = u32::MAX;
 
 /// Type of a node.
@@ -44,17 +44,17 @@ impl From<Cause> for Class {
 pub(super) struct Node {
     pub kind: Kind,
     pub class: Class,
-    /// Die, or none.
+    /// Die of the node, or [`NONE`].
     pub die: u32,
     /// Plane of the last page.
     pub plane: u32,
-    /// Request that the node belongs to; none for cleaning, which no request waits for directly.
+    /// Request to which the node belongs; [`NONE`] for cleaning, because no request waits for cleaning directly.
     pub request: u32,
     /// True if the node is the whole request; `request` is then the request's tag.
     pub is_whole_request: bool,
-    /// Number among all nodes; among equals, the node with the lower number goes first.
+    /// Number among all nodes; of several ready nodes, the node with the lowest number goes first.
     pub number: u64,
-    /// Time on the channel.
+    /// Time that the node takes on the channel.
     pub channel_ns: u64,
     /// Time in the array; for a hash, the time of each page.
     pub array_ns: u64,
@@ -62,17 +62,17 @@ pub(super) struct Node {
     pub units: u32,
     /// Number of unfinished dependencies.
     pub unmet_dependencies: u32,
-    /// First edge to the nodes that wait for this one.
+    /// First edge to the nodes that wait for this node.
     pub first_edge: u32,
     /// Next node in the queue of its die, or in the free list.
     pub next: u32,
     /// Block that is erased when this node ends.
     pub erased_block: u32,
-    /// Next program of the same block on the same die, which must not arrive before this one.
+    /// Next program of the same block on the same die, which must not arrive before this node.
     pub follower: u32,
     /// True if the node waited for other nodes and [`Nodes::wait_parts`] holds the time until its release.
     pub has_wait_parts: bool,
-    /// Earliest arrival.
+    /// Earliest time of arrival at the die.
     pub release_ns: u64,
     /// Position in the order of arrival at the dies.
     pub order: u64,

@@ -14,7 +14,7 @@ pub(super) const MAX_TIME_NS: u64 = 3_600_000_000_000;
 pub enum Contention {
     /// Dies, and the channels between dies and controller.
     Channel,
-    /// Dies only: transfers take time but never wait. Much cheaper to simulate.
+    /// Dies only: transfers take time but never wait. This is much faster to simulate.
     Die,
 }
 
@@ -80,8 +80,8 @@ pub struct FlashTiming {
     pub multi_plane: bool,
     /// True if a page that cleaning moves within its plane stays on the die.
     pub copyback: bool,
-    /// True if no program waits for the erase of its block: drives keep whole superblocks over all dies erased in
-    /// advance, of which such a block is a part.
+    /// True if no program waits for the erase of its block: drives erase whole superblocks over all dies in advance,
+    /// and such a block is a part of a superblock.
     pub erase_ahead: bool,
     /// Hash engines.
     pub hash: HashEngine,

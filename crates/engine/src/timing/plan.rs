@@ -15,9 +15,9 @@ use std::collections::VecDeque;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PlannedRequest {
     pub request: u32,
-    /// Start of cleaning.
+    /// Time at which the cleaning of the request begins.
     pub now_ns: u64,
-    /// Start of all other operations.
+    /// Time at which all other operations of the request begin.
     pub start_ns: u64,
     /// True if the host's programs wait for the cleaning before them.
     pub foreground: bool,
@@ -416,7 +416,7 @@ impl Planner {
             self.hash = self.new_hash(context, cause, pages, page_ns);
             return;
         }
-        // Each page is hashed as soon as it was read.
+        // A page is hashed as soon as it has been read.
         let mut ops = std::mem::take(&mut self.ops);
         for _ in 0..pages {
             let id = self.new_hash(context, cause, 1, page_ns);
@@ -425,7 +425,7 @@ impl Planner {
         }
         if !ops.is_empty() {
             self.cleaning_hash = self.gate(context, Class::Cleaning, &ops);
-            // Pages that were hashed earlier and not written turned out to be duplicates.
+            // Pages that were hashed earlier but not written were duplicates.
             self.hashed_pages = pages;
         }
         ops.clear();

@@ -40,7 +40,7 @@ impl Flash {
             _ => return None,
         };
         let (flash_page, is_one, is_full) = self.die_lookup.flash_page(page, units);
-        // Predictable conditions come first: whether a request reads or programs is unpredictable.
+        // Predictable conditions come first: the CPU cannot predict if a request reads or programs.
         if cause != Cause::Host
             || !is_one
             || (self.block_erases.dependency(block, start_ns) != Dependency::Nothing && kind == Kind::Program)
@@ -58,7 +58,7 @@ impl Flash {
         Some(SingleOperation { kind, block, die, units, channel_ns, array_ns })
     }
 
-    /// Submits a request that is this operation, found at `now_ns`, and that begins at `start_ns`.
+    /// Submits a request that consists of this operation, found at `now_ns`, and that begins at `start_ns`.
     pub(super) fn submit_single(&mut self, tag: u32, now_ns: u64, start_ns: u64, single: SingleOperation) {
         if self.has_known_ends && start_ns == now_ns && self.completed_programs.is_none() {
             let (done_ns, parts) = self.serve_single_in_order(&single, now_ns);

@@ -124,7 +124,7 @@ impl TimingReport {
 #[derive(Debug)]
 struct RequestStatistics {
     responses: Histogram<u64>,
-    /// Response times, weighted with the nanoseconds of each that cleaning caused.
+    /// Response times, each weighted with the nanoseconds that cleaning caused.
     cleaning: Histogram<u64>,
     pages: u64,
     max_ns: u64,
@@ -173,7 +173,7 @@ impl RequestStatistics {
                 (self.narrow_sum_ns, self.narrow_parts) = (response_ns, [0; PARTS]);
             }
         }
-        // No part is longer than the whole.
+        // No part of a response time is longer than the whole.
         for (sum, part) in self.narrow_parts.iter_mut().zip(parts.values()) {
             *sum += part;
         }
@@ -292,7 +292,7 @@ mod tests {
     fn percentiles_include_the_share_of_cleaning() {
         let mut statistics = Statistics::new(0, 4096);
         for number in 0..100u64 {
-            // The slowest ten wait for cleaning, half of their time.
+            // The slowest ten requests wait for cleaning during half of their time.
             let cleaning_ns = if number >= 90 { 1000 } else { 0 };
             let parts = Parts { cleaning_ns, flash_ns: 1000, ..Parts::default() };
             statistics.record(Op::Read, 1, number * 10_000, &parts);

@@ -164,7 +164,8 @@ proptest! {
             command_ns: 0, unit_transfer_ns: 0, contention: Contention::Channel, ..timing
         };
         let die = FlashTiming { contention: Contention::Die, ..channel };
-        // Only single steps: if a step arrives at the moment at which another ends, their order may differ.
+        // Requests of a single step only: if a step arrives at the moment at which another step ends, their order may
+        // differ.
         let is_single = |request: &&Request| matches!(request.steps[..], [Step::Read { .. } | Step::Program { .. }]);
         let requests: Vec<Request> = requests.iter().filter(is_single).cloned().collect();
         prop_assert_eq!(run(channel, &requests, foreground, false), run(die, &requests, foreground, false));

@@ -13,8 +13,8 @@ pub(super) struct TimeQueue<T> {
     /// All entries of a small set, in order.
     small: VecDeque<(u64, T)>,
     last_ns: u64,
-    /// Bucket 0 holds the entries at `last_ns` or before; bucket n the entries that differ first in bit n - 1,
-    /// counted from 0.
+    /// Bucket 0 holds the entries at `last_ns` or before. Bucket n holds the entries whose times differ from `last_ns`
+    /// in bit n - 1, but in no higher bit; bits are counted from 0.
     buckets: [Vec<(u64, T)>; 65],
     /// Bit n is set if bucket n + 1 is not empty.
     occupied: u64,
@@ -22,7 +22,7 @@ pub(super) struct TimeQueue<T> {
     scratch: Vec<(u64, T)>,
 }
 
-/// Largest set that is kept sorted.
+/// Maximum number of entries of a set that is kept sorted.
 const MAX_SMALL: u32 = 64;
 
 impl<T: Copy + Ord> TimeQueue<T> {
@@ -58,7 +58,7 @@ impl<T: Copy + Ord> TimeQueue<T> {
         self.small.insert(self.small.len() - later, (time_ns, item));
     }
 
-    /// Returns the first entry; among equal times the smallest.
+    /// Returns the first entry; of entries with equal times, the smallest entry.
     #[inline]
     pub fn first(&self) -> Option<(u64, T)> {
         if self.is_small {

@@ -61,7 +61,7 @@ impl Timeline {
         &mut self.bins[(since_ns >> self.bin_ns.trailing_zeros()) as usize]
     }
 
-    /// Merges pairs until there is a bin for the time `since_ns` after the start.
+    /// Merges pairs of bins until there is a bin for the time `since_ns` after the start.
     #[cold]
     fn widen(&mut self, since_ns: u64) {
         while since_ns >> self.bin_ns.trailing_zeros() >= Self::BINS as u64 {

@@ -42,14 +42,14 @@ pub(super) struct TournamentTree {
     /// together; the overall winner is entry 1. The last half holds the dies, grouped by channel; each group is
     /// padded to a power of two.
     pairs: Vec<[NextEvent; 2]>,
-    /// Number of the first entries, which hold winners of matches between channels.
+    /// Number of entries at the start of the tree that hold winners of matches between channels.
     channels: usize,
-    /// Padding entries of a channel, without a die.
+    /// Number of padding entries of a channel, which have no die.
     padding: u32,
 }
 
 impl TournamentTree {
-    /// Creates a tree of this many channels and dies per channel, without any event.
+    /// Creates a tree for `channels` channels with `dies_per_channel` dies each, without any event.
     pub fn new(channels: u32, dies_per_channel: u32) -> Self {
         let leaves = dies_per_channel.next_power_of_two();
         let channels = channels.next_power_of_two() as usize;

@@ -5,9 +5,9 @@ use std::collections::VecDeque;
 /// Writes between two flushes.
 #[derive(Clone, Copy, Debug, Default)]
 struct WritesBetweenFlushes {
-    /// Number of these writes under way.
+    /// Number of these writes that are under way.
     in_flight: u64,
-    /// Latest end among the completed writes.
+    /// Latest end of the completed writes.
     last_end_ns: u64,
 }
 
@@ -29,7 +29,7 @@ struct WaitingFlush {
     writes_before: WritesBetweenFlushes,
 }
 
-/// Counts of the writes under way: before each waiting flush, and since the last flush.
+/// Numbers of the writes under way before each waiting flush, and since the last flush.
 #[derive(Debug, Default)]
 pub(super) struct WriteTracker {
     started: u64,

@@ -112,7 +112,8 @@ pub struct GeckoSettings {
     pub partitions: Option<u32>,
     /// True if a merge immediately includes all runs that would have to be merged next.
     pub multiway: bool,
-    /// True if the buffer is written after as many updates as it can hold entries, even if they fill fewer entries.
+    /// True if the buffer is written after as many updates as it can hold entries, even if these updates need fewer
+    /// entries.
     pub buffer_inserts_limited: bool,
     /// Bits of an entry's key and erase flag in flash.
     #[schemars(range(min = 2, max = 64))]

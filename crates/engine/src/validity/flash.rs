@@ -49,7 +49,7 @@ pub struct FoundPage {
     pub at: Slot,
     /// [`ValidityPage::label`].
     pub label: u32,
-    /// Sequence number of its append.
+    /// Sequence number of the page's append.
     pub sequence: u64,
 }
 
@@ -120,7 +120,7 @@ impl MemoryFlash {
         self.now += pages;
     }
 
-    /// Makes the append after the next `appends` ones fail, once.
+    /// Makes one append fail: the first append after the next `appends` appends.
     pub fn fail_after(&mut self, appends: u64) {
         self.failing_append = Some(self.appends + appends);
     }

@@ -21,8 +21,8 @@ use std::collections::VecDeque;
 /// numbers, so that they never wrap.
 const ENTRY_BYTES: u32 = 12;
 
-/// Number of oldest pages that are cleaned after a page was written. More than one, so that a log shrinks again after
-/// it grew too long because all entries of some pages were still valid.
+/// Number of oldest pages that are cleaned after a page was written. The number is above one, so that a log shrinks
+/// again after it grew too long because all entries of some pages were still valid.
 const PAGES_PER_CLEANING: u32 = 2;
 
 /// Sizes and settings of a page-validity log.
@@ -91,7 +91,7 @@ pub struct ValidityLog {
     heads: Vec<u64>,
     /// Time of each block's last erase: entries that are not newer are obsolete.
     erase_times: Vec<u64>,
-    /// Entries not yet written. The number of the first entry is the number of the next page times V.
+    /// Entries that are not yet written. The number of the first entry is the number of the next page times V.
     buffer: Vec<LogEntry>,
     /// Pages of the log, starting with page number `oldest`.
     pages: VecDeque<LogPageRef>,
@@ -358,8 +358,8 @@ impl PageValidity for ValidityLog {
         visit: &mut dyn FnMut(BlockId, u32),
     ) -> Result<(), LayerError> {
         let LogConfig { blocks, pages_per_block, .. } = self.config;
-        // A page may have two entries: added again by cleaning of the current page, or reported again after a power
-        // loss.
+        // A page may have two entries, because cleaning has added the entry again, or because the invalidation was
+        // reported again after a power loss.
         let mut valid = RamBitmap::new(blocks, pages_per_block);
         let mut clear_invalid = |entry: LogEntry| {
             if entry.time > self.erase_times[self.block(entry.page).index()] {

@@ -22,7 +22,7 @@ pub struct LogEntry {
 /// Number that means "no entry".
 pub(super) const NONE: u64 = u64::MAX;
 
-/// An entry in packed form. It has no padding, which would add a sixth.
+/// An entry in packed form. The entry has no padding, because padding would increase the size by a sixth.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[repr(C, packed(2))]
 struct PackedEntry {
@@ -62,7 +62,7 @@ enum EntryStorage {
         earliest: u64,
         entries: Arc<[PackedEntry]>,
     },
-    /// Unpacked entries of a page in which one does not fit the packed form.
+    /// Unpacked entries of a page, used if an entry does not fit the packed form.
     Unpacked(Arc<[LogEntry]>),
 }
 
@@ -115,7 +115,7 @@ impl LogEntries {
         self.len() == 0
     }
 
-    /// True if both share the same memory.
+    /// True if both lists of entries share the same memory.
     pub(super) fn shares_memory_with(&self, other: &LogEntries) -> bool {
         match (&self.storage, &other.storage) {
             (EntryStorage::Packed { entries: one, .. }, EntryStorage::Packed { entries: other, .. }) => {
@@ -140,7 +140,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Generates entries: some fit the packed form, some just exceed it.
+    /// Generates entries, some of which fit the packed form, and some of which just do not fit.
     fn entry(number: u64) -> impl Strategy<Value = LogEntry> {
         let time = prop_oneof![Just(0u64), 0..70_000u64, Just(65_535), Just(65_536), 0..u64::MAX / 2];
         let max_distance = u64::from(u32::MAX);

@@ -69,7 +69,7 @@ pub trait PageValidity: Send {
         flash: &mut dyn ValidityFlash,
     ) -> Result<(), LayerError>;
 
-    /// Does the same as [`PageValidity::query`] without counting reads, for checks.
+    /// Has the effect of [`PageValidity::query`], but counts no reads; for checks.
     fn peek(&self, block: BlockId, flash: &dyn ValidityFlash, invalid: &mut PageSet);
 
     /// Moves the store's page at `at` during cleaning: if the page is still needed, reads it, appends it and discards

@@ -2,7 +2,7 @@
 
 use crate::table::{filled, prefetch};
 
-/// A set of pages of one block: bit `i` represents page `i`. Intended to be reused.
+/// A set of pages of one block: bit `i` represents page `i`. A set is intended to be reused for other blocks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PageSet {
     pages: u32,

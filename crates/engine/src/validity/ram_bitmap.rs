@@ -27,8 +27,8 @@ impl RamBitmap {
 
     /// Marks every page of `block` as valid when it is opened.
     ///
-    /// Setting all bits in advance leaves only one kind of access on the write path, clearing a bit. Readers of an
-    /// open block's bits stop at its write pointer.
+    /// If all bits are set in advance, writes access the bitmap only to clear bits. Readers of an open block's bits
+    /// stop at its write pointer.
     #[inline]
     pub fn set_block(&mut self, block: BlockId) {
         self.set_run(block.index() * self.pages_per_block, self.pages_per_block);
@@ -92,8 +92,8 @@ impl RamBitmap {
         self.words[slot.0 as usize / 64] >> (slot.0 % 64) & 1 == 1
     }
 
-    /// True if all pages whose bits share a word with any page from `first` to `last` are marked as valid. Returns
-    /// false if that is more than `max_words` words.
+    /// True if all pages are marked as valid whose bits share a word with any page from `first` to `last`. Returns
+    /// false if these are more than `max_words` words.
     #[inline(always)]
     pub fn are_set_around(&self, first: Slot, last: Slot, max_words: usize) -> bool {
         let words = &self.words[first.0 as usize / 64..=last.0 as usize / 64];
@@ -155,7 +155,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// For any block size, with or without words shared by blocks, the bitmap behaves like a table of booleans.
+        /// For any block size, the bitmap behaves like a table of booleans, even if blocks share words.
         #[test]
         fn bitmap_matches_boolean_table(
             pages_per_block in 1u32..=200,

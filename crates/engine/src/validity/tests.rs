@@ -65,7 +65,7 @@ struct TestDevice {
     saved: bool,
     /// Time up to which reports were made before they were repeated, and the store's `durable_until` at that time.
     repeated_reports: Option<(u64, u64)>,
-    /// True if power is lost when the next append fails.
+    /// True if power is cut when the next append fails.
     cuts_on_failure: bool,
 }
 
@@ -130,7 +130,7 @@ impl TestDevice {
     fn invalidate(&mut self, page: u32) {
         let page = page % self.invalid.len() as u32;
         let now = self.flash.now();
-        // The page that replaces it is written first.
+        // The page that replaces the invalid page is written first.
         self.flash.advance(1);
         self.first_written[(page / self.pages_per_block) as usize].get_or_insert(now);
         self.invalid[page as usize] = true;
@@ -237,7 +237,8 @@ impl TestDevice {
                 match image {
                     Some(store) if self.saved => Box::new(store),
                     image => {
-                        // Without a battery, an image is useless: a change makes the store discard it.
+                        // Without a battery, an image is useless, because the store discards the image at the first
+                        // change.
                         let mut stale = image.unwrap_or_else(|| RamValidity::new(blocks, pages, *bytes));
                         stale.record_erase(BlockId(0), flash).unwrap();
                         self.setup.build(blocks, pages)
@@ -294,7 +295,7 @@ impl TestDevice {
     }
 }
 
-/// Generates sizes of a device, starting with two blocks of one page.
+/// Generates sizes of a device; the smallest device has two blocks of one page.
 fn sizes() -> impl Strategy<Value = (u32, u32)> {
     (2u32..12, prop_oneof![3 => 1u32..9, 1 => 60u32..140])
 }

@@ -7,7 +7,7 @@ use crate::units::{BlockId, StreamId};
 /// search for a victim needs no second test.
 const NOT_CANDIDATE: u32 = 1 << 31;
 
-/// Optional block data that a policy uses; data that the policy does not use is not stored.
+/// Optional data of blocks, as used by a policy; the engine does not store data that the policy does not use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Needs {
     /// Time at which each block was closed.
@@ -25,7 +25,7 @@ impl Needs {
     pub const NONE: Needs = Needs { age: false, erases: false, streams: false, programs: false };
 }
 
-/// Valid pages of every block, and the set of candidates for cleaning: full, closed blocks.
+/// Number of valid pages of every block, and the set of candidates for cleaning: full, closed blocks.
 ///
 /// Erased, open and bad blocks are not candidates.
 #[derive(Clone, Debug)]
@@ -33,7 +33,7 @@ pub struct Blocks {
     pages_per_block: u32,
     logical_pages: u32,
     candidates: u32,
-    /// Host pages written to the layer so far: the clock for block ages.
+    /// Number of host pages written to the layer so far, which is the clock for the ages of blocks.
     now: u64,
     counts: Vec<u32>,
     closed_at: Vec<u64>,
@@ -77,7 +77,7 @@ impl Blocks {
         }
     }
 
-    /// Returns the number of blocks, candidates or not.
+    /// Returns the number of all blocks, including those that are not candidates.
     #[inline(always)]
     pub fn len(&self) -> u32 {
         self.counts.len() as u32
@@ -93,17 +93,17 @@ impl Blocks {
         self.candidates
     }
 
-    /// Returns the pages per block.
+    /// Returns the number of pages per block.
     pub fn pages_per_block(&self) -> u32 {
         self.pages_per_block
     }
 
-    /// Returns the logical pages of the layer.
+    /// Returns the number of logical pages of the layer.
     pub fn logical_pages(&self) -> u32 {
         self.logical_pages
     }
 
-    /// Returns the host pages written to the layer so far.
+    /// Returns the number of host pages written to the layer so far.
     pub fn now(&self) -> u64 {
         self.now
     }
@@ -139,18 +139,18 @@ impl Blocks {
         Self::is_candidate_score(self.score(block))
     }
 
-    /// Returns the valid pages of any block.
+    /// Returns the number of valid pages of a block, which need not be a candidate.
     #[inline(always)]
     pub fn valid_pages(&self, block: BlockId) -> u32 {
         self.counts[block.index()] & !NOT_CANDIDATE
     }
 
-    /// Returns the host pages written since the block was closed; 0 unless the policy needs ages.
+    /// Returns the number of host pages written since the block was closed; 0 unless the policy needs ages.
     pub fn age(&self, block: BlockId) -> u64 {
         self.closed_at.get(block.index()).map_or(0, |&closed_at| self.now - closed_at)
     }
 
-    /// Returns the erase count of the block; 0 unless the policy needs it.
+    /// Returns the erase count of the block; 0 unless the policy needs erase counts.
     pub fn erases(&self, block: BlockId) -> u32 {
         self.erases.get(block.index()).copied().unwrap_or(0)
     }

@@ -119,7 +119,7 @@ mod tests {
     use super::*;
     use crate::seed::Seed;
 
-    /// Fraction of pages left valid below, by block.
+    /// Fraction of pages left valid in the layer below, by block.
     struct LeftValid(Vec<f64>);
 
     impl LowerLayerView for LeftValid {

@@ -67,7 +67,7 @@ impl VictimPolicy for CostBenefit {
         self.search.cheapest(blocks, |block| {
             let valid = f64::from(blocks.valid_pages(block));
             let cost = if read_whole_block { whole + valid } else { 2.0 * valid };
-            // The cost is infinite if no page is gained, because the benefit is then 0.
+            // The ratio of cost to benefit is infinite if no page is gained, because the benefit is then 0.
             cost / ((whole - valid) * (blocks.age(block) + 1) as f64)
         })
     }

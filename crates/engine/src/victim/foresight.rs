@@ -78,11 +78,11 @@ fn cube(valid: u32, pages_per_block: u32) -> f64 {
 
 /// Minimises `u / ((1 - u) t^(2/3))`, compared by its third power.
 ///
-/// `t` is the number of host writes until the last page of the block is invalid, as predicted when the page is written:
-/// from then on the block can be erased without moves. Until then its invalid pages take space, and `u` is the cost of
-/// reclaiming this space now. With `t` itself, blocks are cleaned too early. Experiments compared the powers 1/2, 2/3
-/// and 1 with uniform, hot/cold and Zipf writes: 2/3 was always the best or second best. A block without valid pages
-/// has cost 0; a block full of valid pages is the last choice.
+/// `t` is the number of host writes until the last page of the block is invalid, as predicted when the page is written.
+/// After `t` writes, the block can be erased without moves. Before, the invalid pages of the block take space, and `u`
+/// is the cost of reclaiming this space now. With `t` itself, blocks are cleaned too early. Experiments compared the
+/// powers 1/2, 2/3 and 1 with uniform, hot/cold and Zipf writes: 2/3 was always the best or second best. A block
+/// without valid pages has cost 0; a block full of valid pages is the last choice.
 pub struct ForesightPolicy {
     foresight: Foresight,
     look_ahead_pages: u64,
@@ -201,7 +201,7 @@ impl VictimPolicy for ForesightPolicy {
 }
 
 impl ForesightPolicy {
-    /// Adds a block that reached this score.
+    /// Adds a block whose score has become `score`.
     fn rank(&mut self, block: BlockId, score: u32) {
         if let Some(ranks) = self.ranking.as_mut().filter(|_| Blocks::is_candidate_score(score)) {
             ranks.insert(block, score, self.last_invalidations[block.index()]);

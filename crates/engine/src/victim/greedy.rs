@@ -43,11 +43,11 @@ impl VictimKind for Config {
 /// Among equals, the block that reached its count last is taken. The order of blocks that had their count before the
 /// scan is unknown: these blocks come after all other blocks, with the highest number first.
 pub struct Greedy {
-    /// Blocks with more valid pages than this are not watched.
+    /// Maximum number of valid pages of a watched block.
     limit: u32,
     /// Lowest stack that may hold a live entry.
     lowest: usize,
-    /// Entries on all stacks, including stale ones.
+    /// Number of entries on all stacks, including stale entries.
     entries: usize,
     stacks: Vec<Vec<BlockId>>,
     /// Watched blocks, each with a count that the block has reached and on whose stack it must still be pushed.

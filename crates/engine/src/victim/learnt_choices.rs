@@ -111,8 +111,9 @@ impl EpochStats {
 
 /// The number in use (base), and its neighbour on trial.
 struct Trial {
-    /// Indices in the ladder.
+    /// Index of the base in the ladder.
     base: usize,
+    /// Index of the number on trial in the ladder.
     trial: usize,
     /// True if the current epoch uses the number on trial.
     is_trial_epoch: bool,

@@ -86,7 +86,7 @@ pub trait VictimPolicy: Send {
         0
     }
 
-    /// Returns the bytes of memory of the policy.
+    /// Returns the memory used by the policy, in bytes.
     fn memory_bytes(&self) -> usize {
         0
     }
@@ -132,7 +132,7 @@ impl VictimPolicy for Box<dyn VictimPolicy> {
     }
 }
 
-/// Properties of a policy with its default settings. Tests of the whole table rely on them.
+/// Properties of a policy with default settings. Tests of all policies in the table rely on these properties.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Properties {
     /// True if the policy has a generator of random numbers, for any of its settings.

@@ -18,7 +18,7 @@ pub(super) fn draw_suitable(
     draw_block(random, blocks, |block| is_suitable(blocks.score(block)))
 }
 
-/// Does the same as [`draw_suitable`] with a condition on the block's number.
+/// Draws a block like [`draw_suitable`], but with a condition on the number of the block.
 pub(crate) fn draw_block(
     random: &mut Random,
     blocks: &Blocks,

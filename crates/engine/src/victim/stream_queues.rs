@@ -123,14 +123,14 @@ mod tests {
         // Stream 0 has two blocks and a target of one, stream 1 three and a target of two; then the emptiest block of
         // the other streams.
         assert_eq!(victims(&mut blocks, &mut policy, 4), [1, 0, 5, 2]);
-        // No block of the other streams is left: the emptiest of all.
+        // No block of the other streams is left, so the block with the fewest valid pages of all is taken.
         assert_eq!(victims(&mut blocks, &mut policy, 3), [3, 4, 6]);
     }
 
     #[test]
     fn without_targets_the_emptiest_of_the_oldest_is_taken() {
         let (mut blocks, mut policy) = table(&[(0, 5), (1, 6), (0, 1), (1, 2)]);
-        // 5 against 6 valid pages, then 1 against 6, then only stream 1.
+        // First, the oldest blocks have 5 and 6 valid pages, then 1 and 6; then only stream 1 has blocks.
         assert_eq!(victims(&mut blocks, &mut policy, 4), [0, 2, 1, 3]);
         let (mut blocks, mut policy) = table(&[(0, 10), (1, 10), (0, 10), (1, 9)]);
         assert_eq!(victims(&mut blocks, &mut policy, 1), [3], "the oldest have nothing to win");

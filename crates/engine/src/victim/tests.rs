@@ -107,7 +107,7 @@ fn large_samples_find_the_cheapest() {
     }
 }
 
-/// Returns how often each block is taken in many draws from the same table.
+/// Returns the fraction of many selections from a constant table in which each block is selected.
 fn selection_fractions(value: Value, valid: &[u32]) -> Vec<f64> {
     const DRAWS: u32 = 20_000;
     // Logical pages are half of the physical ones: a mean of 5 valid pages.
@@ -127,7 +127,7 @@ fn assert_close(shares: &[f64], expected: &[f64]) {
 fn random_policies_choose_evenly_among_suitable_blocks() {
     let third = 1.0 / 3.0;
     assert_close(&selection_fractions(json!("random"), &[4, 5, 9, 10]), &[0.25; 4]);
-    // A block with exactly the mean of 5 is not below it.
+    // A block that has exactly the mean of 5 valid pages is not below the mean.
     assert_close(&selection_fractions(json!("random_plus_plus"), &[4, 5, 0, 10]), &[0.5, 0.0, 0.5, 0.0]);
     assert_close(&selection_fractions(json!("random_not_full"), &[4, 5, 9, 10]), &[third, third, third, 0.0]);
 }
@@ -367,7 +367,7 @@ fn only_policies_that_look_below_query_the_layer_below() {
     assert!(!weightless.looks_below() && weightless.build_boxed(&size(8, 4, 16)).is_ok());
 }
 
-/// Unused data are not stored, so boxed policies must report their needs, too.
+/// Data that a policy does not need is not stored, so boxed policies must report their needs, too.
 #[test]
 fn policies_report_their_needs() {
     for config in configs() {
@@ -390,7 +390,8 @@ fn policies_with_lists_report_their_memory() {
     }
 }
 
-/// Only watched blocks have this order. After the first victim all blocks are watched, because their counts are equal.
+/// Only watched blocks are taken in this order. After the first victim, all blocks are watched, because their counts
+/// are equal.
 #[test]
 fn greedy_takes_the_block_that_reached_its_count_last() {
     let mut blocks = Blocks::of_candidates(10, 500, &rows_of_valid(&[5; 100]));
@@ -408,7 +409,7 @@ fn greedy_takes_the_block_that_reached_its_count_last() {
     }
 }
 
-/// Of many blocks, greedy only tracks those with the fewest valid pages, one in 32.
+/// Of many blocks, the greedy policy only watches one in 32: those with the fewest valid pages.
 #[test]
 fn greedy_watches_only_blocks_with_few_valid_pages() {
     let valid: Vec<u32> = (0..3200).map(|block| 1 + block % 99).collect();
@@ -416,7 +417,7 @@ fn greedy_watches_only_blocks_with_few_valid_pages() {
     let blocks = Blocks::of_candidates(100, 200_000, &rows);
     let mut policy = policy_for(json!("greedy"), &blocks);
     assert_eq!(blocks.valid_pages(policy.select(&blocks)), 1);
-    // Four counts of 33 blocks each, whose stacks may have twice that capacity.
+    // Each of four counts has 33 blocks, and the stack of a count may have twice that capacity.
     assert!((4 * 100..=2 * 4 * 132).contains(&policy.memory_bytes()), "{}", policy.memory_bytes());
 }
 

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, VecDeque};
 const COUNT_BYTES: u64 = 2;
 
 /// Maximum number of erased blocks that are compared, beginning with the block erased first. Cleaning keeps fewer
-/// erased blocks; only a new device has more, all equally worn.
+/// erased blocks; only a new device has more erased blocks, which are all equally worn.
 const MAX_COMPARED: usize = 256;
 
 /// Erase counts of the erased blocks. Unlisted blocks were never erased.
@@ -25,7 +25,8 @@ impl ErasedBlocks {
         self.largest_len = self.largest_len.max(self.erases.len());
     }
 
-    /// Takes the least or the most worn block; returns its index in `free`. Among equals, the first.
+    /// Takes the least or the most worn block, and returns the index of this block in `free`. Of equally worn blocks,
+    /// takes the first.
     pub fn take(&mut self, free: &VecDeque<BlockId>, least_worn: bool) -> usize {
         let erases = |block: &BlockId| self.erases.get(block).copied().unwrap_or(0);
         let compared = free.iter().take(MAX_COMPARED).map(erases).enumerate();

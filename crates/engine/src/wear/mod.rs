@@ -41,7 +41,7 @@ pub struct BlockWear {
 pub struct RecoveredBlock {
     /// The block.
     pub block: BlockId,
-    /// Its wear.
+    /// Wear of the block.
     pub wear: BlockWear,
     /// True if the block is erased.
     pub is_erased: bool,
@@ -67,7 +67,7 @@ pub trait WearLevelling: Send {
         0
     }
 
-    /// True if the spare area of a block must be read before its erase, because the policy uses erase counts.
+    /// True if the spare area of a block must be read before the block is erased, because the policy uses erase counts.
     fn uses_erase_counts(&self) -> bool {
         false
     }
@@ -77,7 +77,7 @@ pub trait WearLevelling: Send {
     fn erased(&mut self, block: BlockId, erases: u32) -> u32;
 
     /// Notifies the policy of all blocks that are not bad, as found by recovery, which reads a spare area of each block
-    /// anyway.
+    /// in any case.
     fn recover(&mut self, found: &[RecoveredBlock]) {
         let _ = found;
     }

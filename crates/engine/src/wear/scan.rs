@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
-    /// Spare areas read for each page programmed; 1 or more.
+    /// Number of spare areas read for each programmed page; 1 or more.
     #[schemars(range(min = 1))]
     pub scans_per_write: u32,
     /// Minimum number of erases below the average for a block to be moved.
@@ -93,7 +93,7 @@ impl Scan {
         self.scans
     }
 
-    /// True if a block is exceptionally unworn and holds static data.
+    /// True if a block was erased much less often than the average and holds static data.
     fn is_target(&self, wear: BlockWear) -> bool {
         self.last_statistics.is_some_and(|statistics| {
             wear.erases.saturating_add(self.config.threshold) < statistics.erases.average

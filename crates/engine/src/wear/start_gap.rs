@@ -17,7 +17,7 @@ pub struct Config {
 }
 
 impl Default for Config {
-    /// Value of the paper: a hundred writes from one move of the gap to the next.
+    /// Default: the value of the paper, a hundred writes from one move of the gap to the next.
     fn default() -> Self {
         Config { interval: 100 }
     }
@@ -56,7 +56,7 @@ pub struct StartGap {
     blocks: u32,
     /// Block that is moved next.
     next: u32,
-    /// Erases since the last move.
+    /// Number of erases since the last move.
     erases: u32,
 }
 

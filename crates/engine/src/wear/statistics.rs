@@ -2,14 +2,14 @@
 
 use super::BlockWear;
 
-/// A statistic over the blocks; 12 bytes in the device.
+/// Summary of a value over all blocks; takes 12 bytes in the device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
-    /// Minimum.
+    /// Minimum of the value.
     pub min: u32,
-    /// Maximum.
+    /// Maximum of the value.
     pub max: u32,
-    /// Mean, rounded down.
+    /// Mean of the value, rounded down.
     pub average: u32,
 }
 
@@ -22,7 +22,7 @@ pub struct Statistics {
     pub ages: Summary,
 }
 
-/// A statistic being accumulated.
+/// Summary to which values are still added.
 #[derive(Clone, Copy, Debug)]
 struct RunningSummary {
     min: u32,
@@ -44,7 +44,7 @@ impl RunningSummary {
     }
 }
 
-/// Statistics being accumulated.
+/// Statistics to which blocks are still added.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Accumulator {
     blocks: u32,
@@ -53,7 +53,7 @@ pub(super) struct Accumulator {
 }
 
 impl Accumulator {
-    /// Bytes in the device: the number of blocks, and twice two bounds and a sum.
+    /// Size in the device, in bytes: the number of blocks, and two bounds and a sum for each of two values.
     pub const BYTES: u64 = 4 + 2 * (4 + 4 + 8);
 
     pub const EMPTY: Accumulator =

@@ -42,7 +42,7 @@ fn wear(erases: u32) -> impl Strategy<Value = BlockWear> {
     (0..40u32, 0..erases).prop_map(|(erases, erased_at)| BlockWear { erases, erased_at })
 }
 
-/// Erases that the tested devices have made.
+/// Number of erases that the tested devices have made.
 const ERASES: u32 = 500;
 
 /// Creates a scan of a device that has made [`ERASES`] erases.
@@ -126,7 +126,7 @@ proptest! {
     #[test]
     fn pool_finds_least_and_most_worn_blocks(steps in prop::collection::vec((0..3u8, 0..5u32), 1..120)) {
         let (mut erased_blocks, mut free, mut worn) = (ErasedBlocks::default(), VecDeque::new(), BTreeMap::new());
-        // Two blocks that were never erased.
+        // Two blocks that were never erased are free, too.
         free.extend([BlockId(0), BlockId(1)]);
         let mut largest_len = 0;
         for (at, (step, erases)) in steps.into_iter().enumerate() {

@@ -53,7 +53,7 @@ fn merges(report: &LayerReport) -> [u64; 3] {
     ["switch merges", "partial merges", "full merges"].map(|name| count(report, name))
 }
 
-/// Returns the writes of the host and of merges since `earlier`.
+/// Returns the number of pages written by the host and by merges since `earlier`.
 fn writes(report: &LayerReport, earlier: &Counters) -> (u64, u64) {
     let since = report.counters.since(earlier);
     (since.outgoing(Cause::Host, Operation::Write), since.outgoing(Cause::Cleaning, Operation::Write))
@@ -130,7 +130,7 @@ struct Naive {
     log_blocks: usize,
     time: u64,
     mapped: BTreeSet<u32>,
-    /// Number of pages written in each data block.
+    /// Number of pages written to each data block.
     data: BTreeMap<u32, u32>,
     /// Offsets in the log of each logical block, and the time of its last write.
     logs: BTreeMap<u32, (Vec<u32>, u64)>,
@@ -221,7 +221,7 @@ impl Naive {
             }
             _ => {}
         }
-        // The page must count as present if this write completes the log.
+        // The page must count as mapped, because this write may complete the log.
         self.mapped.insert(page);
         self.append_to_log(page);
         true
@@ -267,7 +267,7 @@ proptest! {
         size in 1u32..=6,
         blocks in 1u32..=8,
         log_blocks in 2u32..=4,
-        // First page and length of each stretch.
+        // First page and length of each sequential part of the writes.
         stretches in prop::collection::vec((0u32..48, 1u32..10), 1..80),
     ) {
         let mut ftl = ftl(KINDS[usize::from(fast)], blocks, log_blocks, size);
@@ -375,7 +375,7 @@ fn recovery_reads_first_pages_ends_and_logs() {
         ftl.check().unwrap();
         let reads = |name| report.steps.iter().find(|step| step.name == name).unwrap().spare_reads;
         assert_eq!(reads("first pages"), 45, "one of every block");
-        // A binary search in a block of 16 takes 4 or 5 reads, plus one of the last page.
+        // A binary search in a block of 16 pages takes 4 or 5 reads, plus a read of the last page.
         assert!((40 * 5..=45 * 6).contains(&reads("ends of blocks")), "{report:?}");
         assert_eq!(reads("padding"), 0, "there is none");
         assert!(reads("log pages") <= 64 && reads("places of log pages") <= reads("log pages"), "{report:?}");

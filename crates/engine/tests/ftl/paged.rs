@@ -222,7 +222,7 @@ fn invalid_settings_are_refused_by_key() {
     assert_eq!(error_of(ratio, BLOCKS).key, "validity.size_ratio");
     let parts = gecko(json!({ "kind": "gecko", "partitions": 33 }));
     assert_eq!(error_of(parts, BLOCKS).key, "validity.partitions");
-    // A drive without spare space, and one with too few blocks.
+    // The first drive has no spare space, and the second one has too few blocks.
     let full = gecko_with(|config| config.logical_pages = BLOCKS * PAGES_PER_BLOCK);
     let error = error_of(full, BLOCKS);
     assert!(error.key == "device" && error.problem.contains("needs"), "{error}");
@@ -305,7 +305,7 @@ mod counters {
     fn each_queried_block_costs_a_bitmap_read() {
         for counters in [BlockCounters::Full].into_iter().chain(PARTIAL) {
             let mut rig = Rig::new(settings_with(counters, "flash_bitmap", "greedy"));
-            // Every page of the bitmap exists by then.
+            // After these writes, every page of the bitmap exists.
             rig.age(1, 6000);
             let queried_blocks =
                 |rig: &Rig| if counters == BlockCounters::Full { 0 } else { rig.count("blocks asked about") };
@@ -341,7 +341,7 @@ mod counters {
         let cleaned = |counters: BlockCounters| {
             let mut settings = settings_with(counters, "gecko", "greedy");
             settings.config.logical_pages = blocks * PAGES_PER_BLOCK * 7 / 10;
-            // These settings make metadata blocks rare.
+            // With these settings, there are few metadata blocks.
             settings.config.page_bytes = 4096;
             let geometry = Geometry::flat(blocks, PAGES_PER_BLOCK, 4096);
             let flash = Nand::new(geometry, Wear::default(), Seed(1)).with_spare_area();
@@ -364,7 +364,7 @@ mod counters {
             let (found, expected) =
                 (cleaned(BlockCounters::None { choices }), theory(CounterCoverage::None { choices }));
             println!("{choices}: {found} {expected}");
-            // Blocks of metadata take a little of the spare space.
+            // The blocks with metadata take a small part of the spare space.
             assert!((0.985..1.08).contains(&(found / expected)), "{choices}: {found} instead of {expected}");
         }
         let (full, sampled) =

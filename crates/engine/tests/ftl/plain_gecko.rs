@@ -128,7 +128,7 @@ impl PlainGecko {
         self.runs.splice(..merged, [run]);
     }
 
-    /// Returns the invalid pages of a block: a read of each run up to the first flag.
+    /// Returns the invalid pages of a block; reads each run up to the first run with an erase flag for the block.
     fn query(&mut self, block: u32) -> Vec<u32> {
         let (keys, width) = (self.keys(block), self.config.part_pages());
         let mut found = Vec::new();

@@ -90,7 +90,7 @@ fn ops(blocks: u32, pages_per_block: u32) -> impl Strategy<Value = Vec<Op>> {
     )
 }
 
-/// Represents the page that the block takes next.
+/// Represents the page that must be programmed next in the block.
 const NEXT: u32 = u32::MAX - 2;
 
 fn program<M: Medium<Payload = Bytes<8>>>(
@@ -133,7 +133,7 @@ fn compare_with_rules<M: Medium<Payload = Bytes<8>>>(medium: &mut M, rules: &mut
                 assert_eq!(contents, rules.read(block, pages), "{op:?}");
             }
             Op::Count { block, pages } => {
-                // Which pages are counted does not matter, so that only the last one must exist.
+                // The result does not depend on the pages that are counted, so only the last page must exist.
                 let last = pages.checked_sub(1);
                 let answer = medium.read(BlockId(block), Pages::Counted(pages), Cause::Host, &mut out);
                 assert_eq!(answer, rules.read(block, last.as_slice()).map(|_| ()), "{op:?}");

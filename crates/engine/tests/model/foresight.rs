@@ -13,7 +13,7 @@ use wearwell_engine::victim::VictimConfig;
 
 const PAGES_PER_BLOCK: u32 = 16;
 
-/// A sequential fill, and then uniformly random writes.
+/// A host that writes all pages in order, and then writes uniformly random pages.
 struct Uniform {
     random: Random,
     pages: u32,

@@ -11,7 +11,7 @@ use wearwell_engine::layer::{Bytes, Layer, LayerError};
 use wearwell_engine::log::{LevelSizes, LsmConfig, LsmTree, Shape};
 use wearwell_engine::nand::{Nand, Wear};
 
-/// A key with its version, or `None` for a tombstone.
+/// A key with its version, or with `None` for a tombstone.
 type Entry = (u32, Option<u64>);
 type Table = Vec<Entry>;
 type Run = Vec<Table>;
@@ -20,7 +20,7 @@ struct Naive {
     config: LsmConfig,
     /// Content of the memtable or the log store.
     memtable: BTreeMap<u32, Option<u64>>,
-    /// Pages in the log, and tombstones not yet in the log.
+    /// Number of pages in the log, and number of tombstones not yet in the log.
     log: (u32, u32),
     /// Runs of each level, the newest first.
     levels: Vec<Vec<Run>>,

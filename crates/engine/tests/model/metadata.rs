@@ -106,7 +106,8 @@ fn checkpoint_writes_the_pages_of_tables_that_changed() {
     write(&mut stack, &[0, 1, 2, 3]);
     let first = metadata(&stack);
     assert_eq!((first.map_pages, first.segment_info_pages, first.checkpoint_pages), (1, 1, 3));
-    // The second segment has changed, and so has the first, by an invalidation: one page of segment information.
+    // The second segment has changed because of the writes, and the first because of an invalidation: together they
+    // change one page of segment information.
     write(&mut stack, &[0, 4, 8, 12]);
     let second = metadata(&stack);
     assert_eq!((second.map_pages, second.segment_info_pages, second.checkpoint_pages), (5, 2, 6));
@@ -122,7 +123,8 @@ fn map_in_the_log_is_appended_and_has_its_own_index() {
     // The page of the map opens the second segment; its index is another page.
     assert_eq!((first.map_pages, first.segment_info_pages, first.checkpoint_pages), (2, 1, 3));
     write(&mut stack, &[0, 4, 8, 12]);
-    // Four pages of the map, the first two in one page of the index, the last two in another.
+    // Four pages of the map are written: the first two have their entries in one page of the index, the last two in
+    // another page.
     assert_eq!(metadata(&stack).map_pages, 2 + 4 + 2);
     let report = &reports(&stack).layers[0];
     assert_eq!(report.mapped_pages, 7, "the user's pages alone");

@@ -15,7 +15,7 @@ struct User<P: Stamp> {
     engine: Engine<Segments<P>>,
     model: Model,
     victims: VictimRecord,
-    /// First page of its partition, and pages per segment.
+    /// First page of the user's partition, and number of pages per segment.
     first: u32,
     segment_pages: u32,
     trim: bool,

@@ -14,7 +14,7 @@ pub enum Op {
     /// Random writes, drawn from a seed; their number is given in thousandths of the logical pages. If the flag is set,
     /// three of four writes go to the first quarter of the pages.
     Burst(u64, u32, bool),
-    /// Sequential writes from this page, their number in thousandths of the logical pages.
+    /// Sequential writes that begin at this page; their number is given in thousandths of the logical pages.
     Sequence(u32, u32),
     Trim(Vec<u32>),
     TrimAll,
@@ -89,7 +89,7 @@ fn reclaim() -> impl Strategy<Value = Reclaim> {
     ]
 }
 
-/// Draws a utilisation: a third of the stores are completely full, the other stores have any utilisation.
+/// Draws a utilisation: a third of the stores are completely full, the utilisation of the other stores is drawn.
 fn load() -> impl Strategy<Value = f64> {
     prop_oneof![1 => Just(1.0), 2 => 0.0..1.0f64]
 }

@@ -50,7 +50,7 @@ pub enum Request {
 pub struct Model {
     pub config: StoreConfig,
     pub pages_per_block: usize,
-    /// Erase count that each block endures.
+    /// Number of erases that each block endures.
     pub endurance: Option<u32>,
     pub blocks: Vec<Block>,
     pub map: Vec<Option<(usize, usize)>>,
@@ -71,7 +71,7 @@ pub struct Model {
     /// Closed blocks, in the order in which they were closed.
     closed: Vec<usize>,
     host_pages: u64,
-    /// Live pages between a victim and their new location.
+    /// Live pages that were read from a victim and are not yet written to their new location.
     ram: Vec<Page>,
     rule: Rule,
     placement: Box<dyn Placement>,

@@ -292,7 +292,7 @@ impl<P: Stamp> Rig<P> {
         Rig { engine, model, victims, version: 0 }
     }
 
-    /// Executes the operation on both. Answers are compared here, states in `compare`.
+    /// Executes the operation on the engine and on the model. Answers are compared here, states in `compare`.
     pub fn step(&mut self, op: &Op) -> Result<(), LayerError> {
         let pages = op.pages(self.model.config.logical_pages);
         let (engine, model) = match op {
@@ -320,7 +320,7 @@ impl<P: Stamp> Rig<P> {
         (engine, self.model.write(pages, &versions, hint))
     }
 
-    /// Reads the pages from both and compares them.
+    /// Reads the pages from the engine and from the model, and compares the contents.
     pub fn read(&mut self, pages: &[Lpn]) {
         let mut data = Vec::new();
         self.engine.read(pages, &mut data).expect("stored pages can be read");

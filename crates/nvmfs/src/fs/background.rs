@@ -57,9 +57,9 @@ impl<S: Ssd> Work<S> {
 
 impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
     /// Returns the next unit of work. The caller runs its slow part while the file system is in use, calls
-    /// [`Nvmfs::end_background`], and then calls this function again. Flushing begins when many pages are dirty and
-    /// continues until few are. If there is nothing to flush, one extent is recycled. Returns `None` if there is
-    /// nothing to do, or no free space to do it.
+    /// [`Nvmfs::end_background`], and then calls this function again. Flushing begins when many pages are dirty, and
+    /// continues until few pages are dirty. If there is nothing to flush, one extent is recycled. Returns `None` if
+    /// there is nothing to do, or no free space to do it.
     ///
     /// # Errors
     /// [`Error::Ssd`], [`Error::Damaged`].

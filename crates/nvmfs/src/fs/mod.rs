@@ -63,8 +63,9 @@ pub struct Nvmfs<N, S> {
     recycled: u32,
     /// Numbers of the inode pages to check after the last snapshot was deleted: some may be unused.
     inode_pages_to_drop: Vec<u32>,
-    /// Number of operations that were refused for lack of space, and the resource that was full at the last refusal.
+    /// Number of operations that were refused for lack of space.
     no_space: u64,
+    /// Resource that was full at the last refusal.
     last_no_space: Option<&'static str>,
 }
 

@@ -76,7 +76,7 @@ fn topmost<N: Nvram, S: Ssd>(fs: &Nvmfs<N, S>, lost: Vec<Ino>) -> Result<Vec<Ino
                 is_below[ino.0 as usize] |= ino != dir;
                 std::ops::ControlFlow::Continue(())
             })
-            // Entries behind a malformed entry are examined in a later round, after the directory has got a name.
+            // Entries after a malformed entry are examined in a later round, after the directory has got a name.
             .or_else(|error| if matches!(error, Error::Damaged(_)) { Ok(()) } else { Err(error) })?;
         }
     }

@@ -11,9 +11,9 @@ use crate::stats::SnapshotStats;
 use crate::store::{OpenError, OpenReport, Store};
 use std::sync::Arc;
 
-/// Blocks freed, or moved to an older snapshot, in one step before requests can proceed.
+/// Number of blocks freed, or moved to an older snapshot, in one step before requests can proceed.
 pub(super) const BLOCKS_PER_STEP: u64 = 2048;
-/// Inode pages examined in one step after the last snapshot was deleted.
+/// Number of inode pages examined in one step after the last snapshot was deleted.
 const INODE_PAGES_PER_STEP: usize = 64;
 
 /// Rolls the file system back to each of its snapshots in turn, and checks the names in each. Returns the problems,
@@ -46,7 +46,8 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         Ok((Self::from_store_with_orphans(store, &found.scan.orphans)?, found))
     }
 
-    /// Creates a snapshot atomically: it contains all operations that returned before, and none that starts later.
+    /// Creates a snapshot atomically: it contains all operations that returned before, and no operation that starts
+    /// later.
     ///
     /// # Errors
     /// Errors of [`Store::create_snapshot`].

@@ -133,8 +133,8 @@ fn data_larger_than_nvram_goes_to_ssd_intact() {
 fn block_on_both_devices_counts_once() {
     let mut fs = fresh();
     let ino = fs.create(ROOT, b"f", Kind::File, 0o644, 0, &CALLER).unwrap().ino;
-    // Four pointers are in the inode, 512 in one pointer block, the rest in four more blocks and one above
-    // them.
+    // Four pointers are in the inode, and 512 are in one pointer block. The remaining pointers are in four more pointer
+    // blocks, whose locations are in one pointer block above them.
     let blocks = 2500 + 1 + 4 + 1;
     for part in 0..25 {
         fs.write(ino, part * 100 * 4096, &vec![3; 100 * 4096], &CALLER).unwrap();

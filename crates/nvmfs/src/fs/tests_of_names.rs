@@ -38,7 +38,7 @@ fn problems(fs: &Fs) -> Vec<NameProblemKind> {
     check(&fs.store.region).unwrap().into_iter().map(|problem| problem.kind).collect()
 }
 
-/// Adds and removes names in several directories with several blocks each; returns a log of the results.
+/// Adds and removes names in several directories, each of which has several blocks; returns a log of the results.
 fn add_and_remove_names(fs: &mut Fs) -> Vec<String> {
     let caller = caller_at(5);
     let dirs: Vec<Ino> = (0..4)

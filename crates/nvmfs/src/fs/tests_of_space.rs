@@ -108,7 +108,7 @@ fn emptied_directory_frees_its_nvram() {
             assert_consistent(&fs);
             let ino = file(&mut fs, b"large");
             let written = write_all(&mut fs, ino);
-            // The pointer blocks of the file reduce the number of pages that may stay dirty.
+            // The pointer blocks of the file reduce the maximum number of dirty pages.
             assert!(
                 written / 4096 + 40 > statistics.available_blocks,
                 "{} of {}",
@@ -126,7 +126,7 @@ fn mount_frees_empty_blocks_of_old_directories() {
     link_many(&mut fs, ROOT, 500);
     let pages = fs.stats().metadata_pages;
     assert!(pages > before + 30);
-    // The blocks get free records, as old versions of the program left them.
+    // The blocks get free records, as old versions of Wearwell left them.
     let blocks = fs.attributes(ROOT).unwrap().size_bytes / 4096;
     for block in (1..blocks).filter(|block| *block != 7) {
         let at = fs.store.region.pointer_at(ROOT, block).unwrap().unwrap();

@@ -1,4 +1,4 @@
-//! Layout of both devices (section III-E).
+//! Layout of NVRAM and SSD (section III-E).
 
 mod acl;
 mod areas;

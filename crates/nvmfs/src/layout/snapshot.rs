@@ -5,16 +5,16 @@ use crate::api::{BLOCK_BYTES, Error, Result};
 
 /// Bytes of a snapshot record. Its pointers have the same offsets as those of an inode.
 pub const SNAPSHOT_BYTES: usize = 256;
-/// Snapshot records per page.
+/// Number of snapshot records per page.
 pub const SNAPSHOTS_PER_PAGE: usize = BLOCK_BYTES / SNAPSHOT_BYTES;
-/// Longest name of a snapshot, bytes.
+/// Maximum length of the name of a snapshot, in bytes.
 pub const MAX_SNAPSHOT_NAME_BYTES: usize = 100;
 
 const SEQUENCE: usize = 8;
 const CREATED: usize = 24;
 const NAME: usize = 128;
 
-/// Words behind the superblock that list the pages with snapshot records.
+/// Words after the superblock that list the pages with snapshot records.
 pub struct SnapshotPages;
 
 impl SnapshotPages {

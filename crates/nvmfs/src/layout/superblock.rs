@@ -53,20 +53,20 @@ pub enum Checksums {
     All,
 }
 
-/// Offsets of metadata that is being changed outside of an atomic update, stored in words behind the superblock.
+/// Offsets of metadata that is being changed outside of an atomic update, stored in words after the superblock.
 ///
 /// After a power cut, the checksums of the listed metadata may be wrong, so they are recomputed. All words are 0 in a
 /// cleanly closed file system.
 pub struct ChangeNoteWords;
 
 impl ChangeNoteWords {
-    /// Offset of the words.
+    /// Offset of these words on NVRAM.
     pub const AT: usize = 2048;
-    /// Number of words.
+    /// Number of these words.
     pub const COUNT: usize = 256;
 }
 
-/// First and last page of each list, and a flag that tells if they are valid; stored behind the superblock.
+/// First and last page of each list, and a flag that tells if these pages are valid; stored after the superblock.
 ///
 /// The ends are written only when the file system is closed; opening it clears [`ListEnds::CLEAN`] first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -80,7 +80,7 @@ pub struct ListEnds {
 impl ListEnds {
     /// Offset of the word that marks the file system as cleanly closed.
     pub const CLEAN_AT: usize = 512;
-    /// Value of this word after a clean close.
+    /// Value of the word at [`ListEnds::CLEAN_AT`] after a clean close.
     pub const CLEAN: u64 = u64::from_le_bytes(*b"closed!\n");
     /// Offset of the list ends.
     pub const AT: usize = 520;
@@ -190,8 +190,8 @@ impl Superblock {
         bytes
     }
 
-    /// Returns the first word, the only word that changes when a newer program mounts the file system for the first
-    /// time.
+    /// Returns the first word, the only word that changes when a newer version of Wearwell mounts the file system for
+    /// the first time.
     pub fn first_word(&self) -> u64 {
         let is_mine = |(version, _): &&(Version, u64)| *version == self.version;
         match self.checksums {

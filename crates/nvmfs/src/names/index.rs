@@ -26,9 +26,9 @@ struct Index {
     free_space: FreeSpaceTree,
     /// Number of the first block that may be missing: all blocks before it exist.
     missing_from: u32,
-    /// Logical time of the last use.
+    /// Logical time of the last use of the index.
     used: u64,
-    /// Memory use in bytes at the last measurement.
+    /// Memory use of the index at the last measurement, in bytes.
     counted_bytes: usize,
 }
 

@@ -11,7 +11,7 @@ use std::ops::Range;
 pub(crate) struct Inodes {
     /// Number of the inode in the table that was allocated last.
     last: Ino,
-    /// Inode numbers below this are in the table.
+    /// Inodes with numbers below this number are in the table.
     table_end: u32,
     free: NumberSet,
     /// Number of opens of each open inode.
@@ -68,8 +68,8 @@ impl Inodes {
         numbers.for_each(|number| self.free.remove(number));
     }
 
-    /// True if these inodes are all free and at least as many other inodes are free, so that the next files do not
-    /// need these.
+    /// True if all these inodes are free and at least as many other inodes are free, so that the next files do not need
+    /// these inodes.
     pub fn is_unneeded(&self, numbers: Range<u32>) -> bool {
         self.free() >= 2 * numbers.len() as u32 && numbers.clone().all(|number| self.free.has(number))
     }

@@ -70,7 +70,7 @@ pub(crate) fn cookie_after(position: u32) -> u64 {
     u64::from(position) + AFTER_DOTS + 1
 }
 
-/// Lists those of `.` and `..` that come after cookie `from`, with the given inodes. Returns the position at which
+/// Lists `.` and `..`, as far as they come after cookie `from`, with the given inodes. Returns the position at which
 /// the listing continues; `None` if `each` ended the listing.
 pub(crate) fn list_dots(
     (dot, dots): (Ino, Ino),
@@ -98,7 +98,7 @@ pub(crate) fn check_name(name: &[u8]) -> Result<()> {
 }
 
 impl Names {
-    /// Reads the inodes and finds the free ones.
+    /// Reads the inodes, and finds the free inodes.
     pub fn new<N: Nvram>(region: &Region<N>, index_bytes: usize) -> Result<Self> {
         Ok(Names { indexes: Indexes::new(index_bytes), inodes: Inodes::new(region)? })
     }
@@ -259,7 +259,8 @@ pub(crate) fn free_entry<N: Nvram>(
     Ok(none)
 }
 
-/// Removes the empty blocks of a directory that old versions of the program left, which never shrank directories.
+/// Removes the empty blocks of a directory that old versions of Wearwell left, because these versions never shrank
+/// directories.
 pub(crate) fn drop_empty_blocks<N: Nvram, S: Ssd>(store: &mut Store<N, S>, dir: Ino) -> Result<()> {
     for block in directory::empty_blocks(&store.region, dir)? {
         store.prepare_to_keep()?;

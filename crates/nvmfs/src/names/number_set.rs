@@ -53,7 +53,7 @@ impl NumberSet {
     /// Returns the lowest number that is `from` or larger.
     pub fn next(&self, from: u32) -> Option<u32> {
         let (word, bit) = NumberSet::bit_of(from);
-        // Bits of the same word, at or above the bit of `from`.
+        // Bits in the word of `from`, from the bit of `from` on.
         let rest = self.words.get(word).map_or(0, |word| word & !(bit - 1));
         if rest != 0 {
             return Some(word as u32 * 64 + rest.trailing_zeros());

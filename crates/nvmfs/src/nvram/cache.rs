@@ -12,7 +12,7 @@ pub(super) enum WriteBackInstruction {
     /// Evicts the line; not ordered with other instructions until a fence.
     #[cfg(target_arch = "x86_64")]
     Clflushopt,
-    /// Evicts the line; such instructions are executed one after the other.
+    /// Evicts the line; instructions of this type are executed one after the other.
     #[cfg(target_arch = "x86_64")]
     Clflush,
     /// No known instruction on this architecture.

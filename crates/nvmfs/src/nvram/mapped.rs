@@ -28,7 +28,7 @@ pub enum Persistence {
     Msync,
 }
 
-/// Event after which fenced stores are still there.
+/// Event that fenced stores survive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Guarantee {
     /// A power cut: the file is on persistent memory (MAP_SYNC), and cache lines are written back.
@@ -37,7 +37,7 @@ pub enum Guarantee {
     ProcessCrash,
     /// A power cut, at the cost of an msync at each fence.
     Msync,
-    /// No event: stores go to a private copy of the content.
+    /// No event, because stores go to a private copy of the content.
     Nothing,
 }
 
@@ -96,7 +96,7 @@ impl MappedNvram {
         MappedNvram::map_private(vec![Part::whole_file(path, backing)])
     }
 
-    /// Returns the event after which fenced stores are still there.
+    /// Returns the event that fenced stores survive.
     pub fn guarantee(&self) -> Guarantee {
         self.guarantee
     }
@@ -197,8 +197,8 @@ impl Nvram for MappedNvram {
         }
     }
 
-    /// Panics if an msync fails: data that should be durable is not, and the affected part is unknown. A second msync
-    /// may report success without having written anything.
+    /// Panics if an msync fails: data that should be durable is not durable, and the affected part is unknown. A second
+    /// msync may report success without having written anything.
     fn fence(&mut self) {
         if self.guarantee != Guarantee::Msync {
             return self.instruction.fence();

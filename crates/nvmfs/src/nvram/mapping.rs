@@ -9,7 +9,7 @@ use std::ops::Range;
 /// Alignment of a mapping, which DAX devices and huge pages require.
 pub(super) const ALIGNMENT: usize = 2 << 20;
 
-/// Treatment of stores.
+/// Destination of stores to a mapping.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     /// Stores reach the files, which must all be on persistent memory; fenced cache lines are durable
@@ -70,7 +70,7 @@ impl Mapping {
         };
         let reserved = reserved.map_err(|error| (pieces.len(), error))?.cast::<u8>();
         let start = reserved.wrapping_add(reserved.align_offset(ALIGNMENT));
-        // From here on, dropping the mapping releases the reservation if a piece is refused.
+        // From here on, `mapping` releases the reservation when dropped, for example if the kernel refuses a piece.
         let mapping = Mapping { start, bytes, reserved: (reserved, reserved_bytes) };
         let mut at = start;
         for (index, piece) in pieces.iter().enumerate() {

@@ -25,7 +25,8 @@ pub const LINE_BYTES: usize = 64;
 /// fence followed. Until then, a power cut may or may not lose the store to each line of 64 bytes. A line may be torn
 /// at multiples of 8 bytes; an aligned word of 8 bytes is never torn.
 pub trait Nvram: Send + Sync {
-    /// Returns the content as the processor sees it. Its length is a multiple of 4096 and never changes.
+    /// Returns the content, including stores that are not durable yet. Its length is a multiple of 4096 and never
+    /// changes.
     fn bytes(&self) -> &[u8];
 
     /// Stores `bytes` at offset `at`; the range must lie within the region.
@@ -41,7 +42,7 @@ pub trait Nvram: Send + Sync {
     fn fence(&mut self);
 }
 
-/// Implements the trait for a pointer type, so that a test can lend its NVRAM to a file system.
+/// Implements [`Nvram`] for a pointer type, so that a test can lend its NVRAM to a file system.
 macro_rules! forward {
     ($pointer:ty) => {
         impl<N: Nvram + ?Sized> Nvram for $pointer {

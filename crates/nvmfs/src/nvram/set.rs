@@ -4,8 +4,8 @@
 //! part, the number of parts, and the number of times that the set was opened. This count reveals an older copy of
 //! one file.
 //!
-//! Opening increments the count on all files in two steps, so that a power cut between them causes no false alarm.
-//! First, the next count is announced in all labels; then it becomes the current count in all of them.
+//! Opening increments the count on all files in two steps, so that a power cut between the steps causes no false alarm.
+//! First, the next count is announced in all labels; then it becomes the current count in all labels.
 
 use super::mapped::{MappedNvram, Part, Persistence};
 use super::mapping::ALIGNMENT;
@@ -18,7 +18,7 @@ use std::io::{self, ErrorKind};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-/// Bytes of the label of each file, aligned so that the data behind it can be mapped as devices require.
+/// Bytes of the label of each file, aligned so that the data after the label can be mapped as devices require.
 pub const LABEL_BYTES: u64 = ALIGNMENT as u64;
 /// Maximum number of files of a set.
 pub const MAX_FILES: usize = 64;
@@ -28,7 +28,8 @@ const MAGIC: &[u8; 8] = b"WWNVSET1";
 /// Bytes of the fixed part of a label: magic, set identifier, part index, number of parts, bytes of the part,
 /// checksum.
 const FIXED_BYTES: usize = 48;
-/// Offsets of two counts: the number of the last opening that was begun, and of the last opening that was completed.
+/// Offsets of two counts: the number of the last opening that was begun, and the number of the last opening that was
+/// completed.
 const COUNTS_AT: [usize; 2] = [64, 72];
 
 /// Label of a file of a set.
@@ -209,7 +210,7 @@ fn refuse_content(path: &Path, bytes: &[u8], existing: Existing) -> io::Result<(
     Err(refusal(path, ErrorKind::AlreadyExists, "holds something already"))
 }
 
-/// Opens the files, and returns for each the part behind its label.
+/// Opens the files, and returns for each file the part after the label.
 fn parts_of(
     paths: &[PathBuf],
     open: impl Fn(&Path) -> io::Result<backing::Backing>,
@@ -433,7 +434,7 @@ mod tests {
                 files.set_count(name, which, 2);
                 drop(MappedNvram::open_set_private(&files.paths(&["c", "b", "a"])).expect("a cut"));
                 let outcome = MappedNvram::open_set_private(&files.paths(&["a", "old", "c"])).map(|_| ());
-                // While the announced count was written, the current count had not changed yet.
+                // If power was cut while the announced count was written, the current count has not changed yet.
                 assert_eq!(outcome.is_err(), which == 1, "{which} {name}");
             }
         }

@@ -203,15 +203,15 @@ mod tests {
         for caching in [Caching::Cached, Caching::Direct] {
             let create = || FileSsd::create(&path, 1 << 20, Existing::Overwrite, caching);
             let ssd = match create() {
-                // If the temporary directory is in memory, it may not support direct I/O; the message must then say
-                // so.
+                // If the temporary directory is in memory, it may not support direct I/O; the error message must then
+                // state this.
                 Err(error) if caching == Caching::Direct => {
                     assert!(error.to_string().contains("O_DIRECT"), "{error}");
                     continue;
                 }
                 created => created.expect("a new file"),
             };
-            // Two slices that begin a byte apart cannot both be aligned.
+            // Of two slices whose starts differ by one byte, at least one slice is not aligned.
             ssd.write(5, &data[1..], 0).expect("within");
             ssd.write(100, &data[..3 * BLOCK_BYTES], 0).expect("within");
             ssd.flush().expect("the file can be synchronised");

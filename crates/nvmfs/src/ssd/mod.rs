@@ -49,7 +49,7 @@ pub trait Ssd: Send + Sync {
     }
 }
 
-/// Implements the trait for a pointer type, so that a test can lend its SSD to a file system.
+/// Implements [`Ssd`] for a pointer type, so that a test can lend its SSD to a file system.
 macro_rules! forward {
     ($pointer:ty) => {
         impl<S: Ssd + ?Sized> Ssd for $pointer {

@@ -42,9 +42,9 @@ pub enum StackError {
 /// SSD backed by a Wearwell stack: the stack receives every request and counts the operations of its flash; `S`
 /// holds the content.
 ///
-/// The stack lives as long as this value, and the content as long as `S`. If the stack is new and the content is not,
-/// the stack counts no block as written; [`StackSsd::precondition`] writes the existing blocks to the stack. Only the
-/// stack of the scenario is used: its workloads, times and measurement settings are ignored.
+/// The stack lives as long as this value, and the content as long as `S`. If the stack is new but the content already
+/// exists, the stack counts no block as written; [`StackSsd::precondition`] writes the existing blocks to the stack.
+/// Only the stack of the scenario is used: its workloads, times and measurement settings are ignored.
 pub struct StackSsd<S> {
     content: S,
     blocks: u64,

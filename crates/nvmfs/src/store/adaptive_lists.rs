@@ -1,9 +1,9 @@
 //! Division of the NVRAM between the dirty and the clean list: "dynamically adjusting the length of dirty and
 //! clean LRU lists" (section III-B). The paper does not describe the method.
 //!
-//! This implementation uses ghost entries, as ARC does (Megiddo and Modha, FAST 2003), to divide pages between dirty
-//! and clean ones, as H-ARC does (Fan, Du and Voigt, MSST 2014). Ghosts are blocks that recently left a list and
-//! would still be in it if the list were longer. Each ghost hit is an argument for a longer list. The flush
+//! This implementation uses ghost entries, as ARC does (Megiddo and Modha, FAST 2003), to divide pages between the
+//! dirty and the clean list, as H-ARC does (Fan, Du and Voigt, MSST 2014). Ghosts are blocks that recently left a list
+//! and would still be in it if the list were longer. Each ghost hit is an argument for a longer list. The flush
 //! thresholds are fractions of the dirty list's length; the clean list gets the remaining pages.
 
 use super::Store;
@@ -133,8 +133,8 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         }
     }
 
-    /// Adjusts the length of the dirty list after a ghost hit. Hits in the ghost list with fewer entries
-    /// are scaled up, because they are correspondingly rarer.
+    /// Adjusts the length of the dirty list after a ghost hit. Hits in the ghost list with fewer entries are scaled up,
+    /// because hits in a shorter list are correspondingly rarer.
     fn adjust(&mut self, hits: GhostHits, weight: u32) {
         let (all, mut length) = (self.pages.data_pages(), self.dirty_list_pages());
         let (clean, dirty) = (all - self.pages.count(State::Clean), all - self.pages.count(State::Dirty));

@@ -25,7 +25,7 @@ const PIECE_BLOCKS: u64 = EXTENT_BLOCKS / 2;
 /// Contiguous blocks of the SSD.
 struct Piece {
     first: u64,
-    /// Owner of each block: the file and the number of the block within it.
+    /// Owner of each block: the file, and the number of the block within the file.
     owners: Vec<(Ino, u32)>,
     /// True if the location is being overwritten, or was overwritten after the read began.
     is_stale: AtomicBool,
@@ -56,7 +56,7 @@ impl Piece {
         let summed = if has_sums { &self.owners[..] } else { &[] };
         let blocks = summed.iter().zip(bytes.chunks(BLOCK_BYTES));
         let sums = blocks.map(|((ino, block), content)| data_sum(*ino, *block, content)).collect();
-        // Setting cannot fail: no other thread reads the same piece.
+        // `set` cannot fail, because no other thread reads the same piece.
         let _ = self.content.set(Content { bytes, sums });
         Ok(())
     }
@@ -64,8 +64,9 @@ impl Piece {
 
 /// Blocks of the SSD for which a request waits.
 pub struct Fetch<S> {
-    /// Number of times that the request has waited for blocks, and the number of its bytes that are complete.
+    /// Number of times that the request has waited for blocks.
     fetches: u32,
+    /// Number of bytes of the request that are complete.
     done_bytes: usize,
     pieces: Vec<Arc<Piece>>,
     has_sums: bool,

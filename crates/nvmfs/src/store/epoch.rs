@@ -1,8 +1,8 @@
 //! Mount epochs, which detect that the NVRAM or the SSD is a copy from another time.
 //!
-//! Each mount increments the epoch on both devices. The next epoch is first announced on the NVRAM, so that a power
-//! cut between the two updates leaves a valid pair. The SSD then has either the current epoch of the NVRAM or the
-//! announced one.
+//! Each mount increments the epoch on both devices. The next epoch is first announced on the NVRAM, so that a power cut
+//! between the two updates leaves a valid pair. The SSD then has either the current epoch of the NVRAM or the announced
+//! epoch.
 
 use super::Store;
 use crate::api::BLOCK_BYTES;
@@ -15,7 +15,7 @@ const LABEL: &[u8; 16] = b"Wearwell NVMFS\r\n";
 /// Bytes of the label, including identifier and checksum.
 const LABEL_BYTES: usize = 36;
 
-/// Rule for opening an NVRAM and an SSD together.
+/// Rule that decides if an NVRAM and an SSD can be opened together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PairRule {
     /// Both devices must be from the same mount.

@@ -7,16 +7,16 @@ use crate::layout::EXTENT_BLOCKS;
 use crate::nvram::Nvram;
 use std::collections::{BTreeSet, VecDeque};
 
-/// Marks an extent that is being written, or that holds the label.
+/// Value of an extent that is being written, or that holds the label.
 const ALLOCATED: u16 = u16::MAX;
-/// Marks an extent in the queue of free extents.
+/// Value of an extent in the queue of free extents.
 const FREE: u16 = u16::MAX - 1;
 
 /// Used blocks of the SSD, and their owners.
 ///
 /// The owners and the bitmap are in NVRAM but need not survive a power cut: they are recomputed after it.
 pub struct Extents {
-    /// Number of valid blocks of each extent, or [`FREE`] or [`ALLOCATED`].
+    /// Number of valid blocks of each extent; instead of a number, [`FREE`] or [`ALLOCATED`].
     valid: Vec<u16>,
     free: VecDeque<u32>,
     /// Empty extents that are trimmed before they join the queue, and the number of extents that are not trimmed yet
@@ -132,7 +132,7 @@ impl Extents {
             self.untrimmed -= 1;
             Some(extent)
         };
-        // Writing an extent has the same effect as trimming it.
+        // Writing an extent has the same effect as trimming it, so an extent that is not trimmed yet can be used, too.
         let extent = self.free.pop_front().or_else(untrimmed)?;
         self.valid[extent as usize] = ALLOCATED;
         Some(extent)
@@ -182,8 +182,8 @@ impl Extents {
         (*valid == 0).then_some(extent)
     }
 
-    /// Returns the extent in use with the fewest valid blocks (in case of a tie, the lowest-numbered one); full
-    /// extents and excluded extents are skipped.
+    /// Returns the extent in use with the fewest valid blocks (in case of a tie, the extent with the lowest number);
+    /// full extents and excluded extents are skipped.
     pub fn emptiest(&self) -> Option<u32> {
         let used = self.valid.iter().enumerate().filter(|(_, valid)| u64::from(**valid) < EXTENT_BLOCKS);
         let is_aside = |extent: usize| !self.excluded.is_empty() && self.excluded.contains(&(extent as u32));

@@ -76,8 +76,8 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     /// Allocates a location on the SSD: the next free block of the open extent, of a free extent, or of the extent
     /// with the fewest valid blocks.
     fn new_fixed_location(&mut self) -> Result<u64> {
-        // The first round tries the rest of the open extent, the second one another extent. All free blocks of the
-        // open extent may be in flight.
+        // The first round tries the rest of the open extent, and the second round tries another extent. All free blocks
+        // of the open extent may be in flight.
         for _ in 0..2 {
             let (extent, from) = match self.open_extent {
                 Some(open) => open,

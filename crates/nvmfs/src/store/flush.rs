@@ -25,7 +25,8 @@ const MAX_BATCHES: usize = 64;
 /// Extent in flight to the SSD. Its pages stay dirty until [`Store::end_flush`], so losing a batch loses no
 /// data.
 pub struct Batch<S> {
-    /// Number of the batch among those in flight. A page that is written meanwhile may be in a later batch, too.
+    /// Number of the batch, unique among the batches in flight. A page that is written meanwhile may be in a later
+    /// batch, too.
     number: u8,
     /// Extent that is allocated for the batch; `None` if blocks have fixed locations.
     pub(super) extent: Option<u32>,
@@ -164,8 +165,8 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Batch { number, extent, requests, pages, content, owners, sums, stream, ssd }
     }
 
-    /// Selects as many dirty pages as an extent holds. They have a similar update likelihood, and the least recently
-    /// used ones come first.
+    /// Selects as many dirty pages as an extent holds. The selected pages have a similar update likelihood, and the
+    /// least recently used pages come first.
     fn select_pages(&self) -> Option<(Vec<PageId>, u16)> {
         let grouping = self.options.grouping;
         let window = match grouping {
@@ -187,7 +188,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         if grouping == Grouping::UpdateLikelihood {
             stream = largest_class(&candidates);
             // Pages of the most frequent class come first, then pages of neighbouring classes; within a class, the
-            // least recently used ones come first.
+            // least recently used pages come first.
             candidates.sort_by_key(|(class, _)| class.abs_diff(stream));
         }
         candidates.truncate(EXTENT_PAGES);

@@ -1,12 +1,12 @@
 //! Ghost entries: blocks that recently left a list.
 //!
-//! A hash table of fingerprints, each with the sequence number of the block's departure, so that entries expire
-//! without being removed. See Yang et al., "FIFO queues are all you need for cache eviction" (SOSP 2023). The table
-//! exists in memory only.
+//! They are stored in a hash table of fingerprints, each with the sequence number of the block's departure, so that
+//! entries expire without being removed. See Yang et al., "FIFO queues are all you need for cache eviction" (SOSP
+//! 2023). The table exists in memory only.
 
 use crate::api::Ino;
 
-/// Number of entries per bucket; a new entry replaces the oldest one of its bucket.
+/// Number of entries per bucket; a new entry replaces the oldest entry of its bucket.
 const BUCKET_ENTRIES: usize = 8;
 /// Average number of entries per bucket, from which the table size is computed. With this value, full buckets lose 2
 /// % of the entries early.
@@ -76,7 +76,7 @@ impl Ghosts {
     }
 }
 
-/// Computes the finaliser of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
+/// Mixes the bits of a value by the finaliser of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
 fn mix(value: u64) -> u64 {
     let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

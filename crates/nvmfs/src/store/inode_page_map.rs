@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 #[derive(Debug, Default)]
 pub(super) struct InodePages {
     pages: Vec<Option<PageId>>,
-    /// Unused numbers below the largest used one.
+    /// Unused numbers below the largest used number.
     missing: BTreeSet<u32>,
 }
 

@@ -101,8 +101,8 @@ pub struct Store<N, S> {
     options: Options,
     /// Counts of operations.
     pub counts: Counts,
-    /// Used with fixed locations: the extent from which locations are allocated, and the block after the last
-    /// allocated one.
+    /// Used with fixed locations: the extent from which locations are allocated, and the block after the last allocated
+    /// location.
     open_extent: Option<(u32, u64)>,
     /// Fixed locations that are being written. Until a write completes, no other write may go to the same location,
     /// or the older content could be written last.
@@ -216,7 +216,8 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     /// Adds `nvram` and `ssd` to the block count of a file; both may be negative.
     fn count_blocks(&mut self, ino: Ino, nvram: i32, ssd: i32) -> Result<()> {
         if snapshots::is_kept(ino) {
-            // The block count of an inode that a snapshot keeps stays the count at the time of the snapshot.
+            // The block count of an inode that a snapshot keeps is not updated: it stays the count at the time of the
+            // snapshot.
             self.snapshot_blocks = self.snapshot_blocks.wrapping_add_signed((nvram + ssd).into());
         } else if nvram + ssd != 0 {
             let at = self.region.field(ino, Field::Blocks)?;

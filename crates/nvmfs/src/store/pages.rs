@@ -72,8 +72,8 @@ pub enum Segment {
 const LISTS: usize = 3;
 /// Index of the list of clean pages on probation, after the lists of the states.
 const PROBATION: usize = LISTS;
-/// Pages on probation are evicted first as long as they are more than this fraction (1 / n) of the clean pages. The
-/// value is a quarter, as in 2Q (Johnson and Shasha, VLDB 1994).
+/// Pages on probation are evicted first while they are more than this fraction (1 / n) of the clean pages. The value is
+/// a quarter, as in 2Q (Johnson and Shasha, VLDB 1994).
 const PROBATION_DIVISOR: u32 = 4;
 
 /// Returns the number of the list for pages in this state and segment.
@@ -123,7 +123,7 @@ impl Pages {
         self.lists[PROBATION].length
     }
 
-    /// Returns the number of pages that are available to data: clean, dirty and free ones.
+    /// Returns the number of pages that are available to data: clean, dirty and free pages.
     pub fn data_pages(&self) -> u32 {
         self.lists.iter().map(|list| list.length).sum()
     }
@@ -220,7 +220,7 @@ impl Pages {
         }
     }
 
-    /// Makes a page the most recently used one in its state; not for pages on probation.
+    /// Makes a page the most recently used page in its state; not for pages on probation.
     pub fn touch<N: Nvram>(&mut self, region: &mut Region<N>, page: PageId) {
         let state = state_of(region, page);
         if state.is_listed() && self.lists[state as usize].head != page.0 {
@@ -240,7 +240,7 @@ impl Pages {
         self.copies
     }
 
-    /// Sets the location of the page's copy on the SSD; 0 for none.
+    /// Sets the location of the page's copy on the SSD; 0 means that there is no copy.
     pub fn set_copy<N: Nvram>(&mut self, region: &mut Region<N>, page: PageId, block: u64) {
         self.copies -= u32::from(copy_of(region, page) != 0);
         self.copies += u32::from(block != 0);

@@ -334,8 +334,8 @@ impl<N: Nvram> Region<N> {
             self.store(*at, old);
         }
         self.nvram.fence();
-        // The number is incremented even if nothing was undone. If writing the log was interrupted, its first entry
-        // may be lost while a later one is present. That entry must not be taken for an entry of the next update.
+        // The number is incremented even if nothing was undone. If writing the log was interrupted, its first entry may
+        // be lost while a later entry is present. The later entry must not be taken for an entry of the next update.
         self.end_update();
     }
 }

@@ -1,9 +1,9 @@
 //! Reserved blocks: pointers without a location that still count as data blocks in use.
 //!
-//! The location of a data block is not known in advance: the block is written to any free page of NVRAM, and later to
-//! any free extent of the SSD. So a reservation reserves an amount of space and no location. The pointer marks the
-//! block as reserved: its pointer blocks exist, a write replaces the pointer like that of a block on the SSD, and the
-//! number of blocks in use does not change.
+//! The location of a data block is unknown until the block is written: the block is first written to any free page of
+//! NVRAM, and later to any free extent of the SSD. So a reservation reserves an amount of space and no location. The
+//! pointer marks the block as reserved: its pointer blocks exist, a write replaces the pointer like that of a block on
+//! the SSD, and the number of blocks in use does not change.
 
 use super::Store;
 use crate::api::{Error, Ino, Result};
@@ -74,7 +74,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Ok(())
     }
 
-    /// Turns a written block back into a reserved one.
+    /// Turns a written block back into a reserved block.
     fn make_reserved(&mut self, ino: Ino, block: u64) -> Result<()> {
         let location = self.region.location_of(ino, block)?;
         if let (true, Some(at)) = (location.has_content(), self.region.pointer_at(ino, block)?) {

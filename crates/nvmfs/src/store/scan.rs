@@ -19,8 +19,8 @@ use std::ops::Range;
 /// Bytes of the tables that are cleared at a time; at least a page.
 const PIECE_BYTES: usize = 1 << 20;
 
-/// Number of invalid pointers that a pointer page may always have. A page with more invalid pointers than this, and
-/// more than it has valid ones, is not accepted as a pointer page.
+/// Number of invalid pointers that a pointer page may always have. A page that has more invalid pointers than this
+/// number, and also more invalid than valid pointers, is not accepted as a pointer page.
 const MAX_BAD_POINTERS: usize = 8;
 
 /// Locations to which a pointer may lead.

@@ -1,4 +1,4 @@
-//! Scrub: verifies everything that has a checksum, in small steps, while the file system is in use.
+//! Scrub: verifies all checksums in short steps, while the file system is in use.
 
 use super::change_notes::Unit;
 use super::pages::{self, State};
@@ -12,16 +12,19 @@ use crate::stats::ChecksumStats;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-/// Numbers of inodes and of NVRAM pages verified in one step.
+/// Number of inodes verified in one step.
 const INODES_PER_STEP: u32 = 2048;
+/// Number of NVRAM pages verified in one step.
 const PAGES_PER_STEP: u32 = 1024;
 
 /// Progress of the current pass, and results of all passes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ScrubPass {
-    /// Next inode, page and extent to verify.
+    /// Next inode to verify.
     inode: u32,
+    /// Next NVRAM page to verify.
     page: u32,
+    /// Next extent to verify.
     extent: u32,
     /// Number of completed passes.
     passes: u64,

@@ -88,7 +88,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         files.min(u64::from(self.region.areas.inode_number_limit()))
     }
 
-    /// Fails if metadata cannot take `pages` more pages without leaving too few for data.
+    /// Fails if too few pages would remain for data after metadata has taken `pages` more pages.
     pub(super) fn check_room_for_metadata(&self, ino: Ino, pages: u32) -> Result<()> {
         if self.free_metadata_pages() < pages {
             return Err(Error::NoSpace("the NVRAM is full of directories, attributes and pointers"));

@@ -1,5 +1,5 @@
-//! Checksums of metadata: each inode has one, and each page of pointers, directory entries, attributes or a link's
-//! target.
+//! Checksums of metadata: each inode has a checksum, and so has each page of pointers, directory entries, attributes or
+//! a link's target.
 //!
 //! An atomic update changes checksums together with the content. All other changes of metadata are made word by word:
 //! a note on NVRAM first marks the unit as changing, and checksums are computed later, for many units together. After

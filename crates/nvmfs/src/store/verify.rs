@@ -91,7 +91,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     }
 }
 
-/// Reads blocks; returns those with a wrong checksum.
+/// Reads blocks, and returns the blocks with a wrong checksum.
 pub(super) fn mismatched_blocks<S: Ssd>(
     ssd: &S,
     blocks: &[ChecksummedBlock],

@@ -15,8 +15,8 @@ use crate::ssd::Ssd;
 pub(super) struct WriteOut {
     /// Number of blocks that users had written at the start of the last write-out.
     started_at: u64,
-    /// Number of dirty pages that this write-out still has to write. Without threads, all are written before any
-    /// other operation.
+    /// Number of dirty pages that this write-out still has to write. Without threads, all these pages are written
+    /// before any other operation.
     remaining: u32,
 }
 

@@ -51,7 +51,7 @@ pub enum MachineError {
 type Ssd = RecordingSsd<NullSsd>;
 
 /// File system without a mount, on which a workload runs. Metadata and data on NVRAM have content; blocks on the SSD
-/// do not.
+/// have no content.
 pub struct Machine {
     player: Player<FileSystemTarget<Nvmfs<PlainNvram, Ssd>>>,
     workload: Box<dyn FileWorkload>,

@@ -132,8 +132,8 @@ struct FileserverGenerator {
 }
 
 impl FileserverGenerator {
-    /// Creates a file and writes all of it. Its directory is calculated from its number, so that directories keep
-    /// their width.
+    /// Creates a file and writes all of it. The directory of the file is calculated from the file number, so that
+    /// directories keep their width.
     fn create(&mut self, random: &mut Random, queue: &mut Queue) {
         let bytes = (self.sizes.sample(random) as u64).max(1);
         let file = self.population.add(bytes);

@@ -6,6 +6,7 @@ use wearwell_base::seed::Seed;
 
 /// Kind of workload; the fields of the implementing type are its configuration.
 pub(super) trait Kind {
-    /// Builds the workload for a file system of `capacity_bytes`. Errors: settings that are invalid for it.
+    /// Builds the workload for a file system of `capacity_bytes`. Errors: settings that are invalid for such a file
+    /// system.
     fn build(&self, capacity_bytes: u64, seed: Seed) -> Result<Box<dyn FileWorkload>, ConfigError>;
 }

@@ -1,9 +1,9 @@
 //! Workloads of file operations, and players that execute them.
 //!
-//! [`FileWorkloadConfig`] describes a workload, [`FileWorkloadConfig::build`] creates it, and [`FILE_WORKLOADS`]
-//! lists the available ones: the four of the paper's evaluation (section IV-A). Workloads identify files and
-//! directories by number and not by path, so the same operations can run on any file system. [`play`] has a player
-//! for file systems of this crate and one for a mounted directory.
+//! [`FileWorkloadConfig`] describes a workload, [`FileWorkloadConfig::build`] creates it, and [`FILE_WORKLOADS`] lists
+//! the available workloads: the four workloads of the paper's evaluation (section IV-A). Workloads identify files and
+//! directories by number and not by path, so the same operations can run on any file system. [`play`] has a player for
+//! file systems of this crate, and a player for a mounted directory.
 
 mod config;
 mod fileserver;
@@ -100,12 +100,12 @@ pub enum FileOp {
 ///
 /// Equal configurations, capacities and seeds give equal operations. Operations refer only to files that exist.
 pub trait FileWorkload: Send {
-    /// Returns the next operation; `None` after the last one of a limited main phase.
+    /// Returns the next operation; `None` after the last operation of a limited main phase.
     fn next(&mut self) -> Option<FileOp>;
 
     /// True if the set-up is complete, so the next operation belongs to the main phase.
     fn is_set_up(&self) -> bool;
 
-    /// Returns the maximum bytes of a request; reads and writes are split into such requests.
+    /// Returns the maximum number of bytes of a request; reads and writes are split into requests of at most this size.
     fn request_bytes(&self) -> u32;
 }

@@ -84,8 +84,9 @@ struct Fixture {
     fs: Mutex<Fs>,
     ssd: Arc<SlowSsd>,
     files: Vec<TrackedFile>,
-    /// Number of times that requests waited, and number of extents flushed, recycled or trimmed.
+    /// Number of times that requests waited.
     waits: AtomicU64,
+    /// Number of extents flushed, recycled or trimmed.
     jobs: AtomicU64,
     is_over: AtomicBool,
 }
@@ -115,7 +116,7 @@ impl Fixture {
         }
     }
 
-    /// Writes the next number to units of this thread. A failed write changes either nothing or everything; a short
+    /// Writes the next number to units of this thread. A failed write changes either no unit or all units; a short
     /// write changes the first units.
     fn write(&self, file: &TrackedFile, units: Range<u64>) {
         let numbers = units.clone().map(|unit| file.started[unit as usize].fetch_add(1, SeqCst) + 1);
@@ -126,7 +127,7 @@ impl Fixture {
         while begin.elapsed() < Duration::from_secs(60) {
             match self.request(|fs| fs.write(file.ino, units.start * UNIT_BYTES, data, &CALLER)) {
                 Ok(written) => {
-                    // If a write fails behind its first block, it is short; the next write writes the remaining
+                    // If a write fails after its first block, the write is short; the next write writes the remaining
                     // units.
                     let whole_units = written as u64 / UNIT_BYTES;
                     let done = |unit: u64| file.started[unit as usize].load(SeqCst);

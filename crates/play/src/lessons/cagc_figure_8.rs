@@ -121,7 +121,7 @@ impl Drive {
         Ok(())
     }
 
-    /// Returns the stored pages of files with their reference counts: first the unshared pages, then the shared ones.
+    /// Returns the stored pages of files with their reference counts: first the unshared pages, then the shared pages.
     fn stored(&self) -> Option<[Vec<Cell>; 2]> {
         let sharing = self.sharing.as_ref()?;
         let appearances = self.appearances.lock().unwrap_or_else(PoisonError::into_inner);
@@ -286,9 +286,9 @@ mod tests {
                 }
             }
         }
-        // The paper writes 12 and 7 pages. The numbers of its "2 flash block erase operations" and 1 are those of the
-        // blocks that the deletion leaves with invalid pages. The freed 6 and 11 pages are the 18 pages of three
-        // blocks minus the moved pages.
+        // The paper writes 12 and 7 pages. Its "2 flash block erase operations" and 1 are the numbers of blocks that
+        // the deletion leaves with invalid pages. The freed 6 and 11 pages are the 18 pages of three blocks minus the
+        // moved pages.
         assert_eq!((moved, erased), ([12, 7], [3, 3]));
         assert_eq!(invalidated.map(|blocks| blocks.len()), [2, 1]);
         let valid = |at: usize| {

@@ -168,7 +168,7 @@ mod tests {
                 expected.remove(&numbers[0]);
             }
             merges += u32::from(frame.text.contains("merged"));
-            // The rows are visited from the newest to the oldest, in the order of a query.
+            // The rows are visited from the newest to the oldest, which is the order of a query.
             let mut drawn = BTreeMap::<u32, ([bool; PAGES_PER_BLOCK as usize], bool)>::new();
             for op in &frame.ops {
                 let Op::Row { cells, .. } = op else { panic!("{op:?}") };

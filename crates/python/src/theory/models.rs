@@ -96,7 +96,7 @@ impl Model {
         Ok((model, policy))
     }
 
-    /// True if this many solutions take less time than the interval between checks for Ctrl-C.
+    /// True if `count` solutions take less time than the interval between checks for Ctrl-C.
     pub fn is_short(self, count: usize) -> bool {
         !matches!(self, Model::MeanField(_)) && count <= MAX_UNCHECKED_SOLUTIONS
     }

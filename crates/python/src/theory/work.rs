@@ -46,7 +46,7 @@ fn run_until_interrupt<T: Send>(
     let answer = thread::scope(|scope| {
         let (done, end) = channel::<()>();
         let worker = scope.spawn(move || {
-            // This is dropped at the end in any case, also after a panic.
+            // `_done` is dropped at the end in any case, also after a panic.
             let _done = done;
             catch_stop(|| work(stop))
         });

@@ -29,7 +29,7 @@ pub struct Kind {
     pub command: &'static str,
     /// Returns true if a value is a document of this kind, complete or damaged.
     pub matches: fn(&Value) -> bool,
-    /// Returns the data for the page, or a description of the damage.
+    /// Returns the data for the HTML page, or a description of the damage.
     pub page_data: fn(Value) -> Result<Value, String>,
     /// Scripts that draw documents of this kind.
     pub scripts: &'static [&'static str],

@@ -24,7 +24,7 @@ pub const KIND: Kind = Kind {
 
 /// Name of the record in an item's folder.
 const RECORD: &str = "item.json";
-/// Maximum number of rows of a table on the page; the file of the table has all rows.
+/// Maximum number of rows of a table on the HTML page; the file of the table has all rows.
 const MAX_ROWS: usize = 40;
 
 const CLAIM: [(&str, super::FieldType); 7] = [
@@ -70,7 +70,7 @@ fn records_of_rows(rows: &[Value]) -> Result<Vec<Value>, String> {
     Ok(records)
 }
 
-/// Adds plots and tables from the folders of the records, as many as fit on a page.
+/// Adds plots and tables from the folders of the records, as many as fit on an HTML page.
 ///
 /// # Errors
 ///
@@ -82,7 +82,7 @@ pub fn with_plots_and_tables(records: Vec<(Value, PathBuf)>) -> Result<Value, St
         let item = record["item"].as_str().unwrap_or_default();
         for name in files(folder, "svg")? {
             let svg = read(&folder.join(&name))?;
-            // Quotes are escaped in the page, which increases the size.
+            // Quotes are escaped in the HTML page, which increases the size.
             let size = json!(svg).to_string().len();
             if size > remaining_bytes {
                 left_out.push(format!("{item}/{name}"));

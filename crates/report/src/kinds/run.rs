@@ -20,10 +20,10 @@ pub const KIND: Kind = Kind {
     ],
 };
 
-/// Returns the data of a result for the page, in which long time series are merged.
+/// Returns the data of a result for the HTML page. In these data, long time series are merged.
 pub fn page_data(result: &RunResult) -> Value {
     let mut value = serde_json::to_value(merge_windows(result)).expect("results are plain data");
-    // Most of a timed result is histograms of response times, and the figures show only percentiles.
+    // Histograms of response times are the largest part of a timed result, but the figures show only percentiles.
     if let Some(requests) = value.pointer_mut("/timing/requests").and_then(Value::as_object_mut) {
         requests.values_mut().filter_map(Value::as_object_mut).for_each(|request| {
             request.remove("histogram");

@@ -16,7 +16,7 @@ pub const KIND: Kind = Kind {
 /// Maximum number of points in a figure.
 const MAX_POINTS: usize = 1000;
 
-/// Lists with one number per number of valid pages, or per class.
+/// Lists with one element per number of valid pages, or per class.
 const DISTRIBUTIONS: [&str; 3] = ["valid_pages", "victim_valid_pages", "moved_shares"];
 
 fn page_data(mut value: Value) -> Result<Value, String> {

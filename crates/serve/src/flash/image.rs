@@ -107,7 +107,7 @@ impl FlashImage {
         self.state().report.trimmed_pages = pages;
     }
 
-    /// Takes the reason for which the FTL did not recover, if it did not.
+    /// Takes the reason why the FTL did not recover; `None` if the FTL recovered.
     pub fn problem(&self) -> Option<ImageError> {
         let problem = self.state().problem.take()?;
         Some(ImageError::new(&self.folder, format!("is damaged: {problem}")))

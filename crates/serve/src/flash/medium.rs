@@ -24,7 +24,7 @@ pub struct PowerCut {
     pub torn: bool,
 }
 
-/// Reason for which the flash executes no further operations.
+/// Reason why the flash executes no further operations.
 #[derive(Debug)]
 pub enum PowerOff {
     /// Power was cut.
@@ -146,7 +146,7 @@ impl Medium {
         self.scheduled_cut = cut;
     }
 
-    /// Returns the reason for which the flash executes no further operations, if it is off.
+    /// Returns the reason why the flash executes no further operations; `None` if the flash is on.
     pub fn off(&self) -> Option<&PowerOff> {
         self.off.as_ref()
     }

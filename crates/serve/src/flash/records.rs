@@ -14,12 +14,12 @@ const SYNC: [u8; 2] = *b"WS";
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
 pub enum BlockState {
-    /// Usable: erased, or with programmed pages.
+    /// The block is usable; it is erased or has programmed pages.
     #[default]
     InUse = 1,
     /// The erase has begun, so no page can be read.
     Erasing = 2,
-    /// Bad block.
+    /// The block is bad.
     Bad = 3,
 }
 

@@ -12,11 +12,15 @@ use wearwell_engine::nand::{Spare, StoredBlock, StoredPage};
 pub struct ScannedPage {
     /// Data for the FTL in the spare area.
     pub spare: Spare,
-    /// Field of the page's [`SpareRecord`], as are the following fields.
+    /// Number that the FTL attached to the block when this page was written.
     pub note: u64,
+    /// Identifier of the page's content; 0 for metadata pages of the FTL.
     pub name: u64,
+    /// Number of the operation that programmed the page.
     pub operation: u64,
+    /// Checksum of the page's bytes.
     pub page_crc: u32,
+    /// Type of the page.
     pub class: u8,
 }
 

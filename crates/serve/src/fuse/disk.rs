@@ -25,7 +25,7 @@ impl DiskFile {
 
 /// Value of `whence` in `lseek` on Linux.
 const SEEK_DATA: i32 = 3;
-/// See [`SEEK_DATA`].
+/// Another value of `whence` in `lseek` on Linux.
 const SEEK_HOLE: i32 = 4;
 
 impl SingleFile for DiskFile {
@@ -79,7 +79,8 @@ impl SingleFile for DiskFile {
         self.device.with(|device| device.write_zeroes(offset, within, allocated)).map_err(errno)
     }
 
-    /// Returns the next offset at or after `offset` with content (or without it).
+    /// Returns the next offset, not below `offset`, with content for [`SEEK_DATA`] or without content for
+    /// [`SEEK_HOLE`].
     fn seek(&self, offset: i64, whence: i32) -> Result<i64, Errno> {
         let data = match whence {
             SEEK_DATA => true,

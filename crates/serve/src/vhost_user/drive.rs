@@ -165,7 +165,7 @@ impl Drive {
     }
 }
 
-/// Encodes `struct virtio_blk_config`, VIRTIO section 5.2.4.
+/// Encodes `struct virtio_blk_config` (VIRTIO section 5.2.4).
 fn config(bytes: u64, page_bytes: u32) -> [u8; CONFIG_BYTES] {
     let mut config = [0; CONFIG_BYTES];
     let mut put = |at: usize, bytes: &[u8]| config[at..at + bytes.len()].copy_from_slice(bytes);
@@ -288,7 +288,7 @@ impl VhostUserBackend for Drive {
     }
 }
 
-/// Returns an owner that closes a descriptor which the event loop would leak.
+/// Returns an owner that closes the descriptor `number`; without this owner, the event loop would leak the descriptor.
 fn owned(number: RawFd) -> OwnedFd {
     // SAFETY: the event loop takes the descriptor from its owner (`into_raw_fd`) and never closes it. The returned owner is
     // dropped with `Drive`, which outlives the event loop because the loop holds a handle to it.

@@ -77,7 +77,7 @@ impl Service for FrontEndService {
         drive.end();
         // This ends the thread of the protocol implementation, and then the thread that relays its answers.
         daemon.request_shutdown();
-        // An invalid message of the front end may already have ended it.
+        // An invalid message of the front end may already have ended the protocol implementation.
         let _ = daemon.wait();
         let _ = answers.join();
         relayed

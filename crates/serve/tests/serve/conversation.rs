@@ -180,7 +180,7 @@ impl Numbers<'_> {
 fn options(numbers: &mut Numbers<'_>) -> Vec<u8> {
     let mut sent = Vec::new();
     let count = numbers.byte().unwrap_or(0) as usize % MAX_STEPS;
-    // The flags are usually common ones, and seldom rare or undefined ones.
+    // The flags are usually common flags, and seldom rare or undefined flags.
     let flags = count as u32 & 3 | 1;
     sent.extend(flags.to_be_bytes());
     for _ in 0..count {

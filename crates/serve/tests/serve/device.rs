@@ -62,7 +62,7 @@ fn content_survives_cleaning_on_every_stack() {
 fn write_of_partial_page_reads_the_page_first() {
     let mut device = device(SMALL);
     device.write(0, &[1; 3 * 4096]).unwrap();
-    // The write covers two pages partly: these are read, and three pages are written.
+    // The write covers two pages partly and one page completely: the two pages are read, and three pages are written.
     device.write(100, &[2; 8192]).unwrap();
     let status = device.status();
     let counters = &status.snapshot.reports().layers[0].counters;

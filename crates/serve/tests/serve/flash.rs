@@ -23,7 +23,7 @@ pub fn drives() -> Vec<(String, bool)> {
     for (ftl, dedup) in [("", "cagc"), ("", "inline"), ("structure = \"gecko\"\n", "inline")] {
         let log = if ftl.is_empty() { "reclaim = \"free_pool\"\n" } else { ftl };
         let dedup = format!("[ftl.dedup]\nkind = \"{dedup}\"\nmap_log = true\n");
-        // Slots that wait for the log of the map take space, so this drive has more.
+        // Slots that wait for the log of the map take space, so this drive has more spare space.
         let drive = SMALL.replace("= 96", "= 160").replace("0.25", "0.4");
         drives.push((format!("{drive}[ftl]\n{log}{dedup}"), false));
     }
@@ -218,7 +218,7 @@ fn damaged_data_is_refused_and_never_returned() {
         let whole = std::fs::read(&path).unwrap();
         for _ in 0..12 {
             let mut damaged = whole.clone();
-            // The chosen byte must be in use.
+            // The byte to be damaged must be in use.
             let at = loop {
                 let at = random_below(&mut random, whole.len() as u64) as usize;
                 if whole[at] != 0 {

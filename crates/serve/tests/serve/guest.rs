@@ -219,7 +219,8 @@ impl Guest {
     /// Waits until the device has used some chains.
     pub fn wait(&mut self) -> Vec<(u32, u32)> {
         loop {
-            // With EVENT_IDX, the device notifies at the chain after this one; otherwise, it ignores the value.
+            // With EVENT_IDX, the device notifies at the chain after the given number; otherwise, it ignores the
+            // number.
             let event = GuestAddress(AVAILABLE + 4 + u64::from(QUEUE_LENGTH) * 2);
             self.memory.store(self.used.to_le(), event, Ordering::Release).unwrap();
             fence(Ordering::SeqCst);

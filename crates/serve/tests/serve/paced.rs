@@ -64,7 +64,7 @@ fn requests_of_one_connection_are_served_concurrently() {
     server.stop();
 }
 
-/// Removes the sums in which reads are weighted by their duration, since these need a timing model.
+/// Removes the sums in which reads are weighted by their duration, because such sums need a timing model.
 fn without_weights(mut counts: serde_json::Value) -> serde_json::Value {
     for layer in counts["layers"].as_array_mut().unwrap() {
         if let Some(ftl) = layer.get_mut("ftl").and_then(serde_json::Value::as_object_mut) {

@@ -102,7 +102,7 @@ fn configuration_and_requests_follow_the_specification() {
     assert_eq!(config[56], 1);
     assert_eq!(guest.request(GET_ID, 0, 20, true), 0);
     assert_eq!(&guest.get(DATA, 9), b"wearwell\0");
-    // Zeroes that are unmapped take no space, and zeroes that must be allocated do; both read as zeroes.
+    // Zeroes that are unmapped take no space, and zeroes that must be allocated take space; both read as zeroes.
     assert_eq!(guest.write(0, &[7; 4 * PAGE as usize]), 0);
     assert_eq!(guest.range(WRITE_ZEROES, PAGE, PAGE, 0), 0);
     assert_eq!(guest.range(WRITE_ZEROES, 2 * PAGE, PAGE, 1), 0);

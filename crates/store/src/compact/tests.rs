@@ -110,7 +110,7 @@ fn concurrent_compactions_lose_no_runs() {
     for meanwhile in 0..5 {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path();
-        // The third and the fourth run share a file, as they would again if there were a file before that of the
+        // The third and the fourth run share a file, as they would again if there were a file before the file of the
         // second run.
         fill_store(path, &sorted[2..4]);
         compact(path).unwrap();

@@ -113,7 +113,7 @@ fn damaged_files_are_reported_and_their_runs_repeated() {
     let mut bytes = fs::read(folder.path().join(&all[2])).unwrap();
     bytes[100] ^= 1;
     fs::write(folder.path().join(&all[2]), bytes).unwrap();
-    // The folder contains a file of another program, and an unfinished file as a power failure leaves it.
+    // The folder contains a file that Wearwell did not write, and an unfinished file as a power failure leaves it.
     fs::write(folder.path().join("mine.parquet"), b"PAR1").unwrap();
     fs::write(folder.path().join(".wearwell-x.tmp"), b"PAR1").unwrap();
     fs::write(folder.path().join("notes.txt"), b"mine").unwrap();

@@ -8,7 +8,7 @@ use wearwell_serve::RequestReading;
 /// Maximum number of values of write amplification that the chart shows.
 const MAX_POINTS: usize = 512;
 
-/// Shortest and longest interval between two readings.
+/// Shortest and longest interval between two readings that the user can choose.
 const INTERVALS: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(60));
 
 /// Sort order of the table of writes.
@@ -280,7 +280,7 @@ mod tests {
         let lines = app.lines();
         assert_eq!((lines[1].ratio, lines[1].recent), (Some(1.75), Some(3.0)));
         assert_eq!(app.amplifications().collect::<Vec<_>>(), [4.0]);
-        // There were no writes since the previous reading.
+        // In this case, there were no writes since the previous reading.
         app.add_reading(at + Duration::from_secs(3), Ok(view(200, 350)));
         assert_eq!(app.recent(), None);
     }

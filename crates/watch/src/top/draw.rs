@@ -8,8 +8,8 @@ use ratatui::style::{Color, Style, Stylize};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Paragraph, Row, Sparkline, Table};
 
-/// Colours of causes, as on the pages, chosen by Okabe and Ito so that people with colour blindness can distinguish
-/// them.
+/// Colours of causes, as on the HTML pages, chosen by Okabe and Ito so that people with colour blindness can
+/// distinguish them.
 const COLOURS: [(&str, Color); 7] = [
     ("host", Color::Rgb(86, 180, 233)),
     ("cleaning", Color::Rgb(230, 159, 0)),

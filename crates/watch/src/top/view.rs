@@ -27,7 +27,7 @@ pub struct View {
     pub wear: Option<Wear>,
     /// Statistics of requests, by kind.
     pub requests: BTreeMap<String, RequestReading>,
-    /// Further facts, each with its name and value.
+    /// Further facts about the drive or file system, each with a name and a value.
     pub facts: Vec<(String, String)>,
 }
 

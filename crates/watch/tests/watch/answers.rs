@@ -18,7 +18,7 @@ fn reading_agrees_with_device_and_layers() {
     let mode = folder.path().join("control.sock").metadata().unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
     let reading = client.read().unwrap();
-    // The status of the device is the reference. The output of each layer must equal the input of the next one.
+    // The status of the device is the reference. The output of each layer must equal the input of the layer below.
     let known = device.with(|device| Ok(device.status())).unwrap().read();
     assert_eq!(reading.intermediate_result, known.intermediate_result);
     assert_eq!(reading.requests, known.requests);

@@ -62,7 +62,7 @@ fn malformed_queries_and_idle_connections_do_not_block_clients() {
     let idle: Vec<TcpStream> = (0..300).map_while(|_| TcpStream::connect(address).ok()).collect();
     let client = Client::new(control.address().clone()).unwrap();
     write(&device, 100);
-    // Earlier readings are no longer reused after this time.
+    // After this time, the server no longer reuses earlier readings.
     std::thread::sleep(std::time::Duration::from_millis(300));
     assert_eq!(client.read().unwrap().requests["write"].requests, 100);
     drop(idle);

@@ -92,7 +92,7 @@ fn metrics_have_prometheus_format_and_agree_with_device() {
     assert_eq!(value("wearwell_write_amplification", &[]), programs / 8000.0);
     let erased = f64::from(reading.erased_blocks["ftl"]);
     assert_eq!(value("wearwell_layer_erased_blocks", &[("layer", "ftl")]), erased);
-    // Cumulative buckets never decrease, and the last one counts all requests.
+    // Cumulative buckets never decrease, and the last bucket counts all requests.
     let (_, samples) = &families["wearwell_request_duration_seconds"];
     let writes = samples.iter().filter(|(_, labels, _)| labels["operation"] == "write");
     let buckets: Vec<f64> =

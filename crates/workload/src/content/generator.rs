@@ -12,8 +12,8 @@ use wearwell_base::content::ContentId;
 use wearwell_base::seed::{Random, Seed, random_below};
 use wearwell_base::units::Lpn;
 
-/// Largest number of contents that were written once and may get a second copy; the next to be copied is drawn from
-/// them.
+/// Maximum number of contents that were written once and may get a second copy; the next content to be copied is drawn
+/// from these contents.
 pub const MAX_SINGLES: usize = 1024;
 
 /// Generator of contents by a [`ContentConfig`].
@@ -59,9 +59,9 @@ impl ContentConfig {
 /// State of a logical page.
 #[derive(Clone, Copy)]
 struct PageState {
-    /// Current content; unknown before the first write.
+    /// Current content of the page; unknown before the first write.
     content: ContentId,
-    /// Number of its last write, from 1.
+    /// Number of the last write of the page, from 1.
     written_at: u64,
 }
 
@@ -150,7 +150,7 @@ impl ContentGenerator {
         self.random.next_u64()
     }
 
-    /// Returns whether an address last written at `written_at` is warm (written less than a drive write ago), and
+    /// Returns true if an address last written at `written_at` is warm (written less than a drive write ago), and
     /// updates the warm share.
     fn record_warmth(&mut self, written_at: u64) -> bool {
         let drive_write = self.addresses.len() as u64;

@@ -8,22 +8,25 @@ use wearwell_base::request::Op;
 /// Counts of contents, duplicates and references.
 #[derive(Default)]
 pub struct ContentStats {
-    /// Number of requests: all, and writes.
+    /// Number of requests.
     pub requests: u64,
+    /// Number of write requests.
     pub writes: u64,
-    /// Number of pages: of all requests, and written.
+    /// Number of pages of all requests.
     pub pages: u64,
+    /// Number of written pages.
     pub written: u64,
-    /// Written pages whose content was written before.
+    /// Number of written pages whose content was written before.
     pub duplicates: u64,
-    /// Pages that were overwritten, and those of them that already had the same content.
+    /// Number of pages that were overwritten.
     pub overwritten: u64,
+    /// Number of pages that were overwritten by the content they already had.
     pub same_content: u64,
     /// Number of contents that lost their last reference, by the largest number of references they had at a time.
     pub unreferenced: BTreeMap<u32, u64>,
     known: HashSet<ContentId>,
     stored: HashMap<u64, ContentId>,
-    /// Current number of references, and its maximum since it was last 0.
+    /// Current number of references of each content, and the maximum of this number since it was last 0.
     references: HashMap<ContentId, (u32, u32)>,
 }
 

@@ -60,7 +60,7 @@ impl FiuTrace {
         let lengths = self.request_pages.iter().map(|&(pages, weight)| WeightedPages { pages, weight });
         RequestConfig {
             request_pages: RequestPages::Mix(lengths.collect()),
-            // Rounded, so that 1 - 0.805 becomes 0.195 instead of 0.19499999999999995 in the result.
+            // The ratio is rounded, so that 1 - 0.805 becomes 0.195 and not 0.19499999999999995 in the result.
             read_ratio: ((1.0 - self.write_ratio) * 1e6).round() / 1e6,
             ..RequestConfig::default()
         }

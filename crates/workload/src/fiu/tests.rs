@@ -107,9 +107,9 @@ fn explicit_settings_override_trace_settings() {
     assert!(error_of("kind = 'fiu'\ntrace = 'mail'\nread_ration = 1").contains("no key `read_ration`"));
 }
 
-/// Compares the substitutes with samples of the traces, which are not part of the repository: share of overwrites with
-/// the same content, and references of contents that lost their last one. The samples are short, so duplicates of older
-/// contents are missed.
+/// Compares the substitutes with samples of the traces, which are not part of the repository: the share of overwrites
+/// with the same content, and the numbers of references of contents that lost their last reference. The samples are
+/// short, so duplicates of older contents are missed.
 #[test]
 fn trace_samples_match_same_content_and_reference_figures() {
     let Some(folder) = std::env::var_os("WEARWELL_TRACES").map(std::path::PathBuf::from) else {

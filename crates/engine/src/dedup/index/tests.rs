@@ -86,7 +86,7 @@ fn each_fingerprint_and_slot_is_indexed_at_most_once() {
     assert_eq!(pair.find(1), Some(2));
     assert_eq!(pair.find(14), Some(2), "its fingerprint is the same");
     assert_eq!(pair.find(2), None);
-    // Equal fingerprints: the first stays, the second is not added.
+    // Of two contents with equal fingerprints, the first stays in the index and the second is not added.
     pair.insert(3, 14);
     assert_eq!((pair.find(14), pair.index.len()), (Some(2), 1));
     assert_eq!(pair.slots.content(3), ContentId::UNKNOWN);
@@ -164,7 +164,7 @@ fn weak_hash_remains_until_last_entry_is_removed() {
     let mut pair = IndexWithSlots::new(&settings(None, 64), 8, Some(1));
     let holds = |pair: &IndexWithSlots| [1, 2].map(|name| pair.index.may_contain(ContentId(name)));
     assert_eq!(holds(&pair), [false, false]);
-    // 2 and 3 have the weak hash 1; 1 and 7 have the weak hash 0.
+    // Contents 2 and 3 have the weak hash 1; contents 1 and 7 have the weak hash 0.
     pair.insert(0, 2);
     pair.insert(1, 3);
     assert_eq!(holds(&pair), [false, true]);

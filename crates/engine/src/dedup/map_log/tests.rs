@@ -12,7 +12,7 @@ fn record(page: u32, number: u64, slot: Option<u32>) -> Record {
 
 #[test]
 fn log_size_follows_from_map_size() {
-    // Records per page and logical pages; pages of the checkpoint and of half the ring.
+    // Given: records per page, and logical pages. Expected: pages of the checkpoint, and of half the ring.
     for (records, pages, checkpoint, half) in [
         (1, 3, 1, 2),
         (1, 4, 2, 2),
@@ -139,7 +139,7 @@ fn log_page_is_followed_by_checkpoint_page() {
     assert_eq!(write(&mut log, 0, 1), Some(5));
     assert_eq!(checkpoint(&mut log, &map), Some(1));
     assert_eq!(checkpoint(&mut log, &map), None);
-    // And then the first half again, which is overwritten.
+    // After that, the first half is used again and overwritten.
     assert_eq!(log.stored_pages(), 6);
     assert_eq!(write(&mut log, 1, 2), Some(2));
     assert_eq!(log.stored_pages(), 6);

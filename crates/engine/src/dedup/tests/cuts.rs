@@ -256,7 +256,7 @@ fn recovery_reads_the_spare_areas_and_the_map_log() {
         let find = |name: &str| steps.iter().find(|step| step.name == name);
         let log = find("log of the map").expect("it was read");
         assert!(log.page_reads > 0, "{ftl}: {log:?}");
-        // The log with its map in RAM has already read all spare areas for its own recovery.
+        // The FTL `log`, with its map in RAM, has already read all spare areas for its own recovery.
         assert_eq!(find("spare areas of slots").is_none(), ftl == "log", "{ftl}");
         assert!(find("spare areas of slots").is_none_or(|step| step.spare_reads > u64::from(PAGES)), "{ftl}");
         assert!(history.dedup.unwrap().hits > 20, "{ftl}: counts go on through all lives");

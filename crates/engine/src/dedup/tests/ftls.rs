@@ -84,7 +84,7 @@ pub fn visit_ftl(ftl: &str, dedup: &Value, visitor: &mut impl LayerVisitor) {
         visitor.visit(layer, settings, power);
     } else if DESIGNS.contains(&ftl) {
         let settings = |pages| PagedSettings {
-            // On such a small drive, greedy would always find empty blocks.
+            // On such a small drive, the greedy policy would always find blocks without valid pages.
             victim: serde_json::from_value(json!("random")).unwrap(),
             placement: serde_json::from_value(json!(placement)).unwrap(),
             ..paged(ftl, pages, 7)
@@ -101,7 +101,7 @@ pub fn visit_ftl(ftl: &str, dedup: &Value, visitor: &mut impl LayerVisitor) {
     }
 }
 
-/// Returns the kinds that are possible on an FTL, each with these additional settings.
+/// Returns the kinds of deduplication that are possible on an FTL, each with the additional settings `more`.
 pub fn kinds(cleaning: bool, more: &Value) -> Vec<Value> {
     let names = ["inline", "sampled", "pre_hashed", "cagc"];
     let names = names.iter().filter(|name| cleaning || **name != "cagc");

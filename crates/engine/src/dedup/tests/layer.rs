@@ -122,15 +122,15 @@ fn sampled_page_decides_for_its_request() {
     assert!([1, 4, 2, 3, 0].map(index::mix).is_sorted_by(|one, other| one > other));
     let mut drive = roomy(json!("sampled"), 16).build();
     assert!(drive.layer.needs_whole_requests());
-    // 1 is hashed and not found; 2 is stored without a lookup, and not indexed.
+    // Content 1 is hashed and not found; content 2 is stored without a lookup, and is not indexed.
     drive.write(&[0, 1], &[2, 1]);
     assert_eq!((hits_and_misses(&drive), drive.dedup().host_hashed_pages), ((0, 2), 1));
-    // 1 is found, so 2 and 3 are also hashed, and indexed from now on.
+    // Content 1 is found, so contents 2 and 3 are also hashed, and are indexed from now on.
     drive.write(&[2, 3, 4], &[2, 1, 3]);
     assert_eq!((hits_and_misses(&drive), drive.dedup().host_hashed_pages), ((1, 4), 4));
     drive.write(&[5, 6], &[1, 2]);
     assert_eq!((hits_and_misses(&drive), drive.dedup().host_hashed_pages), ((3, 4), 6));
-    // The sample, 4, is not found; 3 would have been found.
+    // The sample, content 4, is not found; content 3 would have been found.
     drive.write(&[7, 8], &[4, 3]);
     assert_eq!(hits_and_misses(&drive), (3, 6));
     // Unknown content is never found.
@@ -140,7 +140,7 @@ fn sampled_page_decides_for_its_request() {
     assert_eq!(drive.dedup().host_hashed_pages, hashed + 1, "one of a request, none of an empty one");
     drive.check();
     assert_eq!(drive.steps().len() as u64, hashed + 1);
-    // Of equal pages the first is the sample, and the second is found after it.
+    // Of two equal pages, the first is the sample and is stored; the second is then found.
     let mut drive = roomy(json!("sampled"), 16).build();
     drive.write(&[0], &[1]);
     drive.write(&[1, 2, 3], &[1, 1, 2]);
@@ -151,7 +151,7 @@ fn sampled_page_decides_for_its_request() {
 #[test]
 fn weak_hash_saves_the_full_hash() {
     let mut drive = roomy(json!({"kind": "pre_hashed", "pre_hash_bits": 1}), 16).build();
-    // 2 and 3 have the weak hash 1; 1 and 7 have the weak hash 0.
+    // Contents 2 and 3 have the weak hash 1; contents 1 and 7 have the weak hash 0.
     drive.write(&[0], &[2]);
     assert_eq!(drive.steps(), [hash(10)]);
     drive.write(&[1], &[1]);
@@ -166,7 +166,7 @@ fn weak_hash_saves_the_full_hash() {
     drive.check();
 }
 
-/// 1 and 14 have the same 4-bit fingerprint.
+/// Contents 1 and 14 have the same 4-bit fingerprint.
 #[test]
 fn verified_pages_are_read_and_compared() {
     let index = json!({"fingerprint_bits": 4, "verify": true});

@@ -40,7 +40,7 @@ fn log_page_is_written_when_full() {
     let (layer_report, nand) = drive.reports();
     assert_eq!(layer_report.counters.outgoing(Cause::Dedup, Operation::Write), 4);
     assert_eq!((layer_report.counters.outgoing(Cause::Host, Operation::Write), nand.programs), (3, 7));
-    // A flush writes all records, even if they do not fill a page, and no page without records.
+    // A flush writes all records, even if they do not fill a page. Without records, a flush writes no page.
     drive.layer.flush().unwrap();
     assert_eq!(log_pages_written(&drive), (3, 3));
     drive.layer.flush().unwrap();

@@ -87,7 +87,7 @@ fn stored_duplicate_is_promoted_once() {
     assert_eq!(decide(&sharing, &[(3, 5)]), [Decision::Drop]);
     assert_eq!((report(&sharing).merged_pages, report(&sharing).promoted_pages), (2, 1));
     assert_eq!(sharing.slot_of(Lpn(3)), Some((0, 3, ContentId(5))));
-    // Moved with three references, it stays cold; with one reference it becomes hot.
+    // A page moved with three references stays cold; a page moved with one reference becomes hot.
     assert_eq!(decide(&sharing, &[(0, 5)]), [moved(3)]);
     assert!(sharing.lock().is_cold(0));
     for page in [1, 3] {
@@ -155,7 +155,7 @@ fn without_detection_only_references_are_reported() {
     assert!(!sharing.lock().is_cold(1), "nothing is cold where nobody asks");
 }
 
-/// 1 and 14 have the same 4-bit fingerprint.
+/// Contents 1 and 14 have the same 4-bit fingerprint.
 #[test]
 fn fingerprint_collisions_corrupt_data_unless_verified() {
     let sharing = tables_with_pages(cagc(json!({"index": {"fingerprint_bits": 4}})), 3, 3);
@@ -170,7 +170,7 @@ fn fingerprint_collisions_corrupt_data_unless_verified() {
     assert_eq!(sharing.lock().to_verify, [Lpn(0), Lpn(0)], "read for each comparison");
 }
 
-/// 3 records per page of the log.
+/// A page of the log has 3 records.
 #[test]
 fn merge_records_are_written_in_place_of_a_saved_page() {
     let logged = |more: Value| {

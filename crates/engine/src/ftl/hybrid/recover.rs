@@ -20,12 +20,12 @@ use std::collections::BTreeMap;
 #[derive(Clone, Copy, Debug)]
 struct ScannedBlock {
     block: BlockId,
-    /// Sequence number of its first page.
+    /// Sequence number of the block's first page.
     first_sequence: u64,
     note: BlockNote,
     /// Number of readable pages, from the first.
     written: u32,
-    /// True if an unreadable page follows.
+    /// True if an unreadable page follows the readable pages.
     torn: bool,
 }
 

@@ -78,7 +78,7 @@ impl ExpectedContents {
     /// Begins a write of the page.
     pub fn begin_write(&mut self, page: Lpn, content: ContentId) {
         let before = self.pages[page.index()].in_flight.replace(content.0);
-        // This happens if a page is written twice in one request.
+        // The page already has a write in flight if one request writes the page twice.
         before.into_iter().for_each(|content| self.record_volatile(page, content));
         self.in_flight.push_back(page);
         if self.latest.len() == LATEST_PAGES {
@@ -202,7 +202,7 @@ mod tests {
         let second = expected.begin_stamped(page);
         expected.record_power_cut();
         expected.check_read(page, first).unwrap();
-        // The content was found after one cut, so it must also be found after the next.
+        // The content was found after one cut, so it must also be found after the next cut.
         assert!(expected.check_read(page, second).is_err());
         expected.record_trim(page);
         assert!(expected.check_read(page, first).is_err(), "power was never lost");
@@ -269,7 +269,7 @@ mod tests {
         // Making all writes durable now does not determine which writes an earlier cut has lost.
         expected.mark_writes_durable();
         expected.check_read(page, ContentId(5)).unwrap();
-        // The content was found after one cut, so it must also be found after the next.
+        // The content was found after one cut, so it must also be found after the next cut.
         assert!(expected.check_read(page, ContentId(6)).is_err());
         expected.record_trim(page);
         expected.mark_writes_durable();

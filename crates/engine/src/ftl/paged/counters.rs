@@ -75,8 +75,8 @@ impl BlockCounters {
         Ok(())
     }
 
-    /// Rejects invalid settings, and a bitmap in RAM without full counters, because its valid pages are counted
-    /// anyway.
+    /// Rejects invalid settings. Also rejects anything but full counters with a bitmap in RAM: the bitmap already gives
+    /// the number of valid pages of every block.
     pub(super) fn check_with(&self, validity: &ValidityConfig) -> Result<(), ConfigError> {
         if *self != BlockCounters::Full && matches!(validity, ValidityConfig::RamBitmap(_)) {
             let problem = "must be full with a bitmap in RAM, from which valid pages are counted";

@@ -295,7 +295,7 @@ impl<F: Flash> Space<F> {
             .blocks
             .invalidate_many(frontier.block, self.pool.blocks.valid_pages(frontier.block) - valid);
         self.close(frontier.block);
-        // It is treated as failed and not as a block without valid pages.
+        // The block is treated as failed, and not as a block without valid pages.
         self.erasable.retain(|&block| block != frontier.block);
     }
 

@@ -78,7 +78,7 @@ pub struct PagedFtl<F: Flash> {
     pub(super) trimmed: BTreeSet<u32>,
     /// Blocks whose counter may be too low, because reports were repeated after a power cut.
     pub(super) approximate_blocks: BTreeSet<BlockId>,
-    /// Logical pages that hold data. The device itself knows less.
+    /// Logical pages that hold data. The modelled device does not have this information.
     pub(super) mapped: PageSet,
     pub(super) mapped_pages: u32,
     /// During recovery: pages that power loss left unreadable.
@@ -196,7 +196,7 @@ impl<F: Flash> PagedFtl<F> {
     pub fn ram(&self) -> Vec<RamPart> {
         let mut parts = vec![RamPart { name: "mapping cache", bytes: self.cache.ram() }];
         parts.extend(self.directory.ram(self.config.page_bytes));
-        // With a bitmap in RAM, the numbers of valid pages are counted from it.
+        // A bitmap in RAM gives the numbers of valid pages, so no separate counters are needed.
         if !self.config.has_ram_bitmap() {
             let size = self.config.validity_size(self.space.pool.blocks.len(), self.space.pages_per_block());
             let translation_pages = self.space.contents.translation_pages();

@@ -10,10 +10,10 @@ use crate::units::Slot;
 
 /// A node: addresses of translation pages, or of nodes one level below.
 struct TreeNode {
-    /// Addresses of its children, while the node is cached.
+    /// Addresses of the node's children, while the node is cached.
     children: Option<Box<[Slot]>>,
     dirty: bool,
-    /// Number of its cached child nodes; a node with cached children stays cached.
+    /// Number of the node's cached children; a node with cached children stays cached.
     cached_children: u32,
     /// Time of the last use.
     last_use: u64,

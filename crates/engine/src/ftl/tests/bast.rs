@@ -289,7 +289,7 @@ fn torn_page_closes_its_block() {
         HybridFtl::recover(config(), flash.into(), None).map_err(|(error, _)| error).unwrap();
     assert_eq!(rows(&drive)[..3], ["0 1 2 3", "4 5 x", "1 x"]);
     assert_eq!(read(&mut drive, 0..8), [100, 101, 102, 103, 104, 105, 0, 0]);
-    // Neither block accepts more pages: page 6 goes to a log of its own, and page 2 causes a merge of the closed log.
+    // Neither block accepts more pages: page 6 goes to a separate log, and page 2 causes a merge of the closed log.
     write(&mut drive, [6]);
     assert_eq!(rows(&drive), ["0 1 2 3", "4 5 x", "1 x", "6", "", ""]);
     write(&mut drive, [2]);

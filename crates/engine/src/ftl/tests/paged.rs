@@ -72,7 +72,7 @@ fn lazy_write_identifies_before_image_later() {
     };
     let mut ftl = build(&lazy);
     write(&mut ftl, [0, 1, 8, 9]);
-    // One translation page was written, the first one with entries 0 and 1, when page 8 arrived; no other page was
+    // When page 8 arrived, one translation page was written: the first one, with entries 0 and 1. No other page was
     // written since.
     assert_eq!((events(&ftl), translation_io(&ftl)), (([0, 4], [1, 2, 0]), (1, 0)));
     write(&mut ftl, [0]);

@@ -141,7 +141,7 @@ fn empty_drive_recovers_empty() {
     }
 }
 
-/// Without a flush, trims may be undone, but each page has a content that it once had, and keeps it in later
+/// Without a flush, trims may be undone, but each page has a content that it once had, and keeps this content in later
 /// recoveries.
 #[test]
 fn second_recovery_finds_state_of_the_first() {
@@ -200,7 +200,8 @@ fn log_rejects_in_place_reclaim_and_recovers_with_pool() {
     write(&mut ftl, [5, 6]);
     assert_eq!(owners(ftl.medium())[0], "5 6");
     let (mut ftl, report) = PageFtl::restart(&config, ftl.into_flash()).map_err(|(error, _)| error).unwrap();
-    // Two pages and the erased one behind them in the open block, and the first page of each of the 14 other blocks.
+    // The open block has two written pages and an erased page after them; in addition, the first page of each of the 14
+    // other blocks is read.
     assert_eq!(report.steps[0].spare_reads, 3 + 14);
     assert_eq!(read(&mut ftl, [5, 6, 7]), [105, 106, 0]);
 }

@@ -58,8 +58,8 @@ impl<P: Payload> LsmTree<P> {
         Ok(())
     }
 
-    /// Merges level 0 with the overlapping tables of level 1. If the oldest run of level 0 overlaps nothing, only
-    /// this run moves down, without being rewritten.
+    /// Merges level 0 with the overlapping tables of level 1. If the oldest run of level 0 overlaps no table of level
+    /// 1, only this run moves down, without being rewritten.
     fn merge_level0(&mut self) -> Result<(), LayerError> {
         let mut below = self.take_run(1);
         let oldest = self.levels[0].remove(0);

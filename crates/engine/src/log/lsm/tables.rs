@@ -40,7 +40,7 @@ impl Table {
 pub(super) struct Tables<P> {
     pub lower: BoxedLayer<P>,
     pub counters: Counters,
-    /// `None` if TRIM is off.
+    /// Counts of trims; `None` if TRIM is off.
     pub trims: Option<TrimCounts>,
     pub extent_pages: u32,
     /// Extents without a table, in the order in which they became free.

@@ -81,7 +81,7 @@ fn quarter(shape: Shape, logical_pages: u32) -> LsmConfig {
     LsmConfig { memtable_pages: MEMTABLE_PAGES, table_pages: 32, ..config(shape, logical_pages) }
 }
 
-/// Memtable size of [`quarter`].
+/// Memtable size, in pages, of the configurations of [`quarter`].
 const MEMTABLE_PAGES: u32 = 64;
 
 fn tree(config: LsmConfig, lower_pages: u32) -> LsmTree<()> {
@@ -129,9 +129,9 @@ fn distinct(m: f64, all: f64) -> f64 {
 }
 
 /// A table that is pushed down overlaps at most `ratio` tables, so each of its pages causes at most `ratio + 1` writes.
-/// Where a level is repeatedly filled from empty to full, a table overlaps half of that on average (the update cost of
-/// leveling in Dayan et al., Monkey, SIGMOD 2017: `(ratio - 1) / 2` per level). Round robin keeps levels nearly full,
-/// so the result lies between the two.
+/// Where a level is repeatedly filled from empty to full, a table overlaps half as many tables on average. Dayan et
+/// al., Monkey, SIGMOD 2017, give the update cost of leveling: `(ratio - 1) / 2` per level. Round robin keeps levels
+/// nearly full, so the result lies between the two.
 #[test]
 fn leveled_tree_writes_between_half_ratio_and_ratio_plus_one_per_level() {
     let logical_pages = 16 * 1024;
@@ -376,9 +376,9 @@ fn planned_space_matches_hand_calculation() {
     // eight tables is not full.
     let resident = 3 * 3 + (2 + 16) + 128 + 16;
     assert_eq!(plan(LEVELED), (vec![1, 2, 16, 128], 3 + 7, resident + 10));
-    // Runs of 3, 9 and 34 tables; three runs wait in each level.
+    // There are runs of 3, 9 and 34 tables, and three runs wait in each level.
     assert_eq!(plan(Shape::Tiered { runs: 4 }), (vec![0; 3], 3 + 5, 3 * (3 + 9 + 34) + 128 + 8));
-    // The log, and two waiting hash stores.
+    // The layer stores the log and two waiting hash stores.
     assert_eq!(plan(Shape::Silt { hash_stores: 3 }), (vec![0; 2], 3 + 5, 2 + 2 * 3 + 128 + 8));
 }
 

@@ -127,7 +127,7 @@ fn checkpoint_in_area_writes_changed_pages_to_alternating_copies() {
     metadata.invalidated(Lpn(17), BlockId(6));
     metadata.record_write(BlockId(5), 0, None, 2, Cause::Host);
     assert_eq!(metadata.pages_until_checkpoint(), 0, "late is due");
-    // Changed: entries 0, 1, 9 and 17 of the map, segments 5 and 6; plus a checkpoint of one stream.
+    // Changed are entries 0, 1, 9 and 17 of the map, and segments 5 and 6; a checkpoint of one stream is also written.
     assert_eq!(checkpoint(&mut metadata), (vec![], vec![36, 38, 40, 838, 839, 0, 1, 2], [3, 2, 3]));
     assert_eq!(
         (metadata.pages_until_checkpoint(), metadata.outside_log_pages, metadata.counts.checkpoints),

@@ -36,7 +36,7 @@ fn cleaning_is_deferred_down_to_deferred_watermark() {
     drive.write(&[4]);
     assert!(drive.cleaning_counts()[2] >= 3);
     drive.check();
-    // A notification about the end of cleaning without a beginning has no effect.
+    // A notification that cleaning ends has no effect if cleaning did not begin.
     drive.store.notify_cleaning_above(false);
     drive.write(&[0, 1, 2, 3, 4, 5]);
     assert_eq!(drive.reports().0.deferrals, Some(2));
@@ -59,7 +59,7 @@ fn idle_cleaning_stops_at_idle_watermark() {
     assert_eq!(drive.store.clean_while_idle(), Ok(false));
     assert_eq!((drive.cleaning_counts(), drive.victims_by_valid_pages()), ([2, 2, 2], vec![0, 2, 0, 0]));
     drive.check();
-    // Without the setting, nothing happens.
+    // Without the setting for idle time, nothing is cleaned.
     let mut plain = Drive::new(6, super::drive::config(6, pool(1, 1)), SINGLE());
     plain.write(&[0, 1, 2, 3, 4, 5, 0, 1, 3, 4, 0, 1]);
     assert_eq!(plain.store.clean_while_idle(), Ok(false));

@@ -14,7 +14,7 @@ use crate::log::{
 };
 use crate::units::{BlockId, Lpn, StreamId};
 
-/// A layer without a log of its own, on top of a layer that logs its calls.
+/// A layer without a separate log, on top of a layer that logs its calls.
 struct WrapperCase {
     name: &'static str,
     layer: BoxedLayer<ContentId>,

@@ -25,12 +25,12 @@ fn filled(config: StoreConfig) -> Drive {
 #[test]
 fn cleaning_single_victim_mixes_moved_and_new_pages() {
     let mut drive = filled(config(6, pool(1, 1)));
-    // Page 2 is moved to the last block, and the host's write goes behind it.
+    // Page 2 is moved to the last block, and the host's page is written after it into this block.
     drive.write(&[2]);
     assert_eq!(drive.layout(), ["- - -", ROWS[1], ROWS[2], ROWS[3], "(2) 2 -"]);
     assert_eq!((drive.cleaning_counts(), drive.victims_by_valid_pages()), ([1, 1, 1], vec![0, 1, 0, 0]));
     drive.check();
-    // No cleaning takes place while this block has free pages.
+    // No cleaning takes place while the last block has free pages.
     drive.write(&[5]);
     assert_eq!(drive.cleaning_counts(), [1, 1, 1]);
     assert_eq!(drive.layout(), ["- - -", "(3) (4) (5)", ROWS[2], ROWS[3], "(2) 2 5"]);
@@ -54,7 +54,7 @@ fn cleaning_continues_to_high_watermark() {
 
 #[test]
 fn cleaning_starts_at_low_watermark() {
-    // The pool keeps two erased blocks; the block for the seventh page is one of three.
+    // The pool keeps two erased blocks; when the seventh page needs a block, three blocks are erased.
     let mut drive = Drive::new(6, config(6, pool(2, 2)), SINGLE());
     drive.write(&[0, 1, 2, 3, 4, 5, 0, 1, 3]);
     assert_eq!(drive.cleaning_counts(), [0; 3]);
@@ -128,7 +128,7 @@ fn trim_invalidates_pages_and_counts_scatter() {
     assert_eq!(drive.layout(), ["(0) (1) (2)", "(3) (4) 5", "(0) (1) (3)", "4 (0) (1)", "- - -"]);
     let (layer, _) = drive.reports();
     assert_eq!((layer.scatter.ranges, layer.scatter.blocks, layer.mapped_pages), (1, 3, 2));
-    // Of these two ranges, one is not stored.
+    // The trim has two ranges: page 5, and pages 0 and 1, which are no longer stored.
     drive.trim(&[5, 0, 1]);
     drive.check();
     let (layer, _) = drive.reports();
@@ -193,7 +193,7 @@ fn moved_pages_are_charged_to_the_writing_user() {
     drive.store.set_partitions(&[3, 6]);
     drive.write(&[0]);
     assert_eq!(drive.reports().0.moved_pages, [[1, 1, 0], [0, 0, 0], [0, 0, 0]]);
-    // Pages beyond the last user are counted as one more user.
+    // Pages after those of the last user are counted for one additional user.
     let mut drive = filled(config(6, pool(1, 2)));
     drive.store.set_partitions(&[3]);
     drive.write(&[4]);

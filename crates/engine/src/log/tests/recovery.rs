@@ -149,7 +149,8 @@ fn interrupted_cleaning_resumes_before_other_writes() {
     assert_eq!(cost(&report).1, 0, "recovery moves nothing");
     drive.check();
     assert_eq!(drive.layout()[0], "(0) (1) 2", "reading does not, either");
-    // Only two pages fit there: host writes would leave no space for the other live page of the victim.
+    // The block with the moved page has only two free pages: host writes would leave no space for the other live page
+    // of the victim.
     drive.write(&[5]);
     assert_eq!(drive.layout(), ["- - -", "(3) (4) (5)", "(0) (3) 4", "(0) 0 3", "1 2 5"]);
     assert_eq!(drive.cleaning_counts(), [1, 1, 1]);

@@ -69,7 +69,7 @@ fn deferred_watermark_must_be_below_low_watermark() {
 
 #[test]
 fn unreachable_idle_watermark_is_rejected() {
-    // Of 10 blocks, 6 are needed, two of them for the pool: the pool can grow to 6 blocks.
+    // Of 10 blocks, the store needs 6, two of which are for the pool: the pool can therefore grow to 6 blocks.
     let idle = |reclaim: Reclaim, idle: u32| {
         rejected_key(10, StoreConfig { idle_high: Some(idle), ..config(7, reclaim) }, SINGLE())
     };

@@ -15,7 +15,7 @@ use crate::units::{BlockId, Lpn, StreamId};
 
 const POOL: Reclaim = Reclaim::FreePool { low: 1, high: 1 };
 
-/// Creates a store of 24 pages, which observes its writes.
+/// Creates a store of 24 pages that records the writes to it.
 fn lower() -> BoxedLayer<ContentId> {
     Box::new(ArrivalObserver::new(Box::new(Drive::new(12, config(24, POOL), SINGLE()).store)))
 }

@@ -3,7 +3,7 @@ use std::collections::BTreeSet;
 
 const DOC: &str = include_str!("../../../../../docs/devices.md");
 
-/// Formats a value as in the document: at most four decimals, no trailing zeros.
+/// Formats a value as in the document of presets: at most four decimals, no trailing zeros.
 fn formatted(figure: f64) -> String {
     let text = format!("{figure:.4}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
@@ -104,7 +104,7 @@ fn front_ends_have_a_preset_and_positive_rates() {
     assert_eq!(found.map(|front| front.preset).collect::<BTreeSet<_>>(), names);
     for front_end in FRONT_ENDS {
         assert!(front_end.host_mb_per_s > 0.0 && !front_end.product.is_empty(), "{}", front_end.preset);
-        // Writes take at least as long as reads.
+        // A write takes at least as long as a read.
         assert!(
             0.0 < front_end.controller_read_us
                 && front_end.controller_read_us <= front_end.controller_write_us

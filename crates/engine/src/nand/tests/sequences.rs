@@ -12,7 +12,7 @@ fn sequence_numbers_survive_large_gaps_within_a_block() {
         let spares = flash.spare_area().unwrap().block(BlockId(block));
         spares.iter().map(|spare| spare.sequence).collect()
     };
-    // The last small offset and the first large one are in the same run.
+    // The last offset that fits in 16 bits and the first one that does not are in the same run.
     program_run(&mut flash, (0, 0), 1, (first, Group::None, 0)).unwrap();
     program_run(&mut flash, (0, 1), 2, (far - 1, Group::None, 0)).unwrap();
     program_run(&mut flash, (1, 0), 1, (5, Group::None, 0)).unwrap();

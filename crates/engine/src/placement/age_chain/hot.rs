@@ -26,8 +26,9 @@ pub(super) struct HotFilter {
     warm_up_left: u64,
     /// Largest age at which a rewrite makes a page hotter, and length of a window, host pages.
     age: f64,
-    /// Number of host pages in this window, and number of these pages that went to hot blocks.
+    /// Number of host pages in this window.
     written: u64,
+    /// Number of host pages in this window that went to hot blocks.
     hot_written: u64,
     /// Hot blocks reclaimed in this window, with the sums of their ages and of their fractions of valid pages.
     reclaimed: u64,

@@ -104,8 +104,9 @@ const _: () = assert!((MAX_GROUPS as u32) < 1 << 5);
 /// Comparison of the groups with the model's predictions.
 #[derive(Default)]
 struct ModelCheck {
-    /// Host pages until the comparison begins and ends.
+    /// Number of host pages until the comparison begins.
     begins_in: u64,
+    /// Number of host pages until the comparison ends.
     ends_in: u64,
     /// Number of reclaimed blocks of each group, and the sum of their fractions of valid pages.
     observed: Vec<(u32, f64)>,

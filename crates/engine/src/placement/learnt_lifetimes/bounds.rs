@@ -5,7 +5,7 @@ const STEPS: usize = 128;
 /// Steps per octave.
 const STEPS_PER_OCTAVE: f64 = 3.0;
 
-/// Returns the bounds of `classes` classes of lifetimes, rising: class `c` begins at bound `c - 1`.
+/// Returns the bounds of `classes` classes of lifetimes, in ascending order: class `c` begins at bound `c - 1`.
 ///
 /// The bounds minimise the sum of squared differences between the logarithm of a written page's lifetime and the mean
 /// of its class. This one-dimensional k-means is solved exactly by dynamic programming (Fisher, JASA 53(284), 1958)
@@ -81,11 +81,11 @@ mod tests {
 
     #[test]
     fn bounds_lie_between_lifetimes_that_differ() {
-        // Two lifetimes are close together, one is far away: with two classes the bound lies between the pair and the
-        // third.
+        // Two lifetimes are close together and the third is much longer: with two classes, the bound lies between the
+        // pair and the third.
         let bounds = class_bounds(&[8.0, 16.0, 4096.0], &[10.0, 10.0, 10.0], 2);
         assert!(bounds.len() == 1 && bounds[0] > 16.0 && bounds[0] <= 4096.0, "{bounds:?}");
-        // With three classes, each lifetime has its own; weights have no effect.
+        // With three classes, each lifetime has a separate class; weights have no effect.
         let bounds = class_bounds(&[8.0, 16.0, 4096.0], &[1.0, 50.0, 1.0], 3);
         assert!(
             bounds[0] > 8.0 && bounds[0] <= 16.0 && bounds[1] > 16.0 && bounds[1] <= 4096.0,

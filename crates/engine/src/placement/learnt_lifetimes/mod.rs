@@ -111,7 +111,7 @@ pub struct LearntLifetimes {
     next_epoch: u64,
     /// Host pages written up to the last write; trims carry no time.
     now: u64,
-    /// Selects the pages that are sampled next.
+    /// Number, modulo the sampling interval, of the pages that are sampled next.
     phase: usize,
     /// The page that the host wrote last.
     previous: Option<Lpn>,

@@ -56,7 +56,7 @@ impl Survival {
         self.traffic[at] += 1.0;
     }
 
-    /// Returns the pages written by past and age.
+    /// Returns the number of pages written, by past and age.
     pub(super) fn traffic(&self) -> &[f32] {
         &self.traffic
     }
@@ -69,8 +69,8 @@ impl Survival {
         }
     }
 
-    /// Returns the remaining lifetime of each past and age, host pages. Octave 0 is `unit` long; each page found
-    /// alive stands for an exposure of `exposure`, in pages times host pages.
+    /// Returns the remaining lifetime of a page of each past and age, in host pages. The length of octave 0 is `unit`;
+    /// each page found alive stands for an exposure of `exposure`, in pages times host pages.
     pub(super) fn lifetimes(&self, unit: f64, exposure: f64) -> Vec<f32> {
         let invalidations_and_exposure =
             |at: usize| (f64::from(self.invalidations[at]), f64::from(self.survivors[at]) * exposure);
@@ -150,15 +150,16 @@ mod tests {
 
     #[test]
     fn pages_past_an_age_of_high_rate_live_longer() {
-        // With a unit of 10 pages: 0.03 deaths per page in the first unit, 0.001 after it.
+        // With a unit of 10 pages, 0.03 deaths per page are expected in the first unit, and 0.001 after it.
         let mut rates = [0.001; AGES];
         rates[0] = 0.03;
         let lifetimes = remaining_lifetimes(&rates, 10.0);
-        // 0.3 deaths in the first 10 pages and 0.1 in the next 100 give a lifetime of 110 pages. At higher ages, 0.4
-        // deaths take 400 pages.
+        // With 0.3 deaths in the first 10 pages and 0.1 deaths in the next 100 pages, the lifetime is 110 pages. At
+        // higher ages, it takes 400 pages until 0.4 deaths are expected.
         assert!((lifetimes[0] - 110.0).abs() < 0.01, "{lifetimes:?}");
         assert!((lifetimes[1] - 400.0).abs() < 0.01, "{lifetimes:?}");
-        // The reverse: a page in the middle of the second octave, 10 to 20, has 5 pages of the safe time left.
+        // In the reverse case, deaths begin after the second octave. A page in the middle of that octave, 10 to 20,
+        // still has 5 pages with hardly any deaths.
         let mut rates = [0.04; AGES];
         (rates[0], rates[1]) = (0.0001, 0.0001);
         let lifetimes = remaining_lifetimes(&rates, 10.0);
@@ -179,7 +180,7 @@ mod tests {
         // one in 4,000.
         let expected = 2.0 + 0.2 / (1.0 / 4000.0);
         assert!((lifetime(&survival, at) / expected - 1.0).abs() < 0.02, "{}", lifetime(&survival, at));
-        // Another past with the same last interval has no observations: it is expected to live as long.
+        // A history with the same last interval but without observations gets the same expected lifetime.
         assert!((lifetime(&survival, Survival::at(0x2f, 3)) / lifetime(&survival, at) - 1.0).abs() < 0.02);
         survival.decay();
         assert!((lifetime(&survival, at) / expected - 1.0).abs() < 0.02, "half of both");

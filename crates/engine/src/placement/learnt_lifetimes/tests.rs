@@ -11,7 +11,7 @@ fn build(config: &Config, logical_pages: u32) -> LearntLifetimes {
 
 #[test]
 fn past_is_two_intervals_or_one_and_the_neighbourhood() {
-    // 4,096 units of one page.
+    // The drive has 4,096 pages, so a unit of age is one page.
     let mut placement = build(&Config::default(), 4096);
     placement.place(&host(7, 0));
     assert_eq!(placement.states[7], 0b1111_0111, "new, and so are its neighbours");
@@ -21,7 +21,8 @@ fn past_is_two_intervals_or_one_and_the_neighbourhood() {
     // written 5 pages ago, in the second pair of octaves.
     placement.place(&host(7, 5));
     assert_eq!(placement.states[7], 0b0011_0001);
-    // An interval of 100 is in octave 7 (64 to 127), after octave 3: the second pair.
+    // An interval of 100 pages is in octave 7 (64 to 127), after an interval in octave 3, which is in the second pair
+    // of octaves.
     placement.place(&host(7, 105));
     assert_eq!(placement.states[7], 0b0111_1001);
     // A run that continues into other neighbourhoods keeps the value of its first page: a write 200 pages ago, octave

@@ -37,7 +37,8 @@ impl Clock {
         }
     }
 
-    /// Ends the requests that were a single operation, as most are, in one function without calls.
+    /// Ends the requests that were a single operation. Most requests are single operations, so this function makes no
+    /// calls.
     #[inline(never)]
     fn collect_ended(&mut self) {
         for nth in 0..self.flash.ended_singles.len() {

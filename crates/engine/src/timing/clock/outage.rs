@@ -50,8 +50,8 @@ impl Clock {
         start_ns
     }
 
-    /// Runs steps of recovery. They wait for each other like the steps of a request that is neither the host's nor
-    /// cleaning.
+    /// Runs steps of recovery. These steps wait for each other like the steps of a request that belongs neither to the
+    /// host nor to cleaning.
     fn recover(&mut self, steps: &mut [Step], start_ns: u64) {
         for step in steps.iter_mut() {
             match step {

@@ -118,7 +118,7 @@ fn channel_is_granted_in_order() {
     assert_eq!(channel.grant(105, 20, Class::Cleaning), (110, 0), "behind a page of the host");
     // The transfer waits 5 ns for the host and 20 ns for cleaning.
     assert_eq!(channel.grant(105, 7, Class::Other), (130, 20));
-    // Half of the cleaning transfer is over.
+    // Half of the cleaning transfer is over at this time.
     assert_eq!(channel.grant(120, 1, Class::Host), (137, 10));
     assert_eq!(channel.grant(200, 5, Class::Cleaning), (200, 0));
     assert_eq!((channel.free_ns, channel.busy_ns), (205, [11, 25, 7, 0]));

@@ -7,7 +7,7 @@ use crate::timing::{Arrivals, Contention, FlashTiming, HostTiming, Layout};
 use proptest::prelude::*;
 use wearwell_base::request::Op;
 
-/// A read or write of one page, and the time since the previous request.
+/// A read or a write of one page; and the time from the previous request to this request.
 #[derive(Clone, Copy, Debug)]
 struct DrawnRequest {
     gap_ns: u64,
@@ -28,7 +28,7 @@ struct NaiveHost {
     requests: Vec<ModelRequest>,
 }
 
-/// Returns the first time from `begin_ns` on at which fewer than `limit` of `ends` lie ahead.
+/// Returns the first time, not before `begin_ns`, at which fewer than `limit` of the `ends` are in the future.
 fn first_with_fewer(begin_ns: u64, ends: &[u64], limit: usize) -> u64 {
     let moments = ends.iter().copied().chain([begin_ns]).filter(|&moment| moment >= begin_ns);
     let is_free = |moment: &u64| ends.iter().filter(|&end| end > moment).count() < limit;
@@ -173,7 +173,8 @@ fn controller_processes_requests_one_after_the_other() {
     let report = rig.finish();
     let part = |kind: &str, name: &str| report.requests[kind].parts_ns[name];
     assert_eq!((part("write", "controller_ns"), part("trim", "controller_ns")), (30_000.0, 37_000.0));
-    // The first read waits until the controller has processed the write, the second only for its own processing.
+    // The first read waits until the controller has processed the write; the second read waits only until the
+    // controller has processed this read.
     assert_eq!(part("read", "controller_ns"), (37_000.0 + 7_000.0) / 2.0);
     assert_eq!(report.requests["write"].max_ns, 30_000 + 410_000);
     let error = HostTiming { controller_write_ns: u64::MAX, ..host }.check().unwrap_err();

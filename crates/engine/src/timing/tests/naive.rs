@@ -58,7 +58,7 @@ enum State {
     Array {
         end_ns: u64,
     },
-    /// Between two operations, or suspending one.
+    /// Between two operations, or while an operation is being suspended.
     Between,
 }
 
@@ -71,7 +71,7 @@ struct Die {
     left_ns: u64,
     /// Number of suspensions, to recognise outdated events.
     version: u64,
-    /// In order of arrival.
+    /// Waiting operations, in order of arrival.
     queue: Vec<usize>,
 }
 
@@ -255,7 +255,7 @@ impl NaiveDevice {
         let mut op = plan.op(Kind::Program, cause, die, page_ns, self.timing.program_ns);
         op.dependencies.extend(erases.into_iter().flatten());
         if cause == Cause::Cleaning {
-            // A hashed page has been read for its hash.
+            // A hashed page was already read for its hash.
             if plan.hashed_pages > 0 {
                 plan.hashed_pages -= 1;
                 op.dependencies.extend(&plan.moved_hashes);

@@ -243,7 +243,7 @@ fn writes_wait_only_for_foreground_cleaning() {
     for (kind, other, response_ns, waited) in [
         (Cleaning::Foreground, 2, 60_000 + 410_000 + 3_000_000 + 410_000, 3_470_000.0),
         (Cleaning::Background, 2, 410_000, 0.0),
-        // The program goes to the block that is erased.
+        // The program is in the block that is being erased.
         (Cleaning::Background, 0, 60_000 + 410_000 + 3_000_000 + 410_000, 3_470_000.0),
     ] {
         let mut rig = Rig::new(HostTiming { cleaning: kind, ..HOST }, flash);
@@ -325,11 +325,11 @@ fn host_reads_wait_for_the_last_read_of_the_mapping_table_before_them() {
     for (steps, response_ns) in [
         (vec![map(0), read(1)], 120_000),
         (vec![read(1), map(0)], 60_000),
-        // Reads of the mapping table do not wait for each other, nor do they wait for earlier reads of the host.
+        // Reads of the mapping table wait neither for each other nor for earlier reads of the host.
         (vec![map(0), map(2), read(1), read(3)], 120_000),
-        // The die of the last map read is busy with the previous one.
+        // The die of the last map read is still busy with the previous map read.
         (vec![map(0), map(5), read(1)], 180_000),
-        // The last map read ends first.
+        // The last map read ends before the other map reads.
         (vec![map(0), map(5), map(10), map(2), read(1)], 180_000),
         (vec![map(0), read(1), map(2), read(3)], 120_000),
     ] {

@@ -12,7 +12,7 @@ const EMPTY: u64 = u64::MAX;
 pub(super) struct Buffer {
     layout: Layout,
     table: Vec<u64>,
-    /// Number of entries that the table can hold minus one; the capacity is a power of two.
+    /// Capacity of the table in entries, which is a power of two, minus one.
     mask: usize,
     shift: u32,
     len: u32,
@@ -50,7 +50,8 @@ impl Buffer {
         (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> self.shift) as usize
     }
 
-    /// Returns the index of the key's first word, or as error the index where it belongs.
+    /// Returns the index of the first word of the key's entry; the error is the index at which the entry would be
+    /// inserted.
     #[inline(always)]
     fn find(&self, key: u64) -> Result<usize, usize> {
         let mut position = self.home(key);

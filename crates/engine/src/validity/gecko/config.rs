@@ -56,7 +56,7 @@ impl GeckoConfig {
         (u64::from(self.page_bytes) * 8 / u64::from(self.key_bits + self.part_pages())) as u32
     }
 
-    /// Returns the number of entries if each part of each block has one.
+    /// Returns the number of entries if each part of each block has an entry.
     pub fn max_entries(&self) -> u64 {
         u64::from(self.blocks) * u64::from(self.parts())
     }

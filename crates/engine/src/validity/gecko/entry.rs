@@ -46,7 +46,7 @@ impl GeckoConfig {
 
 impl Layout {
     pub fn new(config: &GeckoConfig) -> Self {
-        // One value more than there are keys, so that no entry's first word is all ones.
+        // There is one value more than there are keys, so that no first word of an entry has only ones.
         let key_bits = 64 - config.max_entries().leading_zeros();
         let head_bits = 63 - key_bits;
         let rest = config.part_pages().saturating_sub(head_bits);

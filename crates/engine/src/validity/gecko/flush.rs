@@ -8,9 +8,10 @@ use crate::layer::LayerError;
 use crate::table::with_capacity;
 use crate::validity::ValidityFlash;
 
-/// Maximum size, in words, of each of the two buffers for entries that are kept for later merges. A merge needs twice
-/// the memory of its result anyway, so keeping it does not increase the peak. Allocating the memory for each merge,
-/// with zeroed pages from the system, took a fifteenth of the time of GeckoFTL's writes.
+/// Maximum size, in words, of each of the two buffers for entries that are kept for later merges. A merge needs memory
+/// of twice the size of its result in any case, so keeping a buffer does not increase the peak. Allocation of the
+/// memory for each merge, with zeroed pages from the operating system, took a fifteenth of the time of GeckoFTL's
+/// writes.
 const MAX_RECYCLED_WORDS: usize = 1 << 25;
 
 impl Gecko {

@@ -1,8 +1,8 @@
 //! Merging of two sorted lists of entries (Algorithm 3).
 //!
-//! A multi-way merge processes runs from newest to oldest and merges one at a time with the result so far. As each
-//! run is about as large as all newer ones together, this moves twice as many words as a merge with a heap, but needs
-//! none of the heap's comparisons.
+//! A multi-way merge processes runs from newest to oldest and merges one at a time with the result so far. As each run
+//! is about as large as all newer runs together, this method moves twice as many words as a merge with a heap, but
+//! needs none of the heap's comparisons.
 
 use super::entry::Layout;
 
@@ -12,7 +12,7 @@ pub(super) struct Merge<'a> {
     newer: &'a [u64],
     /// Index of the first word of `newer` that is not merged yet.
     at: usize,
-    /// Older entries with keys below this one belong to a block that was erased since.
+    /// Older entries with keys below this key belong to a block that was erased after they were written.
     erased_below: u64,
     /// True if no run is older than the result, so that erase flags are no longer needed.
     is_oldest: bool,
@@ -75,7 +75,7 @@ impl<'a> Merge<'a> {
             i += usize::from(takes_new) * stride;
             j += usize::from(takes_old) * stride;
         }
-        // One list has ended; the rest of the other follows.
+        // One list has ended; append the rest of the other list.
         while i < newer.len() {
             output[n..n + stride].copy_from_slice(&newer[i..i + stride]);
             if newer[i] & layout.flag != 0 {

@@ -13,10 +13,10 @@ pub struct Preamble {
     pub flushes: (u64, u64),
 }
 
-/// Description of a run on its last page; a run without one is incomplete.
+/// Description of a run on the last page of the run; a run without this description is incomplete.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Postamble {
-    /// Same content as on the first page.
+    /// Copy of the description on the first page.
     pub preamble: Preamble,
     /// First key of each page, including this last one.
     pub first_keys: Box<[u64]>,
@@ -31,9 +31,9 @@ pub struct GeckoPage {
     pub run: u32,
     /// Index of the page in the run.
     pub index: u32,
-    /// Present on the first page.
+    /// Description of the run; only on the first page.
     pub preamble: Option<Preamble>,
-    /// Present on the last page.
+    /// Description of the complete run; only on the last page.
     pub postamble: Option<Box<Postamble>>,
     /// Packed entries.
     pub entries: Box<[u64]>,

@@ -1,6 +1,6 @@
 //! Prefetching. A query reads one page of each run, and each page is found through several pointers in memory. All
 //! these pages are prefetched together, step by step, before the first page is read. A merge reads one page after the
-//! other. While a page is merged, the following pages are prefetched, each one step further than the page behind it.
+//! other. While a page is merged, the following pages are prefetched, each one step further than the page after it.
 
 use super::Gecko;
 use crate::table::prefetch;

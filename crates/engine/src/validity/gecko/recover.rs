@@ -68,7 +68,8 @@ fn complete_run(pages: &[FoundPage], flash: &mut dyn ValidityFlash) -> Result<Op
             )));
         }
     }
-    // Some page was moved, or never written, so the headers must be read. Of two copies, the newer one is used.
+    // Some page was moved, or never written, so the headers must be read. Of two copies of a page, the newer copy is
+    // used.
     let mut newest: Vec<Slot> = Vec::new();
     let mut postamble = None;
     for page in pages {

@@ -127,7 +127,7 @@ impl Gecko {
     }
 }
 
-/// Returns the number of pages that these entries need as a run.
+/// Returns the number of pages of a run that consists of these entries.
 pub(super) fn pages_of(entries: &[u64], config: &GeckoConfig, layout: &Layout) -> u64 {
     split_into_pages(entries, config, layout).len() as u64 - 1
 }
@@ -171,7 +171,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// For any distribution of keys, at any distance from the expected position.
+        /// The searches agree for any distribution of keys, and at any distance from the expected position.
         #[test]
         fn search_from_guess_equals_full_search(
             mut first_keys in prop::collection::vec(prop_oneof![0u64..40, 0u64..4096, 4000u64..4096], 0..200),

@@ -35,7 +35,7 @@ fn update_costs_match_table_1() {
         let entries = f64::from(config.page_entries());
         let levels = (f64::from(config.blocks) / entries).ln() / f64::from(size_ratio).ln();
         let bound = f64::from(size_ratio) / entries * levels;
-        // The constant factor is below 1, and the cost is at least one write per full buffer.
+        // The bound assumes a constant factor below 1; the cost is at least one write per full buffer.
         assert!(writes / updates < bound, "T = {size_ratio}: {} > {bound}", writes / updates);
         assert!(reads / updates < bound, "T = {size_ratio}: {} > {bound}", reads / updates);
         assert!(writes / updates > 0.9 / entries, "T = {size_ratio}: {}", writes / updates);

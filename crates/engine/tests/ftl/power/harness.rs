@@ -54,13 +54,13 @@ impl CutCounts {
 /// Expected state of a logical page.
 #[derive(Clone, Copy, Debug, Default)]
 struct Page {
-    /// Its content, or 0.
+    /// Content of the page, or 0.
     content: u64,
-    /// True if it was trimmed, and the trim may be lost.
+    /// True if the page was trimmed and the trim may be lost.
     is_trimmed: bool,
-    /// Content being written when power was lost.
+    /// Content of the write under way, which a power cut may interrupt.
     in_flight: Option<u64>,
-    /// The last content ever written.
+    /// Content that was written last, even if the write was interrupted.
     last_written: u64,
 }
 
@@ -107,7 +107,7 @@ impl<'a, F: Restart<Flash = Chips>> Rig<'a, F> {
     /// Ends the operation according to `answer`; any other error is a defect.
     fn outcome_of(&mut self, answer: Result<(), LayerError>) -> Result<Outcome, String> {
         match answer {
-            // The last operation may also have failed for another reason.
+            // The last operation may also have failed for a reason other than the power cut.
             Err(_) if self.power.is_off() => Ok(Outcome::PowerLost),
             Err(error) if error.is_end_of_life() => Ok(Outcome::EndOfLife),
             Err(error) => Err(format!("refused: {error}")),
@@ -119,11 +119,11 @@ impl<'a, F: Restart<Flash = Chips>> Rig<'a, F> {
         }
     }
 
-    /// Draws some pages: one, a stretch, or occasionally very many in order.
+    /// Draws some pages: a single page, consecutive pages, or occasionally very many pages in order.
     fn draw_pages(&mut self) -> Vec<Lpn> {
         let count = self.pages.len() as u64;
         let first = match self.below(4) {
-            // Some pages are hotter than the rest.
+            // A few pages are written more often than the other pages.
             0 => self.below(count.min(3)),
             _ => self.below(count),
         };

@@ -63,7 +63,7 @@ fn build(
         victim: serde_json::from_str(victim).unwrap(),
         placement: serde_json::from_str(placement).unwrap(),
     };
-    // As little flash as the FTL accepts, with a small surplus.
+    // The FTL gets as little flash as it accepts, plus a small surplus.
     let mut blocks = logical_pages / pages_per_block + 8;
     loop {
         let flash =

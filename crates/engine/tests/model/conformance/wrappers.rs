@@ -100,8 +100,8 @@ impl<W: Stamp> WrapperPair<W> {
         }
     }
 
-    /// Sends a command to both and compares the answers. A command that the wrapper does not support is not sent to
-    /// the bare layer.
+    /// Sends a command to the wrapper and to the bare layer, and compares the answers. A command that the wrapper does
+    /// not support is not sent to the bare layer.
     fn compare_command(&mut self, command: Command<'_, ContentId>) {
         let content_free = command.without_content().expect("only commands without content");
         let wrapped = command_result(&mut *self.wrapped, content_free);
@@ -174,7 +174,8 @@ impl<W: Stamp> WrapperPair<W> {
     }
 }
 
-/// Ensures that no ability passes through only because no layer has it.
+/// Ensures that the wrapped layer has these abilities; otherwise, the tests below could not detect a wrapper that lacks
+/// one.
 #[test]
 fn bare_layer_has_all_abilities_except_those_of_wrappers_and_zoned_drives() {
     let all = Abilities::of(&Ability::ALL.map(|ability| (ability, true)));

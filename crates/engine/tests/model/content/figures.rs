@@ -78,7 +78,8 @@ fn figure_8(dedup: bool) -> (u64, usize) {
     let counters = reports(&*layer).layers[0].counters;
     assert_eq!(counters.outgoing(Cause::Cleaning, Operation::Erase), 3);
     invalidated_in.lock().unwrap().clear();
-    // Files 2 and 4 are the 5th to 7th and the last two of the twelve pages; a block holds four of them.
+    // Of the twelve pages, the 5th to 7th are file 2 and the last two are file 4; each block holds four of these twelve
+    // pages.
     let deleted: Vec<Lpn> = [4, 5, 6, 10, 11].map(|at| Lpn(at / 4 * 6 + at % 4)).into();
     layer.trim(&deleted).unwrap();
     let mut read = Vec::new();

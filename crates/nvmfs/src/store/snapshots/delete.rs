@@ -17,7 +17,7 @@ const INODE_COST: u64 = 16;
 pub(super) struct DeletionBudget {
     /// Number of blocks that the step may free or move to an older snapshot.
     blocks: u64,
-    /// Part of this number that remains.
+    /// Number of these blocks that remain in the budget.
     remaining: u64,
 }
 
@@ -53,9 +53,9 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         self.snapshots.iter().filter(|one| one.record.is_being_deleted).count()
     }
 
-    /// Frees about `blocks` blocks of deleted snapshots; returns true if more remain. Needs no free space. If there
-    /// is no free space for a pointer page, a step may exceed `blocks`: everything below one pointer of the inode is
-    /// then moved at once.
+    /// Frees about `blocks` blocks of deleted snapshots; returns true if more blocks remain. Needs no free space. If
+    /// there is no free space for a pointer page, a step may exceed `blocks`: everything below one pointer of the inode
+    /// is then moved at once.
     ///
     /// # Errors
     /// [`Error::Damaged`].
@@ -147,7 +147,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Ok(true)
     }
 
-    /// Moves those inodes of a page to an older snapshot that it lacks; returns true when done.
+    /// Moves to an older snapshot those inodes of a page that the older snapshot lacks; returns true when done.
     fn merge_records(&mut self, from: usize, to: usize, budget: &mut DeletionBudget) -> Result<bool> {
         let (from, to) = (self.page_at(from)?, self.page_at(to)?);
         for (at, kept) in self.region.records_in(from) {
@@ -210,8 +210,8 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         locations.into_iter().try_for_each(|location| self.transfer(from, to, location))
     }
 
-    /// Merges an inode that both snapshots keep. The older snapshot has the content that changed between the
-    /// snapshots; the newer one has the remaining content, which is moved to the older one. Returns true when done.
+    /// Merges an inode that both snapshots keep. The older snapshot has the content that changed between the snapshots;
+    /// the newer snapshot has the remaining content, which is moved to the older snapshot. Returns true when done.
     fn merge_record(&mut self, from_at: usize, to_at: usize, budget: &mut DeletionBudget) -> Result<bool> {
         let [from, to] = [from_at, to_at].map(|at| self.region.areas.kept_inode(at));
         if !self.region.kept_inode(from_at).is_inline_link() && !self.move_step(from, to, budget)? {

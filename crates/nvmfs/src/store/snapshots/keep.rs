@@ -12,11 +12,11 @@ use crate::nvram::Nvram;
 use crate::ssd::Ssd;
 
 /// Maximum number of pages that an operation needs for a snapshot: four inodes and four directory blocks, each with
-/// three pointer pages, and the same number again for what the operation creates.
+/// three pointer pages, and an equal number for the pages that the operation creates.
 const MAX_KEPT_PAGES: u32 = 64;
 
 impl<N: Nvram, S: Ssd> Store<N, S> {
-    /// Returns the tree of the snapshot that records changes, which is the newest one. Returns `None` if the only
+    /// Returns the tree of the snapshot that records changes, which is the newest snapshot. Returns `None` if the only
     /// snapshot is being deleted.
     pub(in crate::store) fn recording_tree(&self) -> Option<Ino> {
         let newest = self.snapshots.last()?;
@@ -66,8 +66,8 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Ok(())
     }
 
-    /// Returns the inode number under which the newest snapshot keeps old blocks of a file, if it does. Makes free
-    /// pages for preserving the inode.
+    /// Returns the inode number under which the newest snapshot keeps old blocks of a file; `None` if it need not keep
+    /// these blocks. Makes free pages for preserving the inode.
     pub(in crate::store) fn keeper_with_room(&mut self, ino: Ino) -> Result<Option<Ino>> {
         if self.recording_tree().is_none() || is_kept(ino) {
             return Ok(None);

@@ -152,7 +152,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         self.snapshots.push(Snapshot { record, tree, view: self.last_view });
     }
 
-    /// Returns the page of snapshot records to which a word behind the superblock refers.
+    /// Returns the page of snapshot records to which a word after the superblock refers.
     fn record_page(&self, slot: usize) -> Option<PageId> {
         let number = checked_number(self.region.word(page_word(slot)))?.checked_sub(1)?;
         u32::try_from(number).ok().filter(|page| *page < self.region.areas.pages).map(PageId)
@@ -225,7 +225,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     }
 
     /// Returns the number of blocks that belong to a snapshot, including pointer blocks. It is an upper bound on the
-    /// number that deleting the snapshot frees.
+    /// number of blocks that deleting the snapshot frees.
     ///
     /// # Errors
     /// [`Error::NotFound`]; [`Error::Damaged`].

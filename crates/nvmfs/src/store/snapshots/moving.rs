@@ -1,5 +1,5 @@
-//! Transfer of blocks from a file to a snapshot, or from a snapshot to an older one: pointers change, and no data is
-//! copied.
+//! Transfer of blocks from a file to a snapshot, or from a snapshot to an older snapshot: pointers change, and no data
+//! is copied.
 
 use super::super::Store;
 use super::super::extents;
@@ -69,7 +69,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Ok(())
     }
 
-    /// Transfers all blocks, as far as the budget allows; returns true if none remains.
+    /// Transfers all blocks, as far as the budget allows; returns true if no block remains.
     pub(super) fn move_step(&mut self, from: Ino, to: Ino, budget: &mut DeletionBudget) -> Result<bool> {
         let mut next = 0;
         while let Some(first) = self.region.next_block(from, next, MAX_FILE_BLOCKS, true)? {

@@ -104,7 +104,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Ok(())
     }
 
-    /// Replaces pointers, and everything below them, by those that a snapshot keeps.
+    /// Replaces pointers, and all blocks to which they lead, by the pointers and blocks that a snapshot keeps.
     fn roll_back_pointers(&mut self, at: usize, kept_at: usize, levels: u32) -> Result<()> {
         let kept = self.region.word(kept_at);
         if kept == 0 {
@@ -117,7 +117,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         }
         let Some(below) = self.region.pointer_page(kept_at)? else { return Ok(()) };
         let kept_table = self.region.areas.page(below);
-        // If the live pointer block no longer exists, the one that the snapshot keeps is used.
+        // If the live pointer block no longer exists, the pointer block that the snapshot keeps is used.
         let table = match self.region.pointer_page(at)? {
             Some(page) => self.region.areas.page(page),
             None => kept_table,

@@ -5,8 +5,8 @@ use super::super::FileId;
 /// Bytes of a word, the unit of generation.
 const WORD_BYTES: u64 = 8;
 
-/// Fills `out` with the bytes at `offset_bytes` of `file`. The bytes are a function of both, and differ at other
-/// offsets and in other files.
+/// Fills `out` with the bytes at `offset_bytes` of `file`. The bytes are a function of file and offset, and differ at
+/// other offsets and in other files.
 pub fn fill(file: FileId, offset_bytes: u64, out: &mut [u8]) {
     let mut at = 0;
     while at < out.len() {
@@ -19,7 +19,8 @@ pub fn fill(file: FileId, offset_bytes: u64, out: &mut [u8]) {
     }
 }
 
-/// Computes the finaliser of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014) over file and word index.
+/// Returns a word of a file: a hash of file and word index by the finaliser of SplitMix64 (Steele, Lea and Flood,
+/// OOPSLA 2014).
 fn word(file: FileId, index: u64) -> u64 {
     let mut mixed = (u64::from(file.0) << 40 ^ index).wrapping_add(0x9e37_79b9_7f4a_7c15);
     mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);

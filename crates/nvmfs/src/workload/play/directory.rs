@@ -38,8 +38,8 @@ impl DirectoryTarget {
     }
 
     /// Waits up to `timeout` for free space before an operation fails, and syncs meanwhile. A log-structured file
-    /// system refuses writes until cleaning, or the commit of deletions, has made free space; some file systems do
-    /// neither before a sync.
+    /// system refuses writes until cleaning, or the commit of deletions, has made free space; some file systems neither
+    /// clean nor commit before a sync.
     pub fn with_space_timeout(mut self, timeout: Duration) -> Self {
         self.space_timeout = timeout;
         self
@@ -50,7 +50,7 @@ impl DirectoryTarget {
         self.waited
     }
 
-    /// Runs an operation that needs free space, and repeats it until there is enough.
+    /// Runs an operation that needs free space, and repeats the operation until there is enough free space.
     fn retry_until_space<T>(&mut self, mut operation: impl FnMut(&mut Self) -> Result<T>) -> Result<T> {
         let started = Instant::now();
         loop {

@@ -1,7 +1,8 @@
 //! Execution of file operations on any file system.
 //!
-//! A [`Player`] splits operations into requests, generates their content, and counts them. It works on a [`Target`]:
-//! [`FileSystemTarget`] is a file system of this crate, [`DirectoryTarget`] a directory of a mounted file system.
+//! A [`Player`] splits operations into requests, generates the content of the requests, and counts the requests. It
+//! works on a [`Target`]: [`FileSystemTarget`] is a file system of this crate, [`DirectoryTarget`] a directory of a
+//! mounted file system.
 
 mod content;
 mod directory;
@@ -25,7 +26,7 @@ pub trait Target {
         let _ = now_ns;
     }
 
-    /// Creates a directory; if `parent` is `None`, in the root.
+    /// Creates a directory in `parent`; if `parent` is `None`, in the root.
     fn make_directory(&mut self, new: DirectoryId, parent: Option<DirectoryId>) -> Result<(), Self::Error>;
 
     /// Creates an empty file.

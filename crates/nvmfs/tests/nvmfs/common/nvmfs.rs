@@ -1,4 +1,4 @@
-//! NVMFS on devices so small that it flushes, evicts and cleans all the time.
+//! NVMFS on devices that are so small that NVMFS flushes, evicts and cleans all the time.
 
 use std::sync::Arc;
 use wearwell_nvmfs::fs::Nvmfs;

@@ -95,7 +95,7 @@ pub enum Op {
         from: Position,
         length: usize,
     },
-    /// `seed` determines the content to write.
+    /// Bytes are written; `seed` determines their content.
     Write {
         file: usize,
         from: Position,

@@ -32,7 +32,7 @@ pub struct Files {
 }
 
 impl Files {
-    /// One number in this many refers to a file of any type, instead of a suitable one.
+    /// Of this many numbers, one refers to a file of any type and not to a file of a suitable type.
     const ANY: usize = 32;
 
     pub fn any(&self, number: usize) -> Ino {
@@ -59,7 +59,7 @@ impl Files {
     }
 }
 
-/// Returns attributes without those that depend on the implementation.
+/// Returns the attributes without the fields that depend on the implementation.
 pub fn comparable(attributes: &Attributes) -> Attributes {
     let is_directory = attributes.kind == Kind::Directory;
     let size_bytes = if is_directory { 0 } else { attributes.size_bytes };
@@ -91,7 +91,7 @@ pub fn error_name(error: &Error) -> &'static str {
     }
 }
 
-/// Returns a name for an entry: one of a few simple names, or a special one.
+/// Returns a name for an entry: one of a few simple names, or a special name.
 pub fn name(number: usize) -> Vec<u8> {
     match number {
         0..34 => vec![b'a' + (number % 6) as u8],

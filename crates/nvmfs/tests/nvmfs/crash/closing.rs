@@ -34,8 +34,8 @@ fn power_cut_during_close_loses_nothing() {
 }
 
 /// Mounts an image of an older version, which upgrades the image, and cuts the power at each of these events.
-/// `random_images` random images per cut must recover as expected. Returns two numbers of images: those still in the
-/// old version, and those that were upgraded.
+/// `random_images` random images per cut must recover as expected. Returns the number of images that are still in the
+/// old version, and the number of images that were upgraded.
 fn cut_in_first_mount(
     old: &Image,
     expected: Expected,
@@ -52,7 +52,7 @@ fn cut_in_first_mount(
     *counts.lock().expect("nobody panics with it")
 }
 
-/// A file system without checksums gets them at its first mount, even if the power is cut at any time during the
+/// A file system without checksums gets checksums at its first mount, even if the power is cut at any time during the
 /// mount.
 #[test]
 fn power_cut_during_upgrade_to_checksums_loses_nothing() {

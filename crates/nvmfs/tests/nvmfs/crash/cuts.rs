@@ -29,15 +29,15 @@ type Check = Box<dyn FnMut(CrashImage<'_>) -> Result<(), String> + Send>;
 
 /// Events at which the power may be cut, and the check of the images.
 pub struct Cuts {
-    /// Remaining events in descending order, so that the next one is last.
+    /// Remaining events in descending order, so that the next event is last.
     events: Vec<u64>,
     seed: u64,
     /// Number of images with [`SurvivingChanges::Some`] per cut.
     random_images: usize,
     check: Check,
-    /// Number of persistence points when an image that lost all changes was last checked, and number of content
-    /// changes when an image that lost none was last checked. As long as these numbers stay the same, the images do,
-    /// too.
+    /// Number of persistence points when an image that lost all changes was last checked, and number of content changes
+    /// when an image that lost no change was last checked. While these numbers do not change, the images do not change,
+    /// either.
     checked_points: Option<u64>,
     checked_changes: Option<u64>,
     problem: Option<(u64, String)>,

@@ -153,7 +153,7 @@ fn power_cut_during_mount_never_mismatches_devices() {
 
 /// Returns the first and the last event of the part of a mount that changes the epoch, found from the images of cuts.
 fn epoch_events(image: &Image, events: u64) -> (u64, u64) {
-    // The images are taken with all changes and without any.
+    // One image has all changes that are not durable, and the other image has none of these changes.
     let of = |event: u64| {
         let counts = Arc::new(Mutex::new((None, None)));
         let found = Arc::clone(&counts);

@@ -57,8 +57,8 @@ fn cut_change(image: &Image, model: &ModelFs, change: FileChange) -> u64 {
     events.end - events.start
 }
 
-/// Performs the changes in order, and cuts each one that changes the number of inode pages. Returns the number of
-/// inode pages before and after each such change.
+/// Performs the changes in order, and cuts the power during each change that changes the number of inode pages. Returns
+/// the number of inode pages before and after each such change.
 fn cut_changes(acts: impl IntoIterator<Item = FileChange>) -> Vec<(u32, u32)> {
     let (mut image, mut model) = (Image::new_fs(PlacementKind::Nvmfs), ModelFs::new());
     let begin = |image: &Image| -> (Machine, Fs) { image.mount(Fault::Nothing).expect("it was closed") };
@@ -70,7 +70,7 @@ fn cut_changes(acts: impl IntoIterator<Item = FileChange>) -> Vec<(u32, u32)> {
         let after = fs.stats().inode_pages;
         if before != after {
             changes.push((before, after));
-            // The changes before this one are repeated.
+            // The changes before the current change are repeated.
             let (machine, mut fs) = begin(&image);
             done.drain(..).for_each(|act: FileChange| {
                 act.play(&mut fs);

@@ -159,7 +159,7 @@ fn cut(
     Ok(())
 }
 
-/// Mounts and checks an image, and does it again with a power cut during the mount.
+/// Mounts and checks an image; then mounts and checks it again, with a power cut during the mount.
 fn check(crash: CrashImage<'_>, expected: &Arc<Expected>, second: Option<u64>) -> Result<(), String> {
     if crash.surviving == SurvivingChanges::Some || second.is_some() {
         let any = crash.random.next_u64();

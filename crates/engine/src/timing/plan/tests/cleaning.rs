@@ -124,7 +124,7 @@ fn program_waits_for_the_erase_of_its_block() {
             "program cleaning die 0 21+1000 u2 after 0",
         ],
     );
-    // The erase of an earlier request ends at `end_ns`: the wait counts as caused by cleaning.
+    // The block's erase by an earlier request ends at `end_ns`: the wait counts as caused by cleaning.
     for (end_ns, waits_ns) in [(50, 43), (8, 1), (7, 0), (2, 0)] {
         let mut test = PlanTest::new(TIMING);
         test.erased.begin(BlockId(4), 99);
@@ -202,7 +202,7 @@ fn hashed_pages_are_programmed_before_pages_only_read() {
             "program cleaning die 1 11+0 u1 after 2",
         ],
     );
-    // A program that takes both kinds waits for both.
+    // A program that takes both a hashed page and a page that was only read waits for both.
     let mut steps = vec![read(0, 0, CLEANING), read(4, 0, CLEANING)];
     steps.extend([hash(1, CLEANING), program(1, 0, 2, CLEANING)]);
     let expected = [one, one, "hash cleaning 1 a 200 after 0", "program cleaning die 1 21+1000 u2 after 1,2"];
@@ -218,7 +218,7 @@ fn hashed_pages_are_programmed_before_pages_only_read() {
 #[test]
 fn unwritten_hashed_pages_are_dropped_by_next_hash_or_erase() {
     let one = "read cleaning die 0 11+100 u1";
-    // The second hash is of another page: the first page was a duplicate.
+    // The hash after the second read is of the second page: the first page was a duplicate.
     let steps = [read(0, 0, CLEANING), hash(1, CLEANING), read(4, 0, CLEANING), hash(1, CLEANING)];
     let mut all = steps.to_vec();
     all.extend([program(1, 0, 1, CLEANING), program(1, 1, 1, CLEANING)]);

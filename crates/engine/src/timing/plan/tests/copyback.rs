@@ -20,7 +20,7 @@ fn whole_pages_are_copied_within_their_plane() {
     let rest = "program cleaning die 0 11+1000 u1 after 0";
     assert_plan(timing, &moved(program(4, 6, 1, CLEANING)), &[read, half]);
     assert_plan(timing, &moved(program(4, 5, 2, CLEANING)), &[read, rest, half]);
-    // Pages that the host writes are not moved by cleaning.
+    // Pages that the host writes are not moves by cleaning, so they are not copied back.
     assert_plan(timing, &moved(program(4, 6, 2, HOST)), &[read, "program host die 0 21+1000 u2"]);
 }
 
@@ -79,7 +79,7 @@ fn copyback_handles_planes_one_by_one() {
             "gate cleaning",
             "program cleaning die 0 1+1100 u2 after 0",
             "program cleaning die 0 1+1100 u2 after 1",
-            // The erase waits for all four, including the reads that became gates.
+            // The erase waits for all four operations, including the reads that became gates.
             "gate cleaning after 0,1,2,3",
             "erase cleaning die 0 1+10000 u1 erases 0 after 4",
         ],

@@ -19,13 +19,13 @@ fn units_of_a_flash_page_are_read_together() {
 #[test]
 fn separate_reads_are_separate_operations() {
     let one = "read host die 0 11+100 u1";
-    // Pages of another block on the same die, of another flash page, and after another operation.
+    // A unit of another block on the same die, of another flash page, or after another operation is a separate read.
     assert_plan(TIMING, &[read(0, 0, HOST), read(4, 1, HOST)], &[one, one]);
     assert_plan(TIMING, &[read(0, 1, HOST), read(0, 2, HOST)], &[one, one]);
     assert_plan(TIMING, &[read(0, 0, HOST), read(0, 2, HOST), read(0, 1, HOST)], &[one, one, one]);
     let steps = [read(0, 0, HOST), hash(1, HOST), read(0, 1, HOST)];
     assert_plan(TIMING, &steps, &[one, "hash host 1 a 200", one]);
-    // Reads of another cause.
+    // Reads with another cause are separate reads.
     let steps = [read(0, 0, HOST), read(0, 1, Cause::Dedup)];
     assert_plan(TIMING, &steps, &[one, "read other die 0 11+100 u1"]);
 }
@@ -68,7 +68,7 @@ fn planes_program_a_row_together() {
     assert_plan(SUPERBLOCKS, &[program(0, 1, 3, HOST)], &["program host die 0 31+1000 u3"]);
     let buffered = "program host die 0 11+0 u1";
     assert_plan(SUPERBLOCKS, &[program(0, 0, 3, HOST)], &["program host die 0 21+1000 u2", buffered]);
-    // Two steps are two operations, and so are two programs of one plane.
+    // Two steps become two operations, and so do two programs of one plane.
     let one = "program host die 0 21+1000 u2";
     assert_plan(SUPERBLOCKS, &[program(0, 0, 2, HOST), program(0, 2, 2, HOST)], &[one, one]);
     let single = FlashTiming { multi_plane: false, ..SUPERBLOCKS };
@@ -136,7 +136,7 @@ fn programs_wait_for_the_reads_before_them() {
             "program host die 1 21+1000 u2 after 2",
             "program host die 1 21+1000 u2 after 2",
             one,
-            // The gate includes the earlier reads.
+            // The gate also waits for the earlier reads.
             "gate host after 2,5",
             "program other die 1 21+1000 u2 after 6",
         ],
@@ -205,7 +205,7 @@ fn host_reads_wait_for_the_map() {
             map,
             "read host die 1 11+100 u1 after 1",
             map,
-            // Waits for the last read of the map, once for both units.
+            // This read waits for the last read of the map, once for both units.
             "read host die 1 21+100 u2 after 3",
             "gate host after 0,1,2,3,4",
             "program host die 1 21+1000 u2 after 5",

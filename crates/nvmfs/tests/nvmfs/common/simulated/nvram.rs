@@ -16,7 +16,7 @@ type Line = [u8; LINE_BYTES];
 
 /// Cache line with stores that are not durable yet.
 struct PendingLine {
-    /// Values that the line has had since it was last durable; the last one is the current value.
+    /// Values that the line has had since it was last durable; the last value is the current value.
     versions: Vec<Line>,
     /// Index of the value that was written back last and becomes durable with the next fence.
     written_back: Option<usize>,
