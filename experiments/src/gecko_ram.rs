@@ -25,7 +25,8 @@ pub struct Settings {
     /// Base-2 logarithm of the number of blocks, for blocks of 128 pages; the number of larger blocks is proportionally
     /// smaller.
     log2_blocks: u32,
-    /// Base-2 logarithms of further numbers of blocks, with which three kinds of counters are tested.
+    /// Base-2 logarithms of additional numbers of blocks; each is run with all counters, without counters, and with a
+    /// sample of counters.
     sizes: Vec<u32>,
 }
 

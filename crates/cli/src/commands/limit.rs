@@ -24,7 +24,7 @@ pub struct Args {
     /// Run each placement with each victim policy, not only with that of the scenario
     #[arg(long)]
     all_pairs: bool,
-    /// Runs of each with different seeds, common to all; the table then shows means with their 95 % interval
+    /// Number of runs of each pair, with the same seeds for all pairs; from 2 on, the table shows means with their 95 % interval
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     replicas: u32,
     #[command(flatten)]

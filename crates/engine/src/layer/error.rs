@@ -200,7 +200,7 @@ pub enum MediumError {
     /// There is no power.
     #[error("power was lost")]
     PowerLost,
-    /// A run without owners was sent to a medium whose spare area stores the owner of each page.
+    /// Pages without owners were sent to a medium whose spare area stores the owner of each page.
     #[error("block {block}: pages without owners cannot be written to a medium with a spare area")]
     OwnersMissing {
         /// The block.

@@ -80,8 +80,8 @@ impl<M: Medium, V: VictimPolicy> Pool<M, V> {
         if self.has_lost_blocks() { self.end_of_life() } else { LayerError::NoSpace }
     }
 
-    /// Returns the error if `live` pages of a block to be cleaned have no destination: the reserve was lost to failed
-    /// blocks, or to pages torn by a power cut.
+    /// Returns the error for a block to be cleaned whose `live` pages have no destination: [`LayerError::ReserveTorn`]
+    /// if pages torn by a power cut used up the reserve, and otherwise the error of [`Self::no_space`].
     pub(crate) fn no_room_for(&self, live: u32) -> LayerError {
         if self.is_recovered && !self.has_lost_blocks() {
             return LayerError::ReserveTorn { room: self.open_room(), live };

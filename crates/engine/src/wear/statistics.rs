@@ -59,7 +59,7 @@ impl Accumulator {
     pub const EMPTY: Accumulator =
         Accumulator { blocks: 0, erases: RunningSummary::EMPTY, ages: RunningSummary::EMPTY };
 
-    /// Adds a block; the device has made `erases` erases so far.
+    /// Adds a block; the device has performed `erases` erases so far.
     pub fn add(&mut self, wear: BlockWear, erases: u32) {
         self.blocks += 1;
         self.erases.add(wear.erases);

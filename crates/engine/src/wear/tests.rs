@@ -37,15 +37,15 @@ fn only_none_builds_no_policy_and_invalid_settings_are_refused() {
     assert_eq!(key(WearConfig::StartGap(StartGapConfig { interval: 1 })), "interval");
 }
 
-/// Returns the wear of a block in a device that has made `erases` erases.
+/// Returns the wear of a block in a device that has performed `erases` erases.
 fn wear(erases: u32) -> impl Strategy<Value = BlockWear> {
     (0..40u32, 0..erases).prop_map(|(erases, erased_at)| BlockWear { erases, erased_at })
 }
 
-/// Number of erases that the tested devices have made.
+/// Number of erases that the tested devices have performed.
 const ERASES: u32 = 500;
 
-/// Creates a scan of a device that has made [`ERASES`] erases.
+/// Creates a scan for a device that has performed [`ERASES`] erases.
 fn scan_of_used(blocks: u32, threshold: u32) -> Scan {
     let mut scan = scan_of(blocks, threshold);
     (0..ERASES).for_each(|_| {

@@ -47,9 +47,10 @@ pub fn greedy(load: f64, pages: u32) -> f64 {
 
 /// The fixed point of the d-choices mean field under uniform writes: Van Houdt (2013), eq. (3), (4), (7) with r = f.
 ///
-/// For a given E, the number of blocks with j valid pages follows from the numbers with more. The inflow to level j,
-/// E (j+1) m_{j+1} / (b rho), either falls further or is selected with probability S_j^d - S_{j+1}^d. E is correct if
-/// the blocks hold b rho valid pages each on average; that sum falls as E rises.
+/// For a given E, the fraction m_j of blocks with j valid pages is calculated from the fractions with more valid
+/// pages; S_j is the fraction of blocks with at least j. The inflow to level j, E (j+1) m_{j+1} / (b rho), either
+/// falls to level j - 1 or is selected with probability S_j^d - S_{j+1}^d. E is correct if the mean number of valid
+/// pages of a block is b rho; this mean falls as E rises.
 pub fn d_choices(load: f64, pages: u32, choices: f64) -> f64 {
     let b = f64::from(pages);
     let host = bisect(0.0, b, |host| valid_pages(host / (b * load), pages, choices) < b * load);

@@ -71,7 +71,7 @@ mod tests {
                     }
                     Op::Erase { panel: 1, block, .. } => moved.retain(|(own, _)| own != block),
                     Op::Write { panel: 0, cell, .. } if cell.cause == 1 => {
-                        // The position of a page in the file system is found by the number of the page on the drive.
+                        // The label of a page on the drive is the position of this page in the log of the file system.
                         let at = state.panels[0].pages.iter().position(|page| {
                             page.status == crate::state::PageStatus::Valid && page.cell.label == cell.label
                         });

@@ -118,7 +118,7 @@ pub(super) struct Transform {
     length: usize,
     /// Number of dimensions beyond the first.
     more_dimensions: usize,
-    /// Start of each row among the rows of the dense array.
+    /// Index, in the dense array, of the line for each row of the lattice.
     offsets: Vec<usize>,
     real_forward: Arc<dyn RealToComplex<f64>>,
     real_inverse: Arc<dyn ComplexToReal<f64>>,

@@ -14,8 +14,8 @@ pub struct VolumeOffsets {
 }
 
 impl VolumeOffsets {
-    /// Returns the positions of volumes with these sizes, and the bytes of the drive that they span: all volumes side
-    /// by side, or the largest one.
+    /// Returns the positions of volumes with these sizes, and the number of bytes of the drive that they span. It is
+    /// the sum of the sizes (in whole pages) if the volumes lie side by side, and otherwise the largest size.
     pub fn new(rule: VolumeRule, volume_bytes: &BTreeMap<u32, u64>, page_bytes: u64) -> (Self, u64) {
         let mut bases = HashMap::new();
         let (mut next, mut highest) = (0u64, 0);
