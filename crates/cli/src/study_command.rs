@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use std::marker::PhantomData;
 use std::path::PathBuf;
 use wearwell_stack::Draft;
-use wearwell_study::advise::{Setting, short_run_settings};
+use wearwell_study::advise::{Setting, shorten_runs};
 use wearwell_study::{Row, SweepOptions};
 
 /// Command of a study: its names, own options and results. [`run_study`] does the rest.
@@ -132,8 +132,7 @@ pub fn run_study<S: Study>(command: &S) -> Result<(), Failure> {
     let mut draft = args.scenario.draft()?;
     // Report wrong options before reading a trace.
     let options = command.options()?;
-    let shortened = if args.quick { short_run_settings(&draft)? } else { Vec::new() };
-    shortened.iter().try_for_each(|setting| setting.apply(&mut draft))?;
+    let shortened = if args.quick { shorten_runs(&mut draft)? } else { Vec::new() };
     let inputs = args.scenario.inputs(&draft);
     let output = args.output.as_deref().map(|path| OutputFile::new(path, &inputs)).transpose()?;
     let page = args.report.as_deref().map(|path| Page::new(path, &inputs)).transpose()?;

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use std::ops::ControlFlow;
 use wearwell_nvmfs::top;
 use wearwell_stack::{Draft, DraftError, Progress};
-use wearwell_study::advise::short_run_settings;
+use wearwell_study::advise::shorten_runs;
 use wearwell_study::{Executor, Row, SweepError, SweepObserver, SweepOptions};
 
 /// Arguments that all studies have: attributes of the package's `StudyArgs`.
@@ -51,9 +51,7 @@ fn draft(scenario: &str, quick: bool) -> PyResult<Draft> {
     scenario::parse(scenario)?;
     let mut draft = Draft::from_value(serde_json::from_str(scenario).expect("parsed before"));
     if quick {
-        let shortened = short_run_settings(&draft).map_err(|error| from_draft(&error))?;
-        let applied = shortened.iter().try_for_each(|setting| setting.apply(&mut draft));
-        applied.map_err(|error| from_draft(&error))?;
+        shorten_runs(&mut draft).map_err(|error| from_draft(&error))?;
     }
     Ok(draft)
 }

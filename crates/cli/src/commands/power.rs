@@ -4,7 +4,7 @@ use super::sweep::sweep_failure;
 use crate::exit::Failure;
 use crate::output::print;
 use crate::page::Page;
-use crate::progress::{ProgressArgs, SweepProgress};
+use crate::progress::{ProgressArgs, with_progress};
 use crate::report::{self, ftl, table, wrap};
 use crate::scenario_args::ScenarioArgs;
 use crate::study_args::{StudyArgs, StudyResources};
@@ -142,19 +142,17 @@ fn exhaustive(args: &Args, draft: &Draft, page: Option<&Page>) -> Result<(), Fai
     }
     let uncut = result_of(&without_cuts)?;
     let operations: u64 = uncut.windows.iter().map(|window| window.programs + window.erases).sum();
-    let display = SweepProgress::new(args.progress, 2 * operations as usize);
+    let planned = 2 * operations as usize;
     let cuts: Vec<String> = (0..operations).flat_map(|at| [format!("{at}"), format!("{at}t")]).collect();
     let mut sum = PowerResult::default();
-    for (part, cuts) in cuts.chunks(CUTS_PER_BATCH).enumerate() {
-        let observer = RoundObserver {
-            inner: &display,
-            finished: part * CUTS_PER_BATCH,
-            planned: 2 * operations as usize,
-        };
-        let cut = cut_at(cuts, &without_cuts, &study, &observer).inspect_err(|_| display.clear())?;
-        cut.iter().for_each(|power| sum.add(power));
-    }
-    display.clear();
+    with_progress(args.progress, planned, |display| -> Result<(), Failure> {
+        for (part, cuts) in cuts.chunks(CUTS_PER_BATCH).enumerate() {
+            let observer = RoundObserver { inner: display, finished: part * CUTS_PER_BATCH, planned };
+            let cut = cut_at(cuts, &without_cuts, &study, &observer)?;
+            cut.iter().for_each(|power| sum.add(power));
+        }
+        Ok(())
+    })?;
     if let Some(page) = page {
         page.write_value(uncut.scenario.name.as_deref().unwrap_or(UNNAMED_TITLE), json!(sum))?;
     }

@@ -148,8 +148,19 @@ const SHORT_WARM_UP: f64 = 12.0;
 /// Tolerance of a shortened run: a short warm-up rarely reaches the usual tolerance.
 const SHORT_TOLERANCE: f64 = 0.03;
 
-/// Returns settings that make runs shorter and less accurate; values that are already shorter remain.
-pub fn short_run_settings(draft: &Draft) -> Result<Vec<Setting>, DraftError> {
+/// Makes the runs of a scenario shorter and less accurate; values that are already shorter remain. Returns the applied
+/// settings.
+///
+/// # Errors
+/// Returns an error for an invalid scenario.
+pub fn shorten_runs(draft: &mut Draft) -> Result<Vec<Setting>, DraftError> {
+    let settings = short_run_settings(draft)?;
+    settings.iter().try_for_each(|setting| setting.apply(draft))?;
+    Ok(settings)
+}
+
+/// Returns the settings that shorten the runs.
+fn short_run_settings(draft: &Draft) -> Result<Vec<Setting>, DraftError> {
     let measure = draft.scenario()?.measure;
     let mut settings = Vec::new();
     let mut limit_to = |key: &str, default: f64, limit: f64| {
