@@ -183,7 +183,8 @@ impl Device {
         self.stack.check()
     }
 
-    /// Returns the result for all requests since the drive was new, in the form of the result of a simulation.
+    /// Returns the result for all requests since the drive was new or recovered, in the form of the result of a
+    /// simulation.
     ///
     /// # Errors
     /// Fails if counts disagree, which is a bug in Wearwell.

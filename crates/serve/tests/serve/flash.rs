@@ -135,7 +135,17 @@ fn drive_on_flash_image_has_counts_of_simulation() {
     }
 }
 
-/// The drive is dropped between two requests without a clean shutdown, and recovers from its files alone.
+/// Number of pages that the steps write.
+fn written_pages(steps: &[Step]) -> u64 {
+    let pages = |step: &Step| match step {
+        Step::Write(_, data) => data.len() as u64 / PAGE,
+        _ => 0,
+    };
+    steps.iter().map(pages).sum()
+}
+
+/// The drive ends between two requests without a clean shutdown, and recovers from its files alone. The result of each
+/// power cycle has the counts of this power cycle.
 #[test]
 fn drive_recovers_from_its_files() {
     for (text, _) in drives() {
@@ -147,12 +157,14 @@ fn drive_recovers_from_its_files() {
             assert_eq!((opened.is_new, opened.recovery.is_some()), (round == 0, round > 0), "{text}");
             let model = model.get_or_insert_with(|| Model::new(device.bytes(), &text));
             model.check(&mut device, &text);
-            for step in page_steps(device.bytes(), 900, 10 + round) {
-                run_step(&mut device, &step).unwrap_or_else(|error| panic!("{error}\nin\n{text}"));
-                model.apply(&step, true);
+            let steps = page_steps(device.bytes(), 900, 10 + round);
+            for step in &steps {
+                run_step(&mut device, step).unwrap_or_else(|error| panic!("{error}\nin\n{text}"));
+                model.apply(step, true);
             }
             device.check().unwrap();
-            drop(device);
+            let result = device.result().unwrap_or_else(|error| panic!("{error}\nin\n{text}"));
+            assert_eq!(result.phases.measured_host_pages, written_pages(&steps), "{text}");
             let checked = check(folder.path(), &mut |_| true).unwrap();
             assert_eq!(checked.problems, [""; 0], "{text}");
             assert!(checked.recovery.is_some());
@@ -192,6 +204,29 @@ fn drive_recovers_from_power_cut_at_any_operation() {
         assert!(again.expect("at once").recovery.is_some());
         model.check(&mut device, &text);
         device.check().unwrap();
+        // The last power cut was followed by reads only.
+        let result = device.result().unwrap_or_else(|error| panic!("{error}\nin\n{text}"));
+        assert_eq!(result.phases.measured_host_pages, 0, "{text}");
+    }
+}
+
+/// The result has the requests since the last power cut, for every FTL.
+#[test]
+fn result_after_power_cut_has_counts_since_recovery() {
+    for (text, _) in drives() {
+        let folder = folder();
+        let mut device = open(folder.path(), &text).unwrap();
+        let [before, after] = [21, 22].map(|seed| page_steps(device.bytes(), 600, seed));
+        let run = |device: &mut Device, steps: &[Step]| {
+            for step in steps {
+                run_step(device, step).unwrap_or_else(|error| panic!("{error}\nin\n{text}"));
+            }
+        };
+        run(&mut device, &before);
+        device.cut_power(PowerCut { after: 0, torn: false }).unwrap();
+        run(&mut device, &after);
+        let result = device.result().unwrap_or_else(|error| panic!("{error}\nin\n{text}"));
+        assert_eq!(result.phases.measured_host_pages, written_pages(&after), "{text}");
     }
 }
 
