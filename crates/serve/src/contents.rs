@@ -112,8 +112,12 @@ impl Contents {
         let mut content_id = if self.deduplicates { sum.max(1) } else { medium.next_id() };
         let stored = StoredContent { slot: 0, sum, references: 0 };
         while medium.has(content_id) {
-            if medium.read(content_id, &mut self.comparison_buffer)? && self.comparison_buffer == page {
-                return Ok((content_id, stored));
+            match medium.read(content_id, &mut self.comparison_buffer) {
+                Ok(true) if self.comparison_buffer == page => return Ok((content_id, stored)),
+                Ok(_) => {}
+                // A write of the same content repairs a damaged page: the content is stored again.
+                Err(error) if error.kind() == io::ErrorKind::InvalidData => {}
+                Err(error) => return Err(error),
             }
             content_id = content_id.wrapping_add(1).max(1);
         }

@@ -2,6 +2,7 @@
 
 mod journaled;
 mod paced;
+mod problems;
 mod recorded;
 mod zeroes;
 mod zoned;
@@ -17,6 +18,7 @@ use crate::recording::Recording;
 use crate::requests::{Operation, Requests};
 use crate::status::Status;
 use crate::table::{Table, UNKNOWN};
+use problems::Problems;
 use std::io;
 use std::ops::Range;
 use std::path::Path;
@@ -44,6 +46,7 @@ pub struct Device {
     pub(crate) stored: Option<StoredDrive>,
     recording: Option<Recording>,
     pacing: Option<Pacing>,
+    problems: Problems,
     requests: Requests,
     opened: Instant,
     /// Time at which the caller began to wait for the device; cleared when the request is counted.
@@ -121,6 +124,7 @@ impl Device {
             stored: None,
             recording: None,
             pacing: None,
+            problems: Problems::default(),
         }
     }
 
@@ -162,15 +166,21 @@ impl Device {
             seconds: self.opened.elapsed().as_secs_f64(),
             bytes: self.bytes(),
             content_bytes: self.contents.bytes(),
-            failure: self.stack.end_of_life().map(ToString::to_string),
+            failure: self.failure(),
         }
     }
 
     /// Performs a request and records its latency, measured from the time at which the caller began to wait for the
     /// device.
-    fn timed<T>(&mut self, operation: Operation, bytes: u64, work: impl FnOnce(&mut Self) -> T) -> T {
+    fn timed(
+        &mut self,
+        operation: Operation,
+        bytes: u64,
+        work: impl FnOnce(&mut Self) -> Result<(), DeviceError>,
+    ) -> Result<(), DeviceError> {
         let started = self.wait_started.take().unwrap_or_else(Instant::now);
         let done = work(self);
+        self.record_result(operation, &done);
         match &mut self.pacing {
             Some(pacing) => pacing.add(CompletedRequest { operation, bytes, started }),
             None => self.requests.add(operation, bytes, started.elapsed()),

@@ -146,6 +146,12 @@ impl Files {
         })
     }
 
+    /// Makes all later writes of pages fail as on a full disk.
+    #[cfg(test)]
+    pub fn fill_disk(&mut self) {
+        self.pages = OpenOptions::new().read(true).write(true).open("/dev/full").expect("Linux has it");
+    }
+
     /// Returns the folder of the image.
     pub fn folder(&self) -> &Path {
         &self.folder

@@ -6,6 +6,7 @@ use super::medium::{Medium, PowerCut, PowerOff, SharedMedium};
 use super::scan::{ScannedFlash, scan};
 use crate::error::ImageError;
 use std::collections::HashMap;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use wearwell_engine::instances::{RestartResult, StoredMedium};
@@ -165,10 +166,15 @@ impl FlashImage {
         self.medium.lock().turn_off();
     }
 
+    /// Takes the descriptions of damaged pages that were moved since the last call.
+    pub fn take_moved_damage(&self) -> Vec<String> {
+        self.medium.lock().take_moved_damage()
+    }
+
     /// Returns the error of the files, if they failed.
-    pub fn failure(&self) -> Option<String> {
+    pub fn failure(&self) -> Option<io::Error> {
         match self.medium.lock().off() {
-            Some(PowerOff::Failed(problem)) => Some(problem.clone()),
+            Some(PowerOff::Failed(kind, problem)) => Some(io::Error::new(*kind, problem.clone())),
             _ => None,
         }
     }

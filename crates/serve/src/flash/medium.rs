@@ -28,8 +28,8 @@ pub struct PowerCut {
 pub enum PowerOff {
     /// Power was cut.
     Cut,
-    /// The files failed.
-    Failed(String),
+    /// The files failed, with an error of this kind.
+    Failed(io::ErrorKind, String),
 }
 
 /// Location of a content and its checksum.
@@ -50,6 +50,8 @@ pub struct Medium {
     /// Content of the current write, by content ID: offset of the bytes in `staged_bytes`.
     staged: ById<usize>,
     staged_bytes: Vec<u8>,
+    /// Descriptions of damaged pages that were moved, until they are taken.
+    moved_damage: Vec<String>,
     /// Page with data of the FTL that is programmed, but whose bytes are not known yet.
     incomplete_page: Option<(u64, SpareRecord)>,
     /// Number of the last operation.
@@ -120,6 +122,7 @@ impl Medium {
             other_slots,
             staged: HashMap::default(),
             staged_bytes: Vec::new(),
+            moved_damage: Vec::new(),
             incomplete_page: None,
             operation: found.operation,
             synced: 0,
@@ -157,8 +160,14 @@ impl Medium {
 
     /// Makes all files durable, so that they survive a power cut of the host machine.
     pub fn sync(&mut self) -> io::Result<()> {
+        if let Some(PowerOff::Failed(kind, problem)) = &self.off {
+            return Err(io::Error::new(*kind, problem.clone()));
+        }
         if self.operation > self.synced {
-            self.files.sync(self.operation)?;
+            // After a failed sync, the host may have dropped writes. A later sync that succeeds would hide this.
+            self.files.sync(self.operation).inspect_err(|error| {
+                self.off.get_or_insert(PowerOff::Failed(error.kind(), error.to_string()));
+            })?;
             self.synced = self.operation;
         }
         Ok(())
@@ -192,8 +201,7 @@ impl Medium {
     /// # Errors
     /// Fails if the files cannot be read or the checksum is wrong.
     pub fn read(&self, name: u64, out: &mut [u8]) -> io::Result<bool> {
-        if let Some(&at) = self.staged.get(&name) {
-            out.copy_from_slice(&self.staged_bytes[at..][..out.len()]);
+        if self.read_staged(name, out) {
             return Ok(true);
         }
         let Some(location) = self.locations.get(&name) else { return Ok(false) };
@@ -205,13 +213,49 @@ impl Medium {
         Ok(true)
     }
 
+    /// Copies the content `name` into `out` if it is part of the current write. Returns false if it is not.
+    fn read_staged(&self, name: u64, out: &mut [u8]) -> bool {
+        let Some(&at) = self.staged.get(&name) else { return false };
+        out.copy_from_slice(&self.staged_bytes[at..][..out.len()]);
+        true
+    }
+
+    /// Reads the content `name` into `self.page`, which will be programmed, and returns its checksum.
+    ///
+    /// A damaged page keeps its checksum when it is moved: its copy is damaged too, and is never taken for valid.
+    fn copy_content(&mut self, name: u64) -> io::Result<u32> {
+        let mut page = std::mem::take(&mut self.page);
+        let is_staged = self.read_staged(name, &mut page);
+        self.page = page;
+        if is_staged {
+            return Ok(crc(&self.page));
+        }
+        let Some(&Location { slot, crc: expected }) = self.locations.get(&name) else {
+            return Err(io::Error::other(format!("nobody knows what content {name} is")));
+        };
+        self.files.read_page(slot.into(), &mut self.page)?;
+        if crc(&self.page) != expected {
+            let (block, page) =
+                (slot / self.files.shape.pages_per_block, slot % self.files.shape.pages_per_block);
+            self.moved_damage.push(format!(
+                "block {block}, page {page}: the checksum of its bytes is another; cleaning has moved the page, and it still cannot be read"
+            ));
+        }
+        Ok(expected)
+    }
+
+    /// Takes the descriptions of damaged pages that were moved since the last call.
+    pub fn take_moved_damage(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.moved_damage)
+    }
+
     fn slot(&self, block: BlockId, page: u32) -> u64 {
         u64::from(block.0) * u64::from(self.files.shape.pages_per_block) + u64::from(page)
     }
 
     /// Turns the flash off because the files failed.
-    fn fail(&mut self, problem: impl ToString) -> MediumError {
-        self.off.get_or_insert(PowerOff::Failed(problem.to_string()));
+    fn fail(&mut self, error: io::Error) -> MediumError {
+        self.off.get_or_insert(PowerOff::Failed(error.kind(), error.to_string()));
         MediumError::PowerLost
     }
 
@@ -241,8 +285,7 @@ impl Medium {
     }
 
     /// Programs a page with the bytes in `self.page`: first the bytes, then the spare area, which makes the page programmed.
-    fn write(&mut self, slot: u64, mut spare: SpareRecord) -> io::Result<()> {
-        spare.page_crc = crc(&self.page);
+    fn write(&mut self, slot: u64, spare: SpareRecord) -> io::Result<()> {
         self.files.write_page(slot, &self.page)?;
         self.files.write_spare(slot, &spare.encode())?;
         if spare.content_id != 0 {
@@ -252,32 +295,28 @@ impl Medium {
         Ok(())
     }
 
-    /// Prepares the bytes of page `at` of a run. Returns the page's note and content ID, or `None` if the bytes come
-    /// later.
+    /// Prepares the bytes of page `at` of a run. Returns the page's note, content ID and checksum, or `None` if the
+    /// bytes come later.
     fn prepare(
         &mut self,
         at: usize,
         run: &Run<'_, ContentId>,
         describe: &DescribePage<'_>,
-    ) -> Result<Option<(MetadataNote, u64)>, String> {
+    ) -> io::Result<Option<(MetadataNote, u64, u32)>> {
         self.page.fill(0);
-        let note = describe(at, &mut self.page)?;
+        let note = describe(at, &mut self.page).map_err(io::Error::other)?;
         let name = run.data[at].0;
         if let Some(own) = note.filter(|own| own.class != DATA) {
-            return Ok(Some((own, 0)));
+            return Ok(Some((own, 0, crc(&self.page))));
         }
         if name == 0 && matches!(run.cause, Cause::Translation | Cause::Validity) {
             return Ok(None);
         }
-        if name != 0 {
-            let mut page = std::mem::take(&mut self.page);
-            let found = self.read(name, &mut page);
-            self.page = page;
-            if !found.map_err(|error| error.to_string())? {
-                return Err(format!("nobody knows what content {name} is"));
-            }
-        }
-        Ok(Some((note.unwrap_or(MetadataNote::new(DATA)), name)))
+        let page_crc = match name {
+            0 => crc(&self.page),
+            name => self.copy_content(name)?,
+        };
+        Ok(Some((note.unwrap_or(MetadataNote::new(DATA)), name, page_crc)))
     }
 
     fn program_page(
@@ -305,15 +344,23 @@ impl Medium {
         let spare =
             Spare { owner, sequence, stream: run.stream, cause: run.cause, group_continues: group_goes_on };
         let (note, operation) = (run.note, self.operation);
-        let record =
-            |own, name| SpareRecord { spare, note, content_id: name, operation, page_crc: 0, ftl_note: own };
+        let record = |own, name, page_crc| SpareRecord {
+            spare,
+            note,
+            content_id: name,
+            operation,
+            page_crc,
+            ftl_note: own,
+        };
         match self.prepare(at, run, describe) {
-            Ok(Some((own, name))) => self.write(slot, record(own, name)).map_err(|error| self.fail(error)),
+            Ok(Some((own, name, page_crc))) => {
+                self.write(slot, record(own, name, page_crc)).map_err(|error| self.fail(error))
+            }
             Ok(None) => {
-                self.incomplete_page = Some((slot, record(MetadataNote::new(DATA), 0)));
+                self.incomplete_page = Some((slot, record(MetadataNote::new(DATA), 0, 0)));
                 Ok(())
             }
-            Err(problem) => Err(self.fail(problem)),
+            Err(error) => Err(self.fail(error)),
         }
     }
 

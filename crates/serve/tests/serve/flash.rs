@@ -294,6 +294,69 @@ fn damaged_data_is_refused_and_never_returned() {
     assert!(found == all);
 }
 
+/// Returns the bytes with which a test fills a page.
+fn filled(page: u64) -> Vec<u8> {
+    vec![1 + page as u8 % 250; PAGE as usize]
+}
+
+/// Returns the index in the file `pages` of the newest copy of a logical page.
+fn newest_copy(folder: &Path, owner: u32) -> u64 {
+    let mut newest = (0, 0);
+    dump::<ImageError>(folder, None, |line| {
+        if line.kind == "data" && line.owner == owner {
+            newest = newest.max((line.operation, u64::from(line.block) * 16 + u64::from(line.page)));
+        }
+        Ok(())
+    })
+    .unwrap();
+    newest.1
+}
+
+/// Cleaning moves a damaged page with its checksum, so that it never becomes valid and other pages can be written.
+#[test]
+fn damaged_page_stays_damaged_when_cleaning_moves_it() {
+    const DAMAGED: u64 = 5;
+    for ftl in ["reclaim = \"free_pool\"", "structure = \"gecko\"", "structure = \"fast\""] {
+        let (folder, text) = (folder(), format!("{SMALL}[ftl]\n{ftl}\n"));
+        let mut device = open(folder.path(), &text).unwrap();
+        let pages = device.bytes() / PAGE;
+        (0..pages).for_each(|page| device.write(page * PAGE, &filled(page)).unwrap());
+        device.flush().unwrap();
+        drop(device);
+        let first = newest_copy(folder.path(), DAMAGED as u32);
+        let path = folder.path().join("pages");
+        let mut bytes = std::fs::read(&path).unwrap();
+        bytes[(first * PAGE) as usize + 100] ^= 4;
+        std::fs::write(&path, &bytes).unwrap();
+        let mut device = open(folder.path(), &text).unwrap();
+        let mut random = Seed(4).random();
+        for _ in 0..4 * pages {
+            let page = random_below(&mut random, pages);
+            if page != DAMAGED {
+                device
+                    .write(page * PAGE, &filled(page))
+                    .unwrap_or_else(|error| panic!("{error}\nin\n{text}"));
+            }
+        }
+        let problems = device.take_problems();
+        assert!(problems.iter().any(|problem| problem.contains("cleaning has moved the page")), "{text}");
+        let mut found = vec![0; PAGE as usize];
+        let refused = device.read(DAMAGED * PAGE, &mut found).unwrap_err().to_string();
+        assert!(refused.contains("damaged"), "{refused}");
+        device.flush().unwrap();
+        drop(device);
+        assert_ne!(newest_copy(folder.path(), DAMAGED as u32), first, "{text}");
+        let checked = check(folder.path(), &mut |_| true).unwrap();
+        assert!(!checked.problems.is_empty() && checked.recovery.is_some(), "{text}");
+        let mut device = open(folder.path(), &text).unwrap();
+        device.write(DAMAGED * PAGE, &filled(DAMAGED)).unwrap();
+        for page in 0..pages {
+            device.read(page * PAGE, &mut found).unwrap();
+            assert!(found == filled(page), "page {page}\nin\n{text}");
+        }
+    }
+}
+
 fn copy_folder(from: &Path) -> tempfile::TempDir {
     let to = folder();
     for file in std::fs::read_dir(from).unwrap() {

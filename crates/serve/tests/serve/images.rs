@@ -90,3 +90,26 @@ fn damaged_or_foreign_images_are_refused() {
     std::fs::write(other.path().join("mine"), "").unwrap();
     assert!(open(other.path(), SMALL).map(|_| ()).unwrap_err().contains("not empty"));
 }
+
+/// The pages are on a full disk for a while.
+#[test]
+fn journal_on_full_disk_returns_storage_full_until_there_is_space() {
+    let folder = tempfile::tempdir().unwrap();
+    drop(open(folder.path(), SMALL).unwrap());
+    let pages = folder.path().join("pages");
+    std::fs::remove_file(&pages).unwrap();
+    std::os::unix::fs::symlink("/dev/full", &pages).unwrap();
+    let (mut device, _) = open(folder.path(), SMALL).unwrap();
+    for _ in 0..2 {
+        assert!(device.write(0, &[1; 4096]).unwrap_err().is_full());
+    }
+    assert!(device.failure().unwrap().contains("a write has failed"));
+    let problems = device.take_problems();
+    assert!(problems.len() == 1 && problems[0].contains("make room"), "{problems:?}");
+    drop(device);
+    std::fs::remove_file(&pages).unwrap();
+    let (mut device, counts) = open(folder.path(), SMALL).unwrap();
+    assert_eq!(counts.requests, 0);
+    device.write(0, &[1; 4096]).unwrap();
+    assert_eq!(device.failure(), None);
+}

@@ -3,6 +3,8 @@
 use super::super::metadata_pages::{read_own, spare_note};
 use super::super::records::{BlockRecord, BlockState};
 use super::SharedMedium;
+use std::io;
+use wearwell_engine::flash_format::crc;
 use wearwell_engine::layer::{ContentId, MediumError, Run};
 use wearwell_engine::nand::{
     DescribePage, FillPage, FlashStorage, MetadataNote, StoredFlash, StoredFlashError,
@@ -30,15 +32,16 @@ impl FlashStorage<ContentId> for SharedMedium {
         let mut medium = self.lock();
         let slot = medium.slot(block, page);
         let Some((_, mut record)) = medium.incomplete_page.take_if(|(waiting, _)| *waiting == slot) else {
-            return Err(medium.fail(format!("page {page} of block {} waits for nothing", block.0)));
+            let problem = format!("page {page} of block {} waits for nothing", block.0);
+            return Err(medium.fail(io::Error::other(problem)));
         };
         medium.page.fill(0);
         let mut bytes = std::mem::take(&mut medium.page);
         let filled = fill(&mut bytes);
         medium.page = bytes;
         match filled {
-            Ok(own) => record.ftl_note = own,
-            Err(problem) => return Err(medium.fail(problem)),
+            Ok(own) => (record.ftl_note, record.page_crc) = (own, crc(&medium.page)),
+            Err(problem) => return Err(medium.fail(io::Error::other(problem))),
         }
         let written = medium.write(slot, record);
         written.map_err(|error| medium.fail(error))
