@@ -7,6 +7,7 @@ mod recorded;
 mod zeroes;
 mod zoned;
 
+pub use journaled::{JournalReport, check_journal};
 pub use zoned::Zones;
 
 use crate::contents::Contents;
@@ -97,11 +98,10 @@ impl Device {
         let (image, pages) = Image::open(at, &untimed, live.page_bytes())?;
         let contents = Contents::in_file(live.page_bytes() as usize, live.shares_contents(), pages);
         let mut device = Device::from_stack(live, contents, None);
-        let (image, counts) = image.replay(|entry| device.replay(entry))?;
+        let (image, mut counts) = image.replay(|entry| device.replay(entry))?;
         let bytes = image.page_file_bytes()?;
-        let checked = device.contents.check_restored(bytes).map_err(|error| image.failed(error))?;
-        checked.map_err(|problem| image.damaged(problem))?;
-        device.stack.check().map_err(|problem| image.damaged(problem))?;
+        let damaged = device.check_replayed(bytes).map_err(|error| image.failed(error))?;
+        counts.damaged_slots = damaged.map_err(|problem| image.damaged(problem))?.len() as u64;
         device.image = Some(image);
         device.hint = 0;
         Ok((device.with_speed(speed), counts))

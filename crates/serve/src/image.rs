@@ -57,7 +57,7 @@ pub struct WrittenPage {
 }
 
 /// Request recorded in the journal.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum JournalEntry<'a> {
     /// Write of pages from the given first page on, with a stream hint.
     Write(u32, u16, &'a [WrittenPage]),
@@ -78,6 +78,8 @@ pub struct ReplayCounts {
     pub requests: u64,
     /// Bytes of an incomplete entry at the end of the journal.
     pub torn_bytes: u64,
+    /// Number of slots in the file of pages whose bytes are damaged.
+    pub damaged_slots: u64,
 }
 
 /// Open image of a drive.

@@ -215,6 +215,12 @@ fn print_journal_replay(folder: &Path, counts: &ReplayCounts) {
             "its server was killed; the request that it was noting down, which nobody was told is done, is left out",
         );
     }
+    if counts.damaged_slots > 0 {
+        print_message(format_args!(
+            "WARNING: {} pages of the image are damaged and cannot be read; `wearwell image fsck` lists them",
+            counts.damaged_slots
+        ));
+    }
 }
 
 /// Allows power cuts of the drive, if it can recover.
