@@ -1,5 +1,6 @@
 //! Offline inspection of flash images: counts, recovery check, and list of pages.
 
+use super::battery::Battery;
 use super::files::Files;
 use super::records::BlockState;
 use super::scan::{ScannedBlock, ScannedFlash, scan};
@@ -137,11 +138,15 @@ pub fn check(folder: &Path, progress: &mut dyn FnMut(f64) -> bool) -> Result<Che
             found.undone_operations, found.operation
         ));
     }
+    let (battery, is_new) = (files.battery, found.operation == 0);
     let scratch = Arc::new(TrialFlash::new(Arc::new(files), found));
     let live = LiveStack::on_stored_flash(&scenario, scratch.clone());
     let recovery = match (live, scratch.outcome()) {
         (Ok(live), how) => {
             problems.extend(live.check().err().map(|problem| format!("the tables do not add up: {problem}")));
+            if scratch.has_battery() && !live.shares_contents() {
+                problems.extend(Battery::check(folder, battery, is_new).err().map(|error| error.to_string()));
+            }
             how.and_then(Result::ok)
         }
         (Err(_), Some(Err(problem))) => {

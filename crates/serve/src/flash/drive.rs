@@ -51,12 +51,15 @@ impl StoredDrive {
         Ok(live)
     }
 
-    /// Makes the records of the battery durable, so that they survive a power cut of the host machine.
+    /// Makes the records of the battery durable, so that they survive a power cut of the host machine. The next sync of
+    /// the flash records how many there are.
     ///
     /// # Errors
     /// Fails if the file cannot be written.
     pub fn sync(&self) -> io::Result<()> {
-        self.battery.as_ref().map_or(Ok(()), Battery::sync)
+        let Some(battery) = &self.battery else { return Ok(()) };
+        self.image.set_battery(battery.sync()?);
+        Ok(())
     }
 }
 

@@ -63,6 +63,8 @@ pub struct Files {
     blocks: File,
     /// Index of the older sync record.
     older_sync_record: u64,
+    /// Durable part of the battery's file, see [`SyncRecord::battery`].
+    pub battery: u64,
 }
 
 fn failed(folder: &Path, name: &str, problem: impl ToString) -> ImageError {
@@ -126,7 +128,8 @@ impl Files {
                 });
             sized.map_err(|error| failed(folder, "", error))?;
         }
-        Ok(Files { folder: folder.to_owned(), shape, head, pages, spares, blocks, older_sync_record: 0 })
+        let folder = folder.to_owned();
+        Ok(Files { folder, shape, head, pages, spares, blocks, older_sync_record: 0, battery: 0 })
     }
 
     /// Clones the open files, for a new scan.
@@ -143,6 +146,7 @@ impl Files {
             spares: again(&self.spares)?,
             blocks: again(&self.blocks)?,
             older_sync_record: self.older_sync_record,
+            battery: self.battery,
         })
     }
 
@@ -238,22 +242,15 @@ impl Files {
             self.blocks.read_exact_at(record, at * RECORD_BYTES as u64)?;
         }
         let [first, second] = records.map(|bytes| SyncRecord::decode(&bytes));
-        Ok(match (first, second) {
-            (Ok(first), Ok(second)) => {
-                self.older_sync_record = u64::from(second.operation <= first.operation);
-                Ok(first.operation.max(second.operation))
-            }
+        let (newest, older) = match (first, second) {
+            (Ok(first), Ok(second)) => (first.max(second), u64::from(second <= first)),
             // The other record was being written when the host machine stopped.
-            (Ok(whole), Err(_)) => {
-                self.older_sync_record = 1;
-                Ok(whole.operation)
-            }
-            (Err(_), Ok(whole)) => {
-                self.older_sync_record = 0;
-                Ok(whole.operation)
-            }
-            (Err(error), Err(_)) => Err(error),
-        })
+            (Ok(whole), Err(_)) => (whole, 1),
+            (Err(_), Ok(whole)) => (whole, 0),
+            (Err(error), Err(_)) => return Ok(Err(error)),
+        };
+        (self.older_sync_record, self.battery) = (older, newest.battery);
+        Ok(Ok(newest.operation))
     }
 
     /// Makes all files durable, so that they survive a power cut of the host machine, and records `operation` as the
@@ -262,8 +259,8 @@ impl Files {
         self.pages.sync_data()?;
         self.spares.sync_data()?;
         self.blocks.sync_data()?;
-        self.blocks
-            .write_all_at(&SyncRecord { operation }.encode(), self.older_sync_record * RECORD_BYTES as u64)?;
+        let record = SyncRecord { operation, battery: self.battery };
+        self.blocks.write_all_at(&record.encode(), self.older_sync_record * RECORD_BYTES as u64)?;
         self.older_sync_record = 1 - self.older_sync_record;
         Ok(())
     }

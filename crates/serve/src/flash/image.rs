@@ -122,9 +122,15 @@ impl FlashImage {
     /// Opens the battery's record of trims.
     ///
     /// # Errors
-    /// Fails if the file cannot be read or written, or is damaged.
+    /// The errors of [`Battery::open`].
     pub fn battery(&self) -> Result<Battery, ImageError> {
-        Battery::open(&self.folder)
+        let durable = self.medium.lock().files.battery;
+        Battery::open(&self.folder, durable, self.open_report().is_new)
+    }
+
+    /// Sets the durable part of the battery's file, which the next sync records.
+    pub fn set_battery(&self, durable: u64) {
+        self.medium.lock().set_battery(durable);
     }
 
     /// Returns the ID that the next content gets.

@@ -58,6 +58,8 @@ pub struct Medium {
     pub operation: u64,
     /// Number of the last operation that is certainly durable.
     synced: u64,
+    /// True if more of the battery's file is durable than the sync record says.
+    has_new_battery: bool,
     scheduled_cut: Option<PowerCut>,
     off: Option<PowerOff>,
     pub next_id: u64,
@@ -126,6 +128,7 @@ impl Medium {
             incomplete_page: None,
             operation: found.operation,
             synced: 0,
+            has_new_battery: false,
             scheduled_cut: None,
             off: None,
             next_id,
@@ -158,17 +161,23 @@ impl Medium {
         self.off.get_or_insert(PowerOff::Cut);
     }
 
+    /// Sets the durable part of the battery's file, which the next sync records.
+    pub fn set_battery(&mut self, battery: u64) {
+        self.has_new_battery |= battery != self.files.battery;
+        self.files.battery = battery;
+    }
+
     /// Makes all files durable, so that they survive a power cut of the host machine.
     pub fn sync(&mut self) -> io::Result<()> {
         if let Some(PowerOff::Failed(kind, problem)) = &self.off {
             return Err(io::Error::new(*kind, problem.clone()));
         }
-        if self.operation > self.synced {
+        if self.operation > self.synced || self.has_new_battery {
             // After a failed sync, the host may have dropped writes. A later sync that succeeds would hide this.
             self.files.sync(self.operation).inspect_err(|error| {
                 self.off.get_or_insert(PowerOff::Failed(error.kind(), error.to_string()));
             })?;
-            self.synced = self.operation;
+            (self.synced, self.has_new_battery) = (self.operation, false);
         }
         Ok(())
     }

@@ -294,6 +294,42 @@ fn damaged_data_is_refused_and_never_returned() {
     assert!(found == all);
 }
 
+/// The trims that only the battery's file has: without a part of the file, opening fails and the check finds it.
+#[test]
+fn incomplete_file_of_battery_is_refused_and_found_by_check() {
+    let (folder, text) = (folder(), format!("{SMALL}[ftl]\nstructure = \"dftl\"\n"));
+    let mut device = open(folder.path(), &text).unwrap();
+    for page in 0..20 {
+        device.write(page * PAGE, &filled(page)).unwrap();
+    }
+    device.flush().unwrap();
+    device.trim(0, 10 * PAGE).unwrap();
+    device.flush().unwrap();
+    drop(device);
+    let path = folder.path().join("battery");
+    let whole = std::fs::read(&path).unwrap();
+    assert_eq!(whole.len(), 10 * 16);
+    let mut flipped = whole.clone();
+    flipped[33] ^= 8;
+    for damaged in [Some(&whole[..32]), Some(&whole[..150]), Some(&flipped[..]), None] {
+        match damaged {
+            Some(bytes) => std::fs::write(&path, bytes).unwrap(),
+            None => std::fs::remove_file(&path).unwrap(),
+        }
+        let problems = check(folder.path(), &mut |_| true).unwrap().problems;
+        assert!(problems.len() == 1 && problems[0].contains("battery"), "{problems:?}");
+        assert!(open(folder.path(), &text).map(drop).unwrap_err().contains("battery"));
+    }
+    std::fs::write(&path, &whole).unwrap();
+    assert_eq!(check(folder.path(), &mut |_| true).unwrap().problems, [""; 0]);
+    let mut device = open(folder.path(), &text).unwrap();
+    let mut found = vec![0; 20 * PAGE as usize];
+    device.read(0, &mut found).unwrap();
+    let wanted: Vec<u8> =
+        (0..20).flat_map(|page| if page < 10 { vec![0; PAGE as usize] } else { filled(page) }).collect();
+    assert!(found == wanted);
+}
+
 /// Returns the bytes with which a test fills a page.
 fn filled(page: u64) -> Vec<u8> {
     vec![1 + page as u8 % 250; PAGE as usize]
