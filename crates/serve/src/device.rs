@@ -298,6 +298,7 @@ impl Device {
         if pages.is_empty() {
             return Ok(());
         }
+        self.check_writable()?;
         let page_bytes = self.page_bytes as usize;
         let before = (offset % u64::from(self.page_bytes)) as usize;
         if before == 0 && data.len().is_multiple_of(page_bytes) {
@@ -400,6 +401,7 @@ impl Device {
     }
 
     fn trim_in_pieces(&mut self, pages: Range<u32>) -> Result<(), DeviceError> {
+        self.check_writable()?;
         // Zones are reset one by one. Other stacks may need undivided requests.
         let at_once = match self.zones {
             Some(zones) => (zones.bytes / u64::from(self.page_bytes)) as u32,

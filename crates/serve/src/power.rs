@@ -153,6 +153,46 @@ impl Device {
 mod tests {
     use super::*;
 
+    fn set_disk_full(device: &Device, is_full: bool) {
+        device.stored.as_ref().unwrap().image.medium().files.is_disk_full = is_full;
+    }
+
+    /// A recovery that has to write can be completed in memory.
+    #[test]
+    fn drive_on_full_disk_recovers_to_be_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let text = DRIVE.replace("reclaim = \"free_pool\"", "structure = \"lazyftl\"");
+        let scenario: Scenario = toml::from_str(&text).unwrap();
+        let (mut device, _) = Device::in_image(&scenario, folder.path()).unwrap();
+        let pages = device.bytes() / 4096;
+        let mut wanted = vec![0; device.bytes() as usize];
+        let mut number = 0u64;
+        while device.failure().is_none() {
+            assert!(number < 10_000, "no recovery had to write");
+            for _ in 0..100 {
+                number += 1;
+                let at = (number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20) % pages * 4096;
+                device.write(at, &[number as u8; 4096]).unwrap();
+                wanted[at as usize..][..4096].fill(number as u8);
+            }
+            set_disk_full(&device, true);
+            assert!(device.cut_power(PowerCut { after: 0, torn: false }).unwrap().is_some());
+            set_disk_full(&device, false);
+        }
+        let mut found = vec![0; wanted.len()];
+        device.read(0, &mut found).unwrap();
+        assert!(found == wanted);
+        assert!(device.write(0, &[1; 4096]).unwrap_err().is_full());
+        assert!(device.trim(0, 4096).unwrap_err().is_full());
+        device.flush().unwrap();
+        drop(device);
+        let (mut device, _) = Device::in_image(&scenario, folder.path()).unwrap();
+        device.read(0, &mut found).unwrap();
+        assert!(found == wanted);
+        device.write(0, &[1; 4096]).unwrap();
+        assert_eq!(device.failure(), None);
+    }
+
     const DRIVE: &str = "[device]\nblocks_per_plane = 96\npages_per_block = 16\nspare_factor = 0.25\npage_size = 4096\n\
         [ftl]\nreclaim = \"free_pool\"\n";
 
@@ -164,7 +204,7 @@ mod tests {
         device.write(0, &[1; 4096]).unwrap();
         device.flush().unwrap();
         assert_eq!((device.failure(), device.take_problems()), (None, Vec::new()));
-        device.stored.as_ref().unwrap().image.medium().files.fill_disk();
+        set_disk_full(&device, true);
         for page in [1, 2] {
             let error = device.write(page * 4096, &[2; 4096]).unwrap_err();
             assert!(error.is_full(), "{error}");

@@ -74,6 +74,12 @@ impl Device {
         end_of_life.or_else(|| self.image_failure()).or_else(|| self.problems.write_failure.clone())
     }
 
+    /// Fails if the drive is stored as its flash, and this cannot be written any more.
+    pub(super) fn check_writable(&self) -> Result<(), DeviceError> {
+        let failure = self.stored.as_ref().and_then(|stored| stored.image.failure());
+        failure.map_or(Ok(()), |error| Err(DeviceError::Content(error)))
+    }
+
     /// Returns the reason why an image of flash is not written any more, if it has failed. The drive recovers from it
     /// when it is opened again.
     pub fn image_failure(&self) -> Option<String> {

@@ -65,6 +65,9 @@ pub struct Files {
     older_sync_record: u64,
     /// Durable part of the battery's file, see [`SyncRecord::battery`].
     pub battery: u64,
+    /// True if writes of pages fail as on a full disk.
+    #[cfg(test)]
+    pub is_disk_full: bool,
 }
 
 fn failed(folder: &Path, name: &str, problem: impl ToString) -> ImageError {
@@ -129,7 +132,18 @@ impl Files {
             sized.map_err(|error| failed(folder, "", error))?;
         }
         let folder = folder.to_owned();
-        Ok(Files { folder, shape, head, pages, spares, blocks, older_sync_record: 0, battery: 0 })
+        Ok(Files {
+            folder,
+            shape,
+            head,
+            pages,
+            spares,
+            blocks,
+            older_sync_record: 0,
+            battery: 0,
+            #[cfg(test)]
+            is_disk_full: false,
+        })
     }
 
     /// Clones the open files, for a new scan.
@@ -147,18 +161,9 @@ impl Files {
             blocks: again(&self.blocks)?,
             older_sync_record: self.older_sync_record,
             battery: self.battery,
+            #[cfg(test)]
+            is_disk_full: self.is_disk_full,
         })
-    }
-
-    /// Makes all later writes of pages fail as on a full disk.
-    #[cfg(test)]
-    pub fn fill_disk(&mut self) {
-        self.pages = OpenOptions::new().read(true).write(true).open("/dev/full").expect("Linux has it");
-    }
-
-    /// Returns the folder of the image.
-    pub fn folder(&self) -> &Path {
-        &self.folder
     }
 
     /// Builds the error for files that could not be read or written.
@@ -178,6 +183,10 @@ impl Files {
 
     /// Writes the page at `slot`.
     pub fn write_page(&self, slot: u64, bytes: &[u8]) -> io::Result<()> {
+        #[cfg(test)]
+        if self.is_disk_full {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
         self.pages.write_all_at(bytes, slot * u64::from(self.shape.page_bytes))
     }
 

@@ -2,7 +2,7 @@
 
 use super::battery::Battery;
 use super::files::{Files, Shape};
-use super::medium::{Medium, PowerCut, PowerOff, SharedMedium};
+use super::medium::{Medium, PowerCut, SharedMedium};
 use super::scan::{ScannedFlash, scan};
 use crate::error::ImageError;
 use std::collections::HashMap;
@@ -70,9 +70,7 @@ impl FlashImage {
         let found = scan(&mut files).map_err(|error| files.failed(&error))?;
         let found = found.map_err(|problem| files.damaged(problem))?;
         let (operations, left_over) = (found.operation, found.undone_operations);
-        let folder_of = files.folder().to_owned();
-        let medium =
-            Medium::new(files, &found).map_err(|error| ImageError::new(&folder_of, error.to_string()))?;
+        let medium = Medium::new(files, &found);
         let report = OpenReport {
             is_new: operations == 0,
             operations,
@@ -91,6 +89,16 @@ impl FlashImage {
         let (again, state) = FlashImage::scan_files(medium.files.try_clone()?)?;
         *medium = again;
         *self.state() = state;
+        Ok(())
+    }
+
+    /// Reads the files again, which cannot be written for `reason`. All later operations are simulated and not stored.
+    ///
+    /// # Errors
+    /// The errors of [`FlashImage::open`].
+    pub fn reopen_read_only(&self, reason: &io::Error) -> Result<(), ImageError> {
+        self.reopen()?;
+        self.medium.lock().set_read_only(reason);
         Ok(())
     }
 
@@ -177,12 +185,9 @@ impl FlashImage {
         self.medium.lock().take_moved_damage()
     }
 
-    /// Returns the error of the files, if they failed.
+    /// Returns the error for which the files are not written any more, if there is one.
     pub fn failure(&self) -> Option<io::Error> {
-        match self.medium.lock().off() {
-            Some(PowerOff::Failed(kind, problem)) => Some(io::Error::new(*kind, problem.clone())),
-            _ => None,
-        }
+        self.medium.lock().failure()
     }
 
     /// Locks the flash.

@@ -62,6 +62,8 @@ pub struct Medium {
     has_new_battery: bool,
     scheduled_cut: Option<PowerCut>,
     off: Option<PowerOff>,
+    /// Error for which the files are only read: all operations succeed, but are not stored.
+    read_only: Option<(io::ErrorKind, String)>,
     pub next_id: u64,
     page: Vec<u8>,
     spares: Vec<u8>,
@@ -95,11 +97,9 @@ fn put(locations: &mut ById<Location>, other_slots: &mut ById<Vec<u32>>, name: u
 }
 
 impl Medium {
-    /// Creates the flash from the results of a scan. Removes pages after the last valid operation from the files.
-    ///
-    /// # Errors
-    /// Fails if the files cannot be read or written.
-    pub fn new(files: Files, found: &ScannedFlash) -> io::Result<Self> {
+    /// Creates the flash from the results of a scan. Removes pages after the last valid operation from the files. If
+    /// this fails, the flash can only be read.
+    pub fn new(files: Files, found: &ScannedFlash) -> Self {
         let Shape { pages_per_block, page_bytes, .. } = files.shape;
         let (mut locations, mut other_slots) = (HashMap::default(), HashMap::default());
         let mut next_id = 1;
@@ -109,12 +109,6 @@ impl Medium {
                 if spare.name != 0 && scanned.record.state == BlockState::InUse {
                     put(&mut locations, &mut other_slots, spare.name, location);
                     next_id = next_id.max(spare.name.saturating_add(1));
-                }
-            }
-            if found.has_stale {
-                let first = block * pages_per_block;
-                for page in scanned.pages.len() as u32..pages_per_block {
-                    files.write_spare(u64::from(first + page), &[0; _])?;
                 }
             }
         }
@@ -131,14 +125,29 @@ impl Medium {
             has_new_battery: false,
             scheduled_cut: None,
             off: None,
+            read_only: None,
             next_id,
             page: vec![0; page_bytes as usize],
             spares: Vec::new(),
             files,
         };
-        // The removals are made durable, so that removed pages do not reappear.
-        medium.sync()?;
-        Ok(medium)
+        if let Err(error) = medium.remove_undone(found) {
+            medium.fail(error);
+        }
+        medium
+    }
+
+    /// Removes pages after the last valid operation from the files, and makes the removals durable, so that removed
+    /// pages do not reappear.
+    fn remove_undone(&mut self, found: &ScannedFlash) -> io::Result<()> {
+        let pages_per_block = self.files.shape.pages_per_block;
+        for (block, scanned) in (0..).zip(&found.blocks).filter(|_| found.has_stale) {
+            let first: u32 = block * pages_per_block;
+            for page in scanned.pages.len() as u32..pages_per_block {
+                self.files.write_spare(u64::from(first + page), &[0; _])?;
+            }
+        }
+        self.sync()
     }
 
     /// Returns the number of bytes in pages that have a content ID.
@@ -151,9 +160,24 @@ impl Medium {
         self.scheduled_cut = cut;
     }
 
-    /// Returns the reason for which the flash executes no further operations, if it is off.
-    pub fn off(&self) -> Option<&PowerOff> {
-        self.off.as_ref()
+    /// Returns the error for which the files are not written any more, if there is one.
+    pub fn failure(&self) -> Option<io::Error> {
+        match (&self.off, &self.read_only) {
+            (Some(PowerOff::Failed(kind, problem)), _) | (_, Some((kind, problem))) => {
+                Some(io::Error::new(*kind, problem.clone()))
+            }
+            _ => None,
+        }
+    }
+
+    /// From now on, lets all operations succeed without storing them, because the files cannot be written for `reason`.
+    pub fn set_read_only(&mut self, reason: &io::Error) {
+        (self.off, self.read_only) = (None, Some((reason.kind(), reason.to_string())));
+    }
+
+    /// True if operations are not stored.
+    pub fn is_read_only(&self) -> bool {
+        self.read_only.is_some()
     }
 
     /// Turns the power off now.
@@ -169,8 +193,12 @@ impl Medium {
 
     /// Makes all files durable, so that they survive a power cut of the host machine.
     pub fn sync(&mut self) -> io::Result<()> {
-        if let Some(PowerOff::Failed(kind, problem)) = &self.off {
-            return Err(io::Error::new(*kind, problem.clone()));
+        // A read-only drive refuses writes, so it has nothing to make durable.
+        if self.is_read_only() {
+            return Ok(());
+        }
+        if let Some(error) = self.failure() {
+            return Err(error);
         }
         if self.operation > self.synced || self.has_new_battery {
             // After a failed sync, the host may have dropped writes. A later sync that succeeds would hide this.

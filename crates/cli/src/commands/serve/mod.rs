@@ -180,6 +180,9 @@ fn open(args: &Args, draft: &Draft) -> Result<Device, Failure> {
         Some(opened) => print_flash_recovery(folder, &opened),
         None => print_journal_replay(folder, &counts),
     }
+    if let Some(problem) = device.image_failure() {
+        print_problems(&[problem]);
+    }
     Ok(device)
 }
 

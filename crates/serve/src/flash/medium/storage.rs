@@ -20,6 +20,9 @@ impl FlashStorage<ContentId> for SharedMedium {
         describe: &DescribePage<'_>,
     ) -> Result<(), MediumError> {
         let mut medium = self.lock();
+        if medium.is_read_only() {
+            return Ok(());
+        }
         (0..run.data.len()).try_for_each(|at| medium.program_page((block, page), at, run, describe))
     }
 
@@ -30,6 +33,9 @@ impl FlashStorage<ContentId> for SharedMedium {
         fill: &mut FillPage<'_>,
     ) -> Result<(), MediumError> {
         let mut medium = self.lock();
+        if medium.is_read_only() {
+            return Ok(());
+        }
         let slot = medium.slot(block, page);
         let Some((_, mut record)) = medium.incomplete_page.take_if(|(waiting, _)| *waiting == slot) else {
             let problem = format!("page {page} of block {} waits for nothing", block.0);
@@ -49,6 +55,9 @@ impl FlashStorage<ContentId> for SharedMedium {
 
     fn mark_unreadable(&mut self, block: BlockId, page: u32, pages: u32) {
         let mut medium = self.lock();
+        if medium.is_read_only() {
+            return;
+        }
         if medium.begin().is_err() {
             return;
         }
@@ -68,6 +77,9 @@ impl FlashStorage<ContentId> for SharedMedium {
 
     fn erase(&mut self, block: BlockId, erases: u32) -> Result<(), MediumError> {
         let mut medium = self.lock();
+        if medium.is_read_only() {
+            return Ok(());
+        }
         let result = medium.begin();
         if result == Err(false) {
             return Err(MediumError::PowerLost);
@@ -87,7 +99,7 @@ impl FlashStorage<ContentId> for SharedMedium {
 
     fn retire(&mut self, block: BlockId) {
         let mut medium = self.lock();
-        if medium.off.is_some() {
+        if medium.off.is_some() || medium.is_read_only() {
             return;
         }
         medium.operation += 1;
