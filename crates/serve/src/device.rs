@@ -460,7 +460,7 @@ impl Device {
             return kept.sync().and_then(|()| self.contents.sync());
         }
         let Some(image) = &mut self.image else { return Ok(()) };
-        self.contents.sync()?;
+        self.contents.sync().inspect_err(|_| image.close())?;
         image.sync()?;
         self.contents.reuse_released();
         Ok(())

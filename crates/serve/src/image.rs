@@ -92,7 +92,7 @@ pub struct Image {
     buffered: Vec<u8>,
     /// Pages of the current write, encoded.
     current_write: Vec<u8>,
-    /// True if the journal could neither be written nor truncated to its old length.
+    /// True if the journal could neither be written nor truncated to its old length, or a sync has failed.
     is_broken: bool,
 }
 
@@ -313,7 +313,13 @@ impl Image {
         if !self.buffered.is_empty() {
             self.write_buffered()?;
         }
-        self.requests.sync_data()
+        self.requests.sync_data().inspect_err(|_| self.is_broken = true)
+    }
+
+    /// Refuses all later entries: after a failed sync, the host may have dropped writes, and a later sync that succeeds
+    /// would hide this.
+    pub fn close(&mut self) {
+        self.is_broken = true;
     }
 }
 
