@@ -122,15 +122,7 @@ impl Files {
         flock(&head, lock).map_err(|_| failed(folder, HEAD, "is in use by another process"))?;
         let shape = read_head(&head).map_err(|problem| failed(folder, HEAD, problem))?.shape;
         let (pages, spares, blocks) = (file(PAGES)?, file(SPARES)?, file(BLOCKS)?);
-        if writes {
-            let sized = pages
-                .set_len(shape.pages() * u64::from(shape.page_bytes))
-                .and_then(|()| spares.set_len(shape.pages() * SPARE_BYTES as u64))
-                .and_then(|()| {
-                    blocks.set_len((SYNC_RECORDS + u64::from(shape.blocks)) * RECORD_BYTES as u64)
-                });
-            sized.map_err(|error| failed(folder, "", error))?;
-        }
+        check_lengths(folder, shape, [&pages, &spares, &blocks], writes)?;
         let folder = folder.to_owned();
         Ok(Files {
             folder,
@@ -279,6 +271,28 @@ impl Files {
         let files = [&self.head, &self.pages, &self.spares, &self.blocks];
         files.into_iter().map(|file| Ok(file.metadata()?.blocks() * 512)).sum()
     }
+}
+
+/// Refuses files that are missing or have another length than those of a drive of `shape`. If nothing was ever written to
+/// the files `pages`, `spares` and `blocks`, and `may_create` is true, sets the lengths of new files.
+fn check_lengths(folder: &Path, shape: Shape, files: [&File; 3], may_create: bool) -> Result<(), ImageError> {
+    let lengths = [
+        shape.pages() * u64::from(shape.page_bytes),
+        shape.pages() * SPARE_BYTES as u64,
+        (SYNC_RECORDS + u64::from(shape.blocks)) * RECORD_BYTES as u64,
+    ];
+    let metadata: io::Result<Vec<_>> = files.iter().map(|file| file.metadata()).collect();
+    let metadata = metadata.map_err(|error| failed(folder, "", error))?;
+    let is_new = may_create && metadata.iter().all(|metadata| metadata.blocks() == 0);
+    for (at, name) in [PAGES, SPARES, BLOCKS].into_iter().enumerate() {
+        let (length, found) = (lengths[at], metadata[at].len());
+        if found == 0 && is_new {
+            files[at].set_len(length).map_err(|error| failed(folder, name, error))?;
+        } else if found != length {
+            return Err(failed(folder, name, format!("is damaged: it has {found} bytes, and not {length}")));
+        }
+    }
+    Ok(())
 }
 
 /// Parsed head of an image.

@@ -294,6 +294,32 @@ fn damaged_data_is_refused_and_never_returned() {
     assert!(found == all);
 }
 
+/// A file that is missing or shorter than it was is not taken for one of a new drive.
+#[test]
+fn missing_or_shortened_files_are_refused_and_found_by_check() {
+    let (folder, text) = (folder(), format!("{SMALL}[ftl]\nstructure = \"gecko\"\n"));
+    let mut device = open(folder.path(), &text).unwrap();
+    let steps = page_steps(device.bytes(), 300, 12);
+    steps.iter().for_each(|step| drop(run_step(&mut device, step).unwrap()));
+    device.flush().unwrap();
+    drop(device);
+    for name in ["pages", "spares", "blocks"] {
+        let path = folder.path().join(name);
+        let whole = std::fs::read(&path).unwrap();
+        for shortened in [Some(whole.len() / 2), Some(whole.len() - 1), Some(0), None] {
+            match shortened {
+                Some(length) => std::fs::write(&path, &whole[..length]).unwrap(),
+                None => std::fs::remove_file(&path).unwrap(),
+            }
+            assert!(check(folder.path(), &mut |_| true).is_err(), "{name}: {shortened:?}");
+            assert!(open(folder.path(), &text).map(drop).unwrap_err().contains(name), "{shortened:?}");
+        }
+        std::fs::write(&path, &whole).unwrap();
+    }
+    assert_eq!(check(folder.path(), &mut |_| true).unwrap().problems, [""; 0]);
+    open(folder.path(), &text).unwrap();
+}
+
 /// The trims that only the battery's file has: without a part of the file, opening fails and the check finds it.
 #[test]
 fn incomplete_file_of_battery_is_refused_and_found_by_check() {
