@@ -75,9 +75,29 @@ pub struct Overrides {
     /// `wearwell trace columns FILE` suggests them. For example --columns time=ts:us,op=type,offset=lba:512,size=len:bytes.
     #[arg(long, value_name = "FIELD=COLUMN,...")]
     pub columns: Option<String>,
+    /// Replay a recording of `wearwell serve --record` as it was served: once, on a new drive, at its addresses
+    ///
+    /// With the scenario that was served, the counts are those of the served drive. This sets `precondition.fill`,
+    /// `precondition.random_overwrites`, `measure.warm_up`, `measure.drive_writes`, `measure.passes` and
+    /// `trace.address`.
+    #[arg(long, requires = "trace", conflicts_with_all = ["drive_writes", "fit"])]
+    pub as_recorded: bool,
     /// Drive writes to measure: `measure.drive_writes`
     #[arg(long, value_name = "N")]
     pub drive_writes: Option<f64>,
+}
+
+/// Settings of `--as-recorded`: a run measures one pass through the trace from its first request on, on a new drive.
+fn settings_as_recorded() -> [(&'static str, Value); 6] {
+    [
+        ("precondition.fill", json!("none")),
+        ("precondition.random_overwrites", json!(0.0)),
+        ("measure.warm_up", json!(0.0)),
+        // This is rounded up to whole passes, and a pass may be short.
+        ("measure.drive_writes", json!(1e-9)),
+        ("measure.passes", json!(1)),
+        ("trace.address", json!("direct")),
+    ]
 }
 
 impl ScenarioArgs {
@@ -124,9 +144,10 @@ impl Overrides {
         let unset = self.unset.iter().map(|key| ("--unset", key.clone()));
         let flags = flags.into_iter().filter_map(|(flag, value)| Some((flag, value?)));
         let set = self.set.iter().map(|setting| ("--set", setting.clone()));
-        let fit = self.fit.then(|| "--fit".to_owned());
+        let switches = [("--fit", self.fit), ("--as-recorded", self.as_recorded)];
+        let switches = switches.into_iter().filter_map(|(switch, is_set)| is_set.then(|| switch.to_owned()));
         let pairs = unset.chain(flags).chain(set).flat_map(|(flag, value)| [flag.to_owned(), value]);
-        fit.into_iter().chain(pairs).collect()
+        switches.chain(pairs).collect()
     }
 
     fn capacity(&self) -> Result<Option<Value>, Failure> {
@@ -157,6 +178,9 @@ impl Overrides {
             if let Some(value) = value {
                 draft.set(key, value)?;
             }
+        }
+        if self.as_recorded {
+            settings_as_recorded().into_iter().try_for_each(|(key, value)| draft.set(key, value))?;
         }
         self.set.iter().try_for_each(|setting| -> Result<(), Failure> {
             let (key, value) = key_and_value(setting)?;

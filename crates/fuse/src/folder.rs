@@ -11,7 +11,7 @@ use std::io;
 use std::time::{Duration, SystemTime};
 
 /// Maximum size of a write request from the kernel, bytes.
-const MAX_WRITE_BYTES: u32 = 1 << 20;
+pub const MAX_WRITE_BYTES: u32 = 1 << 20;
 
 thread_local! {
     /// Read buffer of each thread, which is reused so that requests need not clear a new one.

@@ -10,7 +10,7 @@ mod owner;
 mod session;
 mod single_file;
 
-pub use folder::{Files, Folder};
+pub use folder::{Files, Folder, MAX_WRITE_BYTES};
 pub use fuser;
 pub use owner::Owner;
 pub use session::{Options, Session, default_threads, unmount};

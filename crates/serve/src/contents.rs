@@ -112,8 +112,12 @@ impl Contents {
         let mut content_id = if self.deduplicates { sum.max(1) } else { medium.next_id() };
         let stored = StoredContent { slot: 0, sum, references: 0 };
         while medium.has(content_id) {
-            if medium.read(content_id, &mut self.comparison_buffer)? && self.comparison_buffer == page {
-                return Ok((content_id, stored));
+            match medium.read(content_id, &mut self.comparison_buffer) {
+                Ok(true) if self.comparison_buffer == page => return Ok((content_id, stored)),
+                Ok(_) => {}
+                // A write of the same content repairs a damaged page: the content is stored again.
+                Err(error) if error.kind() == io::ErrorKind::InvalidData => {}
+                Err(error) => return Err(error),
             }
             content_id = content_id.wrapping_add(1).max(1);
         }
@@ -171,15 +175,18 @@ impl Contents {
     /// Reads the content `content_id` into `out`. Returns false if there is no such content.
     ///
     /// # Errors
-    /// Fails if the file cannot be read.
+    /// Fails if the file cannot be read or the checksum is wrong.
     pub fn read(&self, content_id: u64, out: &mut [u8]) -> io::Result<bool> {
         if let Slots::Flash(flash) = &self.slots {
             return flash.medium().read(content_id, out);
         }
-        match self.by_id.get(&content_id) {
-            Some(stored) => self.read_slot(stored.slot, out).map(|()| true),
-            None => Ok(false),
+        let Some(stored) = self.by_id.get(&content_id) else { return Ok(false) };
+        self.read_slot(stored.slot, out)?;
+        if matches!(self.slots, Slots::File(_)) && checksum(out) != stored.sum {
+            let problem = format!("slot {} of the image is damaged: its checksum is another", stored.slot);
+            return Err(io::Error::new(io::ErrorKind::InvalidData, problem));
         }
+        Ok(true)
     }
 
     /// True if so many slots are released that [`Contents::sync`] should be called before the next write.
@@ -223,11 +230,11 @@ impl Contents {
     }
 
     /// Completes a series of [`Contents::restore`] calls: finds the free slots and verifies the checksum of every
-    /// content.
+    /// content. Returns the slots whose checksum differs; reading their content fails.
     ///
     /// # Errors
-    /// Fails if two contents share a slot, a slot is missing, or a checksum differs.
-    pub fn check_restored(&mut self, file_bytes: u64) -> io::Result<Result<(), String>> {
+    /// Fails if the file cannot be read. The inner result fails if two contents share a slot or a slot is missing.
+    pub fn check_restored(&mut self, file_bytes: u64) -> io::Result<Result<Vec<u32>, String>> {
         let slots = (file_bytes / self.page_bytes as u64).min(u64::from(u32::MAX)) as u32;
         let mut stored: Vec<(u32, u64)> =
             self.by_id.values().map(|stored| (stored.slot, stored.sum)).collect();
@@ -238,20 +245,20 @@ impl Contents {
         let mut page = vec![0; self.page_bytes];
         self.free.clear();
         self.released.clear();
-        let mut next = 0;
+        let (mut next, mut damaged) = (0, Vec::new());
         for (slot, sum) in stored {
             if slot >= slots {
                 return Ok(Err(format!("slot {slot} is missing: the file has {slots}")));
             }
             self.read_slot(slot, &mut page)?;
             if checksum(&page) != sum {
-                return Ok(Err(format!("slot {slot} does not hold what was written to it")));
+                damaged.push(slot);
             }
             self.free.extend(next..slot);
             next = slot + 1;
         }
         self.used = next;
-        Ok(Ok(()))
+        Ok(Ok(damaged))
     }
 
     fn take_slot(&mut self) -> io::Result<u32> {

@@ -2,10 +2,12 @@
 
 mod journaled;
 mod paced;
+mod problems;
 mod recorded;
 mod zeroes;
 mod zoned;
 
+pub use journaled::{JournalReport, check_journal};
 pub use zoned::Zones;
 
 use crate::contents::Contents;
@@ -17,6 +19,7 @@ use crate::recording::Recording;
 use crate::requests::{Operation, Requests};
 use crate::status::Status;
 use crate::table::{Table, UNKNOWN};
+use problems::Problems;
 use std::io;
 use std::ops::Range;
 use std::path::Path;
@@ -44,6 +47,7 @@ pub struct Device {
     pub(crate) stored: Option<StoredDrive>,
     recording: Option<Recording>,
     pacing: Option<Pacing>,
+    problems: Problems,
     requests: Requests,
     opened: Instant,
     /// Time at which the caller began to wait for the device; cleared when the request is counted.
@@ -94,11 +98,10 @@ impl Device {
         let (image, pages) = Image::open(at, &untimed, live.page_bytes())?;
         let contents = Contents::in_file(live.page_bytes() as usize, live.shares_contents(), pages);
         let mut device = Device::from_stack(live, contents, None);
-        let (image, counts) = image.replay(|entry| device.replay(entry))?;
+        let (image, mut counts) = image.replay(|entry| device.replay(entry))?;
         let bytes = image.page_file_bytes()?;
-        let checked = device.contents.check_restored(bytes).map_err(|error| image.failed(error))?;
-        checked.map_err(|problem| image.damaged(problem))?;
-        device.stack.check().map_err(|problem| image.damaged(problem))?;
+        let damaged = device.check_replayed(bytes).map_err(|error| image.failed(error))?;
+        counts.damaged_slots = damaged.map_err(|problem| image.damaged(problem))?.len() as u64;
         device.image = Some(image);
         device.hint = 0;
         Ok((device.with_speed(speed), counts))
@@ -121,6 +124,7 @@ impl Device {
             stored: None,
             recording: None,
             pacing: None,
+            problems: Problems::default(),
         }
     }
 
@@ -162,15 +166,21 @@ impl Device {
             seconds: self.opened.elapsed().as_secs_f64(),
             bytes: self.bytes(),
             content_bytes: self.contents.bytes(),
-            failure: self.stack.end_of_life().map(ToString::to_string),
+            failure: self.failure(),
         }
     }
 
     /// Performs a request and records its latency, measured from the time at which the caller began to wait for the
     /// device.
-    fn timed<T>(&mut self, operation: Operation, bytes: u64, work: impl FnOnce(&mut Self) -> T) -> T {
+    fn timed(
+        &mut self,
+        operation: Operation,
+        bytes: u64,
+        work: impl FnOnce(&mut Self) -> Result<(), DeviceError>,
+    ) -> Result<(), DeviceError> {
         let started = self.wait_started.take().unwrap_or_else(Instant::now);
         let done = work(self);
+        self.record_result(operation, &done);
         match &mut self.pacing {
             Some(pacing) => pacing.add(CompletedRequest { operation, bytes, started }),
             None => self.requests.add(operation, bytes, started.elapsed()),
@@ -183,7 +193,8 @@ impl Device {
         self.stack.check()
     }
 
-    /// Returns the result for all requests since the drive was new, in the form of the result of a simulation.
+    /// Returns the result for all requests since the drive was new or recovered, in the form of the result of a
+    /// simulation.
     ///
     /// # Errors
     /// Fails if counts disagree, which is a bug in Wearwell.
@@ -287,6 +298,7 @@ impl Device {
         if pages.is_empty() {
             return Ok(());
         }
+        self.check_writable()?;
         let page_bytes = self.page_bytes as usize;
         let before = (offset % u64::from(self.page_bytes)) as usize;
         if before == 0 && data.len().is_multiple_of(page_bytes) {
@@ -389,6 +401,7 @@ impl Device {
     }
 
     fn trim_in_pieces(&mut self, pages: Range<u32>) -> Result<(), DeviceError> {
+        self.check_writable()?;
         // Zones are reset one by one. Other stacks may need undivided requests.
         let at_once = match self.zones {
             Some(zones) => (zones.bytes / u64::from(self.page_bytes)) as u32,
@@ -447,7 +460,7 @@ impl Device {
             return kept.sync().and_then(|()| self.contents.sync());
         }
         let Some(image) = &mut self.image else { return Ok(()) };
-        self.contents.sync()?;
+        self.contents.sync().inspect_err(|_| image.close())?;
         image.sync()?;
         self.contents.reuse_released();
         Ok(())

@@ -57,7 +57,7 @@ pub struct WrittenPage {
 }
 
 /// Request recorded in the journal.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum JournalEntry<'a> {
     /// Write of pages from the given first page on, with a stream hint.
     Write(u32, u16, &'a [WrittenPage]),
@@ -78,6 +78,8 @@ pub struct ReplayCounts {
     pub requests: u64,
     /// Bytes of an incomplete entry at the end of the journal.
     pub torn_bytes: u64,
+    /// Number of slots in the file of pages whose bytes are damaged.
+    pub damaged_slots: u64,
 }
 
 /// Open image of a drive.
@@ -90,7 +92,7 @@ pub struct Image {
     buffered: Vec<u8>,
     /// Pages of the current write, encoded.
     current_write: Vec<u8>,
-    /// True if the journal could neither be written nor truncated to its old length.
+    /// True if the journal could neither be written nor truncated to its old length, or a sync has failed.
     is_broken: bool,
 }
 
@@ -311,7 +313,13 @@ impl Image {
         if !self.buffered.is_empty() {
             self.write_buffered()?;
         }
-        self.requests.sync_data()
+        self.requests.sync_data().inspect_err(|_| self.is_broken = true)
+    }
+
+    /// Refuses all later entries: after a failed sync, the host may have dropped writes, and a later sync that succeeds
+    /// would hide this.
+    pub fn close(&mut self) {
+        self.is_broken = true;
     }
 }
 

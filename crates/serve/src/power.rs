@@ -102,8 +102,8 @@ impl Device {
     /// Converts an error of the stack. If it was caused by a power cut, first restarts the drive.
     pub(crate) fn convert_error(&mut self, error: LayerError) -> DeviceError {
         let Some(kept) = self.stored.as_ref().filter(|_| error.is_power_loss()) else { return error.into() };
-        if let Some(problem) = kept.image.failure() {
-            return DeviceError::Content(io::Error::other(problem));
+        if let Some(error) = kept.image.failure() {
+            return DeviceError::Content(error);
         }
         self.restart().map_or_else(|error| error, |()| DeviceError::PowerLost)
     }
@@ -146,5 +146,81 @@ impl Device {
         if let Some(StoredDrive { battery: Some(battery), .. }) = &mut self.stored {
             battery.forget_written(pages);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn set_disk_full(device: &Device, is_full: bool) {
+        device.stored.as_ref().unwrap().image.medium().files.is_disk_full = is_full;
+    }
+
+    /// A recovery that has to write can be completed in memory.
+    #[test]
+    fn drive_on_full_disk_recovers_to_be_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let text = DRIVE.replace("reclaim = \"free_pool\"", "structure = \"lazyftl\"");
+        let scenario: Scenario = toml::from_str(&text).unwrap();
+        let (mut device, _) = Device::in_image(&scenario, folder.path()).unwrap();
+        let pages = device.bytes() / 4096;
+        let mut wanted = vec![0; device.bytes() as usize];
+        let mut number = 0u64;
+        while device.failure().is_none() {
+            assert!(number < 10_000, "no recovery had to write");
+            for _ in 0..100 {
+                number += 1;
+                let at = (number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20) % pages * 4096;
+                device.write(at, &[number as u8; 4096]).unwrap();
+                wanted[at as usize..][..4096].fill(number as u8);
+            }
+            set_disk_full(&device, true);
+            assert!(device.cut_power(PowerCut { after: 0, torn: false }).unwrap().is_some());
+            set_disk_full(&device, false);
+        }
+        let mut found = vec![0; wanted.len()];
+        device.read(0, &mut found).unwrap();
+        assert!(found == wanted);
+        assert!(device.write(0, &[1; 4096]).unwrap_err().is_full());
+        assert!(device.trim(0, 4096).unwrap_err().is_full());
+        device.flush().unwrap();
+        drop(device);
+        let (mut device, _) = Device::in_image(&scenario, folder.path()).unwrap();
+        device.read(0, &mut found).unwrap();
+        assert!(found == wanted);
+        device.write(0, &[1; 4096]).unwrap();
+        assert_eq!(device.failure(), None);
+    }
+
+    const DRIVE: &str = "[device]\nblocks_per_plane = 96\npages_per_block = 16\nspare_factor = 0.25\npage_size = 4096\n\
+        [ftl]\nreclaim = \"free_pool\"\n";
+
+    #[test]
+    fn writes_on_full_disk_return_storage_full_and_are_reported_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let scenario: Scenario = toml::from_str(DRIVE).unwrap();
+        let (mut device, _) = Device::in_image(&scenario, folder.path()).unwrap();
+        device.write(0, &[1; 4096]).unwrap();
+        device.flush().unwrap();
+        assert_eq!((device.failure(), device.take_problems()), (None, Vec::new()));
+        set_disk_full(&device, true);
+        for page in [1, 2] {
+            let error = device.write(page * 4096, &[2; 4096]).unwrap_err();
+            assert!(error.is_full(), "{error}");
+        }
+        assert!(device.flush().unwrap_err().is_full());
+        assert!(device.failure().unwrap().contains("the flash of the image has failed"));
+        let problems = device.take_problems();
+        assert!(problems.len() == 2 && problems[0].contains("a write has failed"), "{problems:?}");
+        assert!(problems[1].contains("a flush has failed"), "{problems:?}");
+        assert_eq!(device.take_problems(), Vec::<String>::new());
+        drop(device);
+        let (mut device, _) = Device::in_image(&scenario, folder.path()).unwrap();
+        let mut found = [0; 3 * 4096];
+        device.read(0, &mut found).unwrap();
+        assert_eq!([found[0], found[4096], found[8192]], [1, 0, 0]);
+        device.write(4096, &[3; 4096]).unwrap();
+        assert_eq!(device.failure(), None);
     }
 }

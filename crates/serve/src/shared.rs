@@ -83,6 +83,12 @@ impl SharedDevice {
         }
     }
 
+    /// Takes the problems of the device, see [`Device::take_problems`]. Does not count as a request.
+    pub fn take_problems(&self) -> Vec<String> {
+        let mut device = self.device.lock().unwrap_or_else(PoisonError::into_inner);
+        device.as_mut().map_or_else(Vec::new, Device::take_problems)
+    }
+
     /// Takes the device after the current request. Later requests fail. Returns `None` if the device was taken
     /// before.
     pub fn take(&self) -> Option<Device> {

@@ -28,7 +28,7 @@ pub struct Status {
     pub bytes: u64,
     /// Bytes of stored content.
     pub content_bytes: u64,
-    /// Reason why the drive accepts no writes, if it is at its end of life.
+    /// Reason why the device accepts no writes, if it has failed.
     pub failure: Option<String>,
 }
 
@@ -48,7 +48,7 @@ pub struct Reading {
     pub bytes: u64,
     /// Bytes of stored content.
     pub content_bytes: u64,
-    /// Reason why the drive accepts no writes, if it is at its end of life.
+    /// Reason why the device accepts no writes, if it has failed.
     #[serde(alias = "died")]
     pub failure: Option<String>,
     /// Requests since the device was opened, by operation: `read`, `write`, `trim`, `flush`.

@@ -31,7 +31,7 @@ pub struct LiveStack {
     resolved: ResolvedScenario,
     stack: Stack<ContentId>,
     description: Arc<StackDescription>,
-    /// Snapshot of the new drive.
+    /// Snapshot of the new drive, or of the drive that has just recovered.
     initial: Arc<Snapshot>,
     series: Series,
     traffic: Traffic,
@@ -185,7 +185,7 @@ impl LiveStack {
         let written = self.run_request(Op::Write, |layer, pages| layer.write(pages, contents, hint));
         if let Err(error) = written {
             if error.is_end_of_life() {
-                self.traffic.written = Snapshot::take(&self.stack).host_pages();
+                self.traffic.written = Snapshot::take(&self.stack).host_pages() - self.initial.host_pages();
                 // The other zones of a zoned drive remain usable.
                 self.end_of_life = self.zone(first).is_none().then(|| error.clone());
             }
@@ -289,7 +289,7 @@ impl LiveStack {
         self.windowed_pages = host_pages;
     }
 
-    /// Returns the result of everything done since the drive was new, in the form of a run's result.
+    /// Returns the result of everything done since the drive was new or recovered, in the form of a run's result.
     ///
     /// # Errors
     /// Returns an error if counts do not add up, which is a defect of Wearwell.
@@ -298,9 +298,11 @@ impl LiveStack {
             self.end_window();
         }
         let measured = self.series.of_phase(Phase::Measure);
+        let initial = Arc::unwrap_or_clone(self.initial);
         let finished = RunOutcome {
             steady: steady::is_steady(&measured, self.resolved.scenario.measure.tolerance),
-            before: Arc::unwrap_or_clone(self.initial),
+            start: initial.clone(),
+            before: initial,
             series: self.series,
             measured,
             unwritten_pages: None,

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use wearwell_engine::layer::RecoveryReport;
 use wearwell_serve::ImageError;
+use wearwell_serve::device::check_journal;
 use wearwell_serve::flash::{self, CheckReport, ImageCounts, PageLine};
 use wearwell_serve::image::{self, JournalCounts, JournalEntry};
 
@@ -33,7 +34,7 @@ pub struct InfoArgs {
 
 /// Checks every byte of an image and the recovery of its drive; changes nothing
 ///
-/// For flash, every checksum is compared and the FTL is recovered in memory; for a journal, every record is read. Exit
+/// Every checksum is compared, and the drive is restored in memory: its FTL recovers, or its journal is replayed. Exit
 /// codes are those of fsck(8): 0 no errors, 4 errors, 8 the image cannot be checked or is no longer an image.
 #[derive(clap::Args)]
 pub struct FsckArgs {
@@ -163,12 +164,7 @@ fn journal_json(census: &JournalCounts) -> Value {
 
 fn fsck(args: &FsckArgs) -> Result<(), Failure> {
     if !flash::is_flash(&args.folder) {
-        let census = image::read_journal::<ImageError>(&args.folder, |_| Ok(()));
-        let census = census.map_err(|error| Failure::CheckFailed(EXIT_NOT_CHECKED, error.to_string()))?;
-        return match args.format {
-            Format::Table => print_rows(journal_rows(&census)),
-            Format::Json => print(&format!("{}\n", pretty(&journal_json(&census)))),
-        };
+        return fsck_journal(args);
     }
     let checked = flash::check(&args.folder, &mut |_| !interrupted());
     let checked = checked.map_err(|error| Failure::CheckFailed(EXIT_NOT_CHECKED, error.to_string()))?;
@@ -190,6 +186,20 @@ fn fsck(args: &FsckArgs) -> Result<(), Failure> {
         }
     }
     problems_failure(&args.folder, problems)
+}
+
+fn fsck_journal(args: &FsckArgs) -> Result<(), Failure> {
+    let checked = check_journal(&args.folder);
+    let checked = checked.map_err(|error| Failure::CheckFailed(EXIT_NOT_CHECKED, error.to_string()))?;
+    match args.format {
+        Format::Table => print_rows(journal_rows(&checked.counts))?,
+        Format::Json => {
+            let mut found = journal_json(&checked.counts);
+            found["problems"] = json!(checked.problems);
+            print(&format!("{}\n", pretty(&found)))?;
+        }
+    }
+    problems_failure(&args.folder, &checked.problems)
 }
 
 /// Returns the failure of a check that found problems.

@@ -48,6 +48,48 @@ fn server_ends_with_result_and_keeps_image() {
     }
 }
 
+/// The replay that the documents name has the counts of the served drive.
+#[test]
+fn recording_replayed_as_recorded_has_counts_of_served_drive() {
+    let folder = tempfile::tempdir().unwrap();
+    for (at, ftl) in ["", "[ftl]\nstructure = \"gecko\"\n"].into_iter().enumerate() {
+        std::fs::write(folder.path().join("drive.toml"), format!("{DRIVE}{ftl}")).unwrap();
+        let [recording, served] = [format!("recording{at}.csv.zst"), format!("served{at}.json")];
+        let mut command = Command::new(env!("CARGO_BIN_EXE_wearwell"));
+        command.current_dir(folder.path()).args(["serve", "drive.toml", "--nbd", "unix:s.sock"]);
+        command.args(["--record", &recording, "--output", &served]);
+        let mut server = command.stdout(Stdio::piped()).spawn().unwrap();
+        let mut stdout = BufReader::new(server.stdout.take().unwrap());
+        stdout.read_line(&mut String::new()).unwrap();
+        let mut client = Client::connect(&folder.path().join("s.sock")).unwrap();
+        let pages = client.bytes() / 4096;
+        for at in 0..3 * pages {
+            let page = (at.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20) % pages;
+            client.write(page * 4096, &[at as u8; 4096]).unwrap();
+        }
+        client.trim(0, 8 * 4096).unwrap();
+        // A part of a page is read, changed and written.
+        client.write(20 * 4096 + 5, &[1; 100]).unwrap();
+        client.flush().unwrap();
+        drop(client);
+        Command::new("kill").arg(server.id().to_string()).status().unwrap();
+        stdout.read_to_string(&mut String::new()).unwrap();
+        assert_eq!(server.wait().unwrap().code(), Some(0));
+        let mut command = Command::new(env!("CARGO_BIN_EXE_wearwell"));
+        command.current_dir(folder.path()).args(["run", "drive.toml", "--trace", &recording]);
+        command.args(["--as-recorded", "--format", "json"]);
+        let replayed = command.output().unwrap();
+        assert!(replayed.status.success(), "{replayed:?}");
+        let replayed: serde_json::Value = serde_json::from_slice(&replayed.stdout).unwrap();
+        let served = std::fs::read(folder.path().join(&served)).unwrap();
+        let served: serde_json::Value = serde_json::from_slice(&served).unwrap();
+        assert!(served["nand"]["erases"].as_u64() > Some(50), "{}", served["nand"]);
+        for counts in ["/nand", "/wear", "/layers/0/incoming", "/layers/0/outgoing", "/write_amplification"] {
+            assert_eq!(served.pointer(counts).unwrap(), replayed.pointer(counts).unwrap(), "{counts}: {ftl}");
+        }
+    }
+}
+
 /// Serves the drive in `folder`; returns the server process and the address of its page.
 fn serve_with_page(folder: &Path) -> (Child, String) {
     std::fs::write(folder.join("drive.toml"), DRIVE).unwrap();

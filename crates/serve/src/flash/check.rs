@@ -1,11 +1,13 @@
 //! Offline inspection of flash images: counts, recovery check, and list of pages.
 
+use super::battery::Battery;
 use super::files::Files;
 use super::records::BlockState;
 use super::scan::{ScannedBlock, ScannedFlash, scan};
 use super::trial::TrialFlash;
 use crate::error::ImageError;
 use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
 use wearwell_engine::flash_format::{DATA, PageType, UNREADABLE, crc};
@@ -137,18 +139,26 @@ pub fn check(folder: &Path, progress: &mut dyn FnMut(f64) -> bool) -> Result<Che
             found.undone_operations, found.operation
         ));
     }
+    let (battery, is_new) = (files.battery, found.operation == 0);
     let scratch = Arc::new(TrialFlash::new(Arc::new(files), found));
-    let live = LiveStack::on_stored_flash(&scenario, scratch.clone());
+    let live = catch_unwind(AssertUnwindSafe(|| LiveStack::on_stored_flash(&scenario, scratch.clone())));
     let recovery = match (live, scratch.outcome()) {
-        (Ok(live), how) => {
+        (Ok(Ok(live)), how) => {
             problems.extend(live.check().err().map(|problem| format!("the tables do not add up: {problem}")));
+            if scratch.has_battery() && !live.shares_contents() {
+                problems.extend(Battery::check(folder, battery, is_new).err().map(|error| error.to_string()));
+            }
             how.and_then(Result::ok)
         }
-        (Err(_), Some(Err(problem))) => {
+        (Ok(Err(_)), Some(Err(problem))) => {
             problems.push(format!("the drive cannot be recovered: {problem}"));
             None
         }
-        (Err(error), _) => {
+        (Err(_), _) => {
+            problems.push("the drive cannot be recovered: its FTL failed during recovery".into());
+            None
+        }
+        (Ok(Err(error)), _) => {
             problems.push(format!("the drive cannot be built: {error}"));
             None
         }

@@ -28,7 +28,7 @@ impl StoredDrive {
     /// damaged. Also fails if the drive does not recover.
     pub fn open(plan: StoredFlashPlan, folder: &Path) -> Result<(Self, LiveStack), OpenError> {
         let image = FlashImage::open(folder, &plan)?;
-        let live = recover(&plan, &image)?;
+        let live = recover_or_read_only(&plan, &image)?;
         let mut stored = StoredDrive { plan, image, battery: None, power_cuts: 0 };
         // Drives that share pages between equal content record trims in the log of their map instead.
         if stored.image.open_report().has_battery && !stored.plan.shares_contents {
@@ -43,7 +43,7 @@ impl StoredDrive {
     /// Fails if the files cannot be read or the drive does not recover.
     pub fn recover(&mut self) -> Result<LiveStack, ImageError> {
         self.image.reopen()?;
-        let live = recover(&self.plan, &self.image).map_err(|error| match error {
+        let live = recover_or_read_only(&self.plan, &self.image).map_err(|error| match error {
             OpenError::Image(error) => error,
             OpenError::Scenario(error) => self.image.damaged(error),
         })?;
@@ -51,12 +51,28 @@ impl StoredDrive {
         Ok(live)
     }
 
-    /// Makes the records of the battery durable, so that they survive a power cut of the host machine.
+    /// Makes the records of the battery durable, so that they survive a power cut of the host machine. The next sync of
+    /// the flash records how many there are.
     ///
     /// # Errors
     /// Fails if the file cannot be written.
     pub fn sync(&self) -> io::Result<()> {
-        self.battery.as_ref().map_or(Ok(()), Battery::sync)
+        let Some(battery) = &self.battery else { return Ok(()) };
+        self.image.set_battery(battery.sync()?);
+        Ok(())
+    }
+}
+
+/// Recovers the drive. If recovery cannot write to the files, for example because the disk of the host is full, the drive
+/// recovers in memory only, so that its data can be read.
+fn recover_or_read_only(plan: &StoredFlashPlan, image: &FlashImage) -> Result<LiveStack, OpenError> {
+    let recovered = recover(plan, image);
+    match image.failure() {
+        Some(error) if recovered.is_err() => {
+            image.reopen_read_only(&error)?;
+            recover(plan, image)
+        }
+        _ => recovered,
     }
 }
 

@@ -63,6 +63,11 @@ pub struct Files {
     blocks: File,
     /// Index of the older sync record.
     older_sync_record: u64,
+    /// Durable part of the battery's file, see [`SyncRecord::battery`].
+    pub battery: u64,
+    /// True if writes of pages fail as on a full disk.
+    #[cfg(test)]
+    pub is_disk_full: bool,
 }
 
 fn failed(folder: &Path, name: &str, problem: impl ToString) -> ImageError {
@@ -117,16 +122,20 @@ impl Files {
         flock(&head, lock).map_err(|_| failed(folder, HEAD, "is in use by another process"))?;
         let shape = read_head(&head).map_err(|problem| failed(folder, HEAD, problem))?.shape;
         let (pages, spares, blocks) = (file(PAGES)?, file(SPARES)?, file(BLOCKS)?);
-        if writes {
-            let sized = pages
-                .set_len(shape.pages() * u64::from(shape.page_bytes))
-                .and_then(|()| spares.set_len(shape.pages() * SPARE_BYTES as u64))
-                .and_then(|()| {
-                    blocks.set_len((SYNC_RECORDS + u64::from(shape.blocks)) * RECORD_BYTES as u64)
-                });
-            sized.map_err(|error| failed(folder, "", error))?;
-        }
-        Ok(Files { folder: folder.to_owned(), shape, head, pages, spares, blocks, older_sync_record: 0 })
+        check_lengths(folder, shape, [&pages, &spares, &blocks], writes)?;
+        let folder = folder.to_owned();
+        Ok(Files {
+            folder,
+            shape,
+            head,
+            pages,
+            spares,
+            blocks,
+            older_sync_record: 0,
+            battery: 0,
+            #[cfg(test)]
+            is_disk_full: false,
+        })
     }
 
     /// Clones the open files, for a new scan.
@@ -143,12 +152,10 @@ impl Files {
             spares: again(&self.spares)?,
             blocks: again(&self.blocks)?,
             older_sync_record: self.older_sync_record,
+            battery: self.battery,
+            #[cfg(test)]
+            is_disk_full: self.is_disk_full,
         })
-    }
-
-    /// Returns the folder of the image.
-    pub fn folder(&self) -> &Path {
-        &self.folder
     }
 
     /// Builds the error for files that could not be read or written.
@@ -168,6 +175,10 @@ impl Files {
 
     /// Writes the page at `slot`.
     pub fn write_page(&self, slot: u64, bytes: &[u8]) -> io::Result<()> {
+        #[cfg(test)]
+        if self.is_disk_full {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
         self.pages.write_all_at(bytes, slot * u64::from(self.shape.page_bytes))
     }
 
@@ -232,22 +243,15 @@ impl Files {
             self.blocks.read_exact_at(record, at * RECORD_BYTES as u64)?;
         }
         let [first, second] = records.map(|bytes| SyncRecord::decode(&bytes));
-        Ok(match (first, second) {
-            (Ok(first), Ok(second)) => {
-                self.older_sync_record = u64::from(second.operation <= first.operation);
-                Ok(first.operation.max(second.operation))
-            }
+        let (newest, older) = match (first, second) {
+            (Ok(first), Ok(second)) => (first.max(second), u64::from(second <= first)),
             // The other record was being written when the host machine stopped.
-            (Ok(whole), Err(_)) => {
-                self.older_sync_record = 1;
-                Ok(whole.operation)
-            }
-            (Err(_), Ok(whole)) => {
-                self.older_sync_record = 0;
-                Ok(whole.operation)
-            }
-            (Err(error), Err(_)) => Err(error),
-        })
+            (Ok(whole), Err(_)) => (whole, 1),
+            (Err(_), Ok(whole)) => (whole, 0),
+            (Err(error), Err(_)) => return Ok(Err(error)),
+        };
+        (self.older_sync_record, self.battery) = (older, newest.battery);
+        Ok(Ok(newest.operation))
     }
 
     /// Makes all files durable, so that they survive a power cut of the host machine, and records `operation` as the
@@ -256,8 +260,8 @@ impl Files {
         self.pages.sync_data()?;
         self.spares.sync_data()?;
         self.blocks.sync_data()?;
-        self.blocks
-            .write_all_at(&SyncRecord { operation }.encode(), self.older_sync_record * RECORD_BYTES as u64)?;
+        let record = SyncRecord { operation, battery: self.battery };
+        self.blocks.write_all_at(&record.encode(), self.older_sync_record * RECORD_BYTES as u64)?;
         self.older_sync_record = 1 - self.older_sync_record;
         Ok(())
     }
@@ -267,6 +271,28 @@ impl Files {
         let files = [&self.head, &self.pages, &self.spares, &self.blocks];
         files.into_iter().map(|file| Ok(file.metadata()?.blocks() * 512)).sum()
     }
+}
+
+/// Refuses files that are missing or have another length than those of a drive of `shape`. If nothing was ever written to
+/// the files `pages`, `spares` and `blocks`, and `may_create` is true, sets the lengths of new files.
+fn check_lengths(folder: &Path, shape: Shape, files: [&File; 3], may_create: bool) -> Result<(), ImageError> {
+    let lengths = [
+        shape.pages() * u64::from(shape.page_bytes),
+        shape.pages() * SPARE_BYTES as u64,
+        (SYNC_RECORDS + u64::from(shape.blocks)) * RECORD_BYTES as u64,
+    ];
+    let metadata: io::Result<Vec<_>> = files.iter().map(|file| file.metadata()).collect();
+    let metadata = metadata.map_err(|error| failed(folder, "", error))?;
+    let is_new = may_create && metadata.iter().all(|metadata| metadata.blocks() == 0);
+    for (at, name) in [PAGES, SPARES, BLOCKS].into_iter().enumerate() {
+        let (length, found) = (lengths[at], metadata[at].len());
+        if found == 0 && is_new {
+            files[at].set_len(length).map_err(|error| failed(folder, name, error))?;
+        } else if found != length {
+            return Err(failed(folder, name, format!("is damaged: it has {found} bytes, and not {length}")));
+        }
+    }
+    Ok(())
 }
 
 /// Parsed head of an image.

@@ -2,10 +2,11 @@
 
 use super::battery::Battery;
 use super::files::{Files, Shape};
-use super::medium::{Medium, PowerCut, PowerOff, SharedMedium};
+use super::medium::{Medium, PowerCut, SharedMedium};
 use super::scan::{ScannedFlash, scan};
 use crate::error::ImageError;
 use std::collections::HashMap;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use wearwell_engine::instances::{RestartResult, StoredMedium};
@@ -69,9 +70,7 @@ impl FlashImage {
         let found = scan(&mut files).map_err(|error| files.failed(&error))?;
         let found = found.map_err(|problem| files.damaged(problem))?;
         let (operations, left_over) = (found.operation, found.undone_operations);
-        let folder_of = files.folder().to_owned();
-        let medium =
-            Medium::new(files, &found).map_err(|error| ImageError::new(&folder_of, error.to_string()))?;
+        let medium = Medium::new(files, &found);
         let report = OpenReport {
             is_new: operations == 0,
             operations,
@@ -90,6 +89,16 @@ impl FlashImage {
         let (again, state) = FlashImage::scan_files(medium.files.try_clone()?)?;
         *medium = again;
         *self.state() = state;
+        Ok(())
+    }
+
+    /// Reads the files again, which cannot be written for `reason`. All later operations are simulated and not stored.
+    ///
+    /// # Errors
+    /// The errors of [`FlashImage::open`].
+    pub fn reopen_read_only(&self, reason: &io::Error) -> Result<(), ImageError> {
+        self.reopen()?;
+        self.medium.lock().set_read_only(reason);
         Ok(())
     }
 
@@ -121,9 +130,15 @@ impl FlashImage {
     /// Opens the battery's record of trims.
     ///
     /// # Errors
-    /// Fails if the file cannot be read or written, or is damaged.
+    /// The errors of [`Battery::open`].
     pub fn battery(&self) -> Result<Battery, ImageError> {
-        Battery::open(&self.folder)
+        let durable = self.medium.lock().files.battery;
+        Battery::open(&self.folder, durable, self.open_report().is_new)
+    }
+
+    /// Sets the durable part of the battery's file, which the next sync records.
+    pub fn set_battery(&self, durable: u64) {
+        self.medium.lock().set_battery(durable);
     }
 
     /// Returns the ID that the next content gets.
@@ -165,12 +180,14 @@ impl FlashImage {
         self.medium.lock().turn_off();
     }
 
-    /// Returns the error of the files, if they failed.
-    pub fn failure(&self) -> Option<String> {
-        match self.medium.lock().off() {
-            Some(PowerOff::Failed(problem)) => Some(problem.clone()),
-            _ => None,
-        }
+    /// Takes the descriptions of damaged pages that were moved since the last call.
+    pub fn take_moved_damage(&self) -> Vec<String> {
+        self.medium.lock().take_moved_damage()
+    }
+
+    /// Returns the error for which the files are not written any more, if there is one.
+    pub fn failure(&self) -> Option<io::Error> {
+        self.medium.lock().failure()
     }
 
     /// Locks the flash.

@@ -1,7 +1,8 @@
 //! Flash in use: it writes to its files in the order of operations, until its power is cut.
 
+mod storage;
+
 use super::files::{Files, Shape};
-use super::metadata_pages::{read_own, spare_note};
 use super::records::{BlockRecord, BlockState};
 use super::scan::ScannedFlash;
 use hashbrown::HashMap;
@@ -10,9 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use wearwell_engine::counters::Cause;
 use wearwell_engine::flash_format::{DATA, SpareRecord, crc};
 use wearwell_engine::layer::{ContentId, Group, MediumError, Run};
-use wearwell_engine::nand::{
-    DescribePage, FillPage, FlashStorage, MetadataNote, Spare, StoredFlash, StoredFlashError,
-};
+use wearwell_engine::nand::{DescribePage, MetadataNote, Spare};
 use wearwell_engine::units::BlockId;
 
 /// Moment of a power cut, counted in flash operations (page programs and block erases).
@@ -29,8 +28,8 @@ pub struct PowerCut {
 pub enum PowerOff {
     /// Power was cut.
     Cut,
-    /// The files failed.
-    Failed(String),
+    /// The files failed, with an error of this kind.
+    Failed(io::ErrorKind, String),
 }
 
 /// Location of a content and its checksum.
@@ -51,14 +50,20 @@ pub struct Medium {
     /// Content of the current write, by content ID: offset of the bytes in `staged_bytes`.
     staged: ById<usize>,
     staged_bytes: Vec<u8>,
+    /// Descriptions of damaged pages that were moved, until they are taken.
+    moved_damage: Vec<String>,
     /// Page with data of the FTL that is programmed, but whose bytes are not known yet.
     incomplete_page: Option<(u64, SpareRecord)>,
     /// Number of the last operation.
     pub operation: u64,
     /// Number of the last operation that is certainly durable.
     synced: u64,
+    /// True if more of the battery's file is durable than the sync record says.
+    has_new_battery: bool,
     scheduled_cut: Option<PowerCut>,
     off: Option<PowerOff>,
+    /// Error for which the files are only read: all operations succeed, but are not stored.
+    read_only: Option<(io::ErrorKind, String)>,
     pub next_id: u64,
     page: Vec<u8>,
     spares: Vec<u8>,
@@ -92,11 +97,9 @@ fn put(locations: &mut ById<Location>, other_slots: &mut ById<Vec<u32>>, name: u
 }
 
 impl Medium {
-    /// Creates the flash from the results of a scan. Removes pages after the last valid operation from the files.
-    ///
-    /// # Errors
-    /// Fails if the files cannot be read or written.
-    pub fn new(files: Files, found: &ScannedFlash) -> io::Result<Self> {
+    /// Creates the flash from the results of a scan. Removes pages after the last valid operation from the files. If
+    /// this fails, the flash can only be read.
+    pub fn new(files: Files, found: &ScannedFlash) -> Self {
         let Shape { pages_per_block, page_bytes, .. } = files.shape;
         let (mut locations, mut other_slots) = (HashMap::default(), HashMap::default());
         let mut next_id = 1;
@@ -108,12 +111,6 @@ impl Medium {
                     next_id = next_id.max(spare.name.saturating_add(1));
                 }
             }
-            if found.has_stale {
-                let first = block * pages_per_block;
-                for page in scanned.pages.len() as u32..pages_per_block {
-                    files.write_spare(u64::from(first + page), &[0; _])?;
-                }
-            }
         }
         let mut medium = Medium {
             records: found.blocks.iter().map(|block| block.record).collect(),
@@ -121,19 +118,36 @@ impl Medium {
             other_slots,
             staged: HashMap::default(),
             staged_bytes: Vec::new(),
+            moved_damage: Vec::new(),
             incomplete_page: None,
             operation: found.operation,
             synced: 0,
+            has_new_battery: false,
             scheduled_cut: None,
             off: None,
+            read_only: None,
             next_id,
             page: vec![0; page_bytes as usize],
             spares: Vec::new(),
             files,
         };
-        // The removals are made durable, so that removed pages do not reappear.
-        medium.sync()?;
-        Ok(medium)
+        if let Err(error) = medium.remove_undone(found) {
+            medium.fail(error);
+        }
+        medium
+    }
+
+    /// Removes pages after the last valid operation from the files, and makes the removals durable, so that removed
+    /// pages do not reappear.
+    fn remove_undone(&mut self, found: &ScannedFlash) -> io::Result<()> {
+        let pages_per_block = self.files.shape.pages_per_block;
+        for (block, scanned) in (0..).zip(&found.blocks).filter(|_| found.has_stale) {
+            let first: u32 = block * pages_per_block;
+            for page in scanned.pages.len() as u32..pages_per_block {
+                self.files.write_spare(u64::from(first + page), &[0; _])?;
+            }
+        }
+        self.sync()
     }
 
     /// Returns the number of bytes in pages that have a content ID.
@@ -146,9 +160,24 @@ impl Medium {
         self.scheduled_cut = cut;
     }
 
-    /// Returns the reason why the flash executes no further operations; `None` if the flash is on.
-    pub fn off(&self) -> Option<&PowerOff> {
-        self.off.as_ref()
+    /// Returns the error for which the files are not written any more, if there is one.
+    pub fn failure(&self) -> Option<io::Error> {
+        match (&self.off, &self.read_only) {
+            (Some(PowerOff::Failed(kind, problem)), _) | (_, Some((kind, problem))) => {
+                Some(io::Error::new(*kind, problem.clone()))
+            }
+            _ => None,
+        }
+    }
+
+    /// From now on, lets all operations succeed without storing them, because the files cannot be written for `reason`.
+    pub fn set_read_only(&mut self, reason: &io::Error) {
+        (self.off, self.read_only) = (None, Some((reason.kind(), reason.to_string())));
+    }
+
+    /// True if operations are not stored.
+    pub fn is_read_only(&self) -> bool {
+        self.read_only.is_some()
     }
 
     /// Turns the power off now.
@@ -156,11 +185,27 @@ impl Medium {
         self.off.get_or_insert(PowerOff::Cut);
     }
 
+    /// Sets the durable part of the battery's file, which the next sync records.
+    pub fn set_battery(&mut self, battery: u64) {
+        self.has_new_battery |= battery != self.files.battery;
+        self.files.battery = battery;
+    }
+
     /// Makes all files durable, so that they survive a power cut of the host machine.
     pub fn sync(&mut self) -> io::Result<()> {
-        if self.operation > self.synced {
-            self.files.sync(self.operation)?;
-            self.synced = self.operation;
+        // A read-only drive refuses writes, so it has nothing to make durable.
+        if self.is_read_only() {
+            return Ok(());
+        }
+        if let Some(error) = self.failure() {
+            return Err(error);
+        }
+        if self.operation > self.synced || self.has_new_battery {
+            // After a failed sync, the host may have dropped writes. A later sync that succeeds would hide this.
+            self.files.sync(self.operation).inspect_err(|error| {
+                self.off.get_or_insert(PowerOff::Failed(error.kind(), error.to_string()));
+            })?;
+            (self.synced, self.has_new_battery) = (self.operation, false);
         }
         Ok(())
     }
@@ -193,8 +238,7 @@ impl Medium {
     /// # Errors
     /// Fails if the files cannot be read or the checksum is wrong.
     pub fn read(&self, name: u64, out: &mut [u8]) -> io::Result<bool> {
-        if let Some(&at) = self.staged.get(&name) {
-            out.copy_from_slice(&self.staged_bytes[at..][..out.len()]);
+        if self.read_staged(name, out) {
             return Ok(true);
         }
         let Some(location) = self.locations.get(&name) else { return Ok(false) };
@@ -206,13 +250,49 @@ impl Medium {
         Ok(true)
     }
 
+    /// Copies the content `name` into `out` if it is part of the current write. Returns false if it is not.
+    fn read_staged(&self, name: u64, out: &mut [u8]) -> bool {
+        let Some(&at) = self.staged.get(&name) else { return false };
+        out.copy_from_slice(&self.staged_bytes[at..][..out.len()]);
+        true
+    }
+
+    /// Reads the content `name` into `self.page`, which will be programmed, and returns its checksum.
+    ///
+    /// A damaged page keeps its checksum when it is moved: its copy is damaged too, and is never taken for valid.
+    fn copy_content(&mut self, name: u64) -> io::Result<u32> {
+        let mut page = std::mem::take(&mut self.page);
+        let is_staged = self.read_staged(name, &mut page);
+        self.page = page;
+        if is_staged {
+            return Ok(crc(&self.page));
+        }
+        let Some(&Location { slot, crc: expected }) = self.locations.get(&name) else {
+            return Err(io::Error::other(format!("nobody knows what content {name} is")));
+        };
+        self.files.read_page(slot.into(), &mut self.page)?;
+        if crc(&self.page) != expected {
+            let (block, page) =
+                (slot / self.files.shape.pages_per_block, slot % self.files.shape.pages_per_block);
+            self.moved_damage.push(format!(
+                "block {block}, page {page}: the checksum of its bytes is another; cleaning has moved the page, and it still cannot be read"
+            ));
+        }
+        Ok(expected)
+    }
+
+    /// Takes the descriptions of damaged pages that were moved since the last call.
+    pub fn take_moved_damage(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.moved_damage)
+    }
+
     fn slot(&self, block: BlockId, page: u32) -> u64 {
         u64::from(block.0) * u64::from(self.files.shape.pages_per_block) + u64::from(page)
     }
 
     /// Turns the flash off because the files failed.
-    fn fail(&mut self, problem: impl ToString) -> MediumError {
-        self.off.get_or_insert(PowerOff::Failed(problem.to_string()));
+    fn fail(&mut self, error: io::Error) -> MediumError {
+        self.off.get_or_insert(PowerOff::Failed(error.kind(), error.to_string()));
         MediumError::PowerLost
     }
 
@@ -242,8 +322,7 @@ impl Medium {
     }
 
     /// Programs a page with the bytes in `self.page`: first the bytes, then the spare area, which makes the page programmed.
-    fn write(&mut self, slot: u64, mut spare: SpareRecord) -> io::Result<()> {
-        spare.page_crc = crc(&self.page);
+    fn write(&mut self, slot: u64, spare: SpareRecord) -> io::Result<()> {
         self.files.write_page(slot, &self.page)?;
         self.files.write_spare(slot, &spare.encode())?;
         if spare.content_id != 0 {
@@ -253,32 +332,28 @@ impl Medium {
         Ok(())
     }
 
-    /// Prepares the bytes of page `at` of a run. Returns the page's note and content ID, or `None` if the bytes come
-    /// later.
+    /// Prepares the bytes of page `at` of a run. Returns the page's note, content ID and checksum, or `None` if the
+    /// bytes come later.
     fn prepare(
         &mut self,
         at: usize,
         run: &Run<'_, ContentId>,
         describe: &DescribePage<'_>,
-    ) -> Result<Option<(MetadataNote, u64)>, String> {
+    ) -> io::Result<Option<(MetadataNote, u64, u32)>> {
         self.page.fill(0);
-        let note = describe(at, &mut self.page)?;
+        let note = describe(at, &mut self.page).map_err(io::Error::other)?;
         let name = run.data[at].0;
         if let Some(own) = note.filter(|own| own.class != DATA) {
-            return Ok(Some((own, 0)));
+            return Ok(Some((own, 0, crc(&self.page))));
         }
         if name == 0 && matches!(run.cause, Cause::Translation | Cause::Validity) {
             return Ok(None);
         }
-        if name != 0 {
-            let mut page = std::mem::take(&mut self.page);
-            let found = self.read(name, &mut page);
-            self.page = page;
-            if !found.map_err(|error| error.to_string())? {
-                return Err(format!("nobody knows what content {name} is"));
-            }
-        }
-        Ok(Some((note.unwrap_or(MetadataNote::new(DATA)), name)))
+        let page_crc = match name {
+            0 => crc(&self.page),
+            name => self.copy_content(name)?,
+        };
+        Ok(Some((note.unwrap_or(MetadataNote::new(DATA)), name, page_crc)))
     }
 
     fn program_page(
@@ -306,15 +381,23 @@ impl Medium {
         let spare =
             Spare { owner, sequence, stream: run.stream, cause: run.cause, group_continues: group_goes_on };
         let (note, operation) = (run.note, self.operation);
-        let record =
-            |own, name| SpareRecord { spare, note, content_id: name, operation, page_crc: 0, ftl_note: own };
+        let record = |own, name, page_crc| SpareRecord {
+            spare,
+            note,
+            content_id: name,
+            operation,
+            page_crc,
+            ftl_note: own,
+        };
         match self.prepare(at, run, describe) {
-            Ok(Some((own, name))) => self.write(slot, record(own, name)).map_err(|error| self.fail(error)),
+            Ok(Some((own, name, page_crc))) => {
+                self.write(slot, record(own, name, page_crc)).map_err(|error| self.fail(error))
+            }
             Ok(None) => {
-                self.incomplete_page = Some((slot, record(MetadataNote::new(DATA), 0)));
+                self.incomplete_page = Some((slot, record(MetadataNote::new(DATA), 0, 0)));
                 Ok(())
             }
-            Err(problem) => Err(self.fail(problem)),
+            Err(error) => Err(self.fail(error)),
         }
     }
 
@@ -375,113 +458,5 @@ impl Medium {
         self.files.write_block(block, &record)?;
         self.records[block as usize] = record;
         Ok(())
-    }
-}
-
-impl FlashStorage<ContentId> for SharedMedium {
-    fn program(
-        &mut self,
-        block: BlockId,
-        page: u32,
-        run: &Run<'_, ContentId>,
-        describe: &DescribePage<'_>,
-    ) -> Result<(), MediumError> {
-        let mut medium = self.lock();
-        (0..run.data.len()).try_for_each(|at| medium.program_page((block, page), at, run, describe))
-    }
-
-    fn store_page_bytes(
-        &mut self,
-        block: BlockId,
-        page: u32,
-        fill: &mut FillPage<'_>,
-    ) -> Result<(), MediumError> {
-        let mut medium = self.lock();
-        let slot = medium.slot(block, page);
-        let Some((_, mut record)) = medium.incomplete_page.take_if(|(waiting, _)| *waiting == slot) else {
-            return Err(medium.fail(format!("page {page} of block {} waits for nothing", block.0)));
-        };
-        medium.page.fill(0);
-        let mut bytes = std::mem::take(&mut medium.page);
-        let filled = fill(&mut bytes);
-        medium.page = bytes;
-        match filled {
-            Ok(own) => record.ftl_note = own,
-            Err(problem) => return Err(medium.fail(problem)),
-        }
-        let written = medium.write(slot, record);
-        written.map_err(|error| medium.fail(error))
-    }
-
-    fn mark_unreadable(&mut self, block: BlockId, page: u32, pages: u32) {
-        let mut medium = self.lock();
-        if medium.begin().is_err() {
-            return;
-        }
-        let slot = medium.slot(block, page);
-        medium.operation -= 1;
-        let torn = match pages {
-            1 => medium.tear(slot),
-            _ => {
-                medium.operation += 1;
-                medium.begin_erase(block.0)
-            }
-        };
-        if let Err(error) = torn {
-            medium.fail(error);
-        }
-    }
-
-    fn erase(&mut self, block: BlockId, erases: u32) -> Result<(), MediumError> {
-        let mut medium = self.lock();
-        let result = medium.begin();
-        if result == Err(false) {
-            return Err(MediumError::PowerLost);
-        }
-        if result == Err(true) {
-            medium.operation += 1;
-        }
-        if let Err(error) = medium.begin_erase(block.0) {
-            return Err(medium.fail(error));
-        }
-        if result.is_err() {
-            return Err(MediumError::PowerLost);
-        }
-        let erased = medium.end_erase(block.0, erases);
-        erased.map_err(|error| medium.fail(error))
-    }
-
-    fn retire(&mut self, block: BlockId) {
-        let mut medium = self.lock();
-        if medium.off.is_some() {
-            return;
-        }
-        medium.operation += 1;
-        let record = BlockRecord {
-            state: BlockState::Bad,
-            operation: medium.operation,
-            ..medium.records[block.index()]
-        };
-        let result = medium.begin_erase(block.0);
-        if let Err(error) = result.and_then(|()| medium.files.write_block(block.0, &record)) {
-            medium.fail(error);
-        }
-        medium.records[block.index()] = record;
-    }
-}
-
-impl StoredFlash for SharedMedium {
-    fn read_metadata_page(
-        &mut self,
-        block: BlockId,
-        page: u32,
-        bytes: &mut [u8],
-    ) -> Result<MetadataNote, StoredFlashError> {
-        let medium = self.lock();
-        read_own(&medium.files, block, page, bytes)
-    }
-
-    fn page_note(&self, block: BlockId, page: u32) -> Option<(MetadataNote, u64)> {
-        spare_note(&self.lock().files, block, page)
     }
 }

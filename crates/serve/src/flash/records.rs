@@ -91,11 +91,14 @@ impl BlockRecord {
     }
 }
 
-/// Record which says that all operations up to a given one are durable on the host machine.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// Record which says that all operations up to a given one are durable on the host machine. Of two records, the
+/// greater one is newer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SyncRecord {
     /// Last durable operation.
     pub operation: u64,
+    /// Durable part of the battery's file: its generation times 2^32, plus its number of records.
+    pub battery: u64,
 }
 
 impl SyncRecord {
@@ -105,6 +108,7 @@ impl SyncRecord {
         bytes[..2].copy_from_slice(&SYNC);
         bytes[2] = VERSION;
         bytes[8..16].copy_from_slice(&self.operation.to_le_bytes());
+        bytes[16..24].copy_from_slice(&self.battery.to_le_bytes());
         with_checksum(bytes)
     }
 
@@ -113,8 +117,8 @@ impl SyncRecord {
     /// # Errors
     /// The errors of [`BlockRecord::decode`].
     pub fn decode(bytes: &[u8; RECORD_BYTES]) -> Result<Self, FormatError> {
-        let found = verify(bytes, SYNC)?;
-        Ok(SyncRecord { operation: found.map_or(0, |bytes| number(&bytes, 8)) })
+        let Some(bytes) = verify(bytes, SYNC)? else { return Ok(SyncRecord::default()) };
+        Ok(SyncRecord { operation: number(&bytes, 8), battery: number(&bytes, 16) })
     }
 }
 
@@ -129,7 +133,7 @@ mod tests {
         assert_eq!(bytes[..9], [b'W', b'B', 1, 2, 4, 3, 2, 1, 77]);
         assert_eq!(BlockRecord::decode(&bytes), Ok(record));
         assert_eq!(BlockRecord::decode(&[0; RECORD_BYTES]), Ok(BlockRecord::default()));
-        let sync = SyncRecord { operation: 5 };
+        let sync = SyncRecord { operation: 5, battery: 1 << 32 | 7 };
         assert_eq!(SyncRecord::decode(&sync.encode()), Ok(sync));
         assert!(SyncRecord::decode(&bytes).is_err(), "a record of a block");
         for at in 0..RECORD_BYTES {

@@ -16,12 +16,23 @@ pub struct TrialFlash {
     files: Arc<Files>,
     found: Mutex<Option<ScannedFlash>>,
     outcome: Mutex<Option<RestartResult>>,
+    has_battery: Mutex<bool>,
 }
 
 impl TrialFlash {
     /// Creates the flash from the files and the results of their scan.
     pub fn new(files: Arc<Files>, found: ScannedFlash) -> Self {
-        TrialFlash { files, found: Mutex::new(Some(found)), outcome: Mutex::new(None) }
+        TrialFlash {
+            files,
+            found: Mutex::new(Some(found)),
+            outcome: Mutex::default(),
+            has_battery: Mutex::default(),
+        }
+    }
+
+    /// True if the drive has a battery.
+    pub fn has_battery(&self) -> bool {
+        *lock(&self.has_battery)
     }
 
     /// Takes the result of the recovery, if a recovery was tried.
@@ -89,7 +100,9 @@ impl StoredMedium for TrialFlash {
         lock(&self.found).as_ref().is_some_and(|found| found.operation == 0)
     }
 
-    fn record_battery(&self, _has_battery: bool) {}
+    fn record_battery(&self, has_battery: bool) {
+        *lock(&self.has_battery) = has_battery;
+    }
 
     fn restore(&self, nand: &mut Nand<ContentId>) -> Result<(), StoredFlashError> {
         let found = lock(&self.found).take();

@@ -8,7 +8,7 @@ use crate::shared::SharedDevice;
 use std::ffi::OsStr;
 use std::time::Duration;
 use wearwell_fuse::fuser::{Errno, FileAttr, FileType, FopenFlags, INodeNo, InitFlags};
-use wearwell_fuse::{Files, Owner};
+use wearwell_fuse::{Files, MAX_WRITE_BYTES, Owner};
 
 /// Name of the directory with the sequential zones.
 pub const SEQUENTIAL: &str = "seq";
@@ -40,6 +40,17 @@ impl ZoneFolder {
     pub fn new(device: SharedDevice, zones: Zones) -> Result<Self, DeviceError> {
         let page_bytes = device.with(|device| Ok(device.page_bytes()))?;
         Ok(ZoneFolder { device, zones, page_bytes, owner: Owner::default() })
+    }
+
+    /// Returns the number of bytes that are written of a request of `length` bytes.
+    ///
+    /// The kernel divides a long write if its buffer is not aligned to pages, and the first request then ends within a
+    /// page. Such a request is a short write that ends with the last whole page, and the caller continues there. A
+    /// request of at most half of the longest length was not divided, unless it has many small buffers.
+    fn accepted_bytes(&self, length: usize) -> usize {
+        let may_be_divided = length > MAX_WRITE_BYTES as usize / 2;
+        let partial_page = length % self.page_bytes as usize;
+        if may_be_divided && partial_page < length { length - partial_page } else { length }
     }
 
     fn zone(&self, node_id: INodeNo) -> Result<Zone, Errno> {
@@ -139,9 +150,11 @@ impl Files for ZoneFolder {
         if end > self.zones.bytes {
             return Err(Errno::EFBIG);
         }
+        let data = &data[..self.accepted_bytes(data.len())];
         self.device.with(|device| device.write(zone.offset + offset, data)).map_err(errno)?;
         Ok(data.len() as u32)
     }
+
     fn flush(&self) -> Result<(), Errno> {
         self.device.with(|device| device.flush()).map_err(errno)
     }

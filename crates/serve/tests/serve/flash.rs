@@ -135,7 +135,17 @@ fn drive_on_flash_image_has_counts_of_simulation() {
     }
 }
 
-/// The drive is dropped between two requests without a clean shutdown, and recovers from its files alone.
+/// Number of pages that the steps write.
+fn written_pages(steps: &[Step]) -> u64 {
+    let pages = |step: &Step| match step {
+        Step::Write(_, data) => data.len() as u64 / PAGE,
+        _ => 0,
+    };
+    steps.iter().map(pages).sum()
+}
+
+/// The drive ends between two requests without a clean shutdown, and recovers from its files alone. The result of each
+/// power cycle has the counts of this power cycle.
 #[test]
 fn drive_recovers_from_its_files() {
     for (text, _) in drives() {
@@ -147,12 +157,14 @@ fn drive_recovers_from_its_files() {
             assert_eq!((opened.is_new, opened.recovery.is_some()), (round == 0, round > 0), "{text}");
             let model = model.get_or_insert_with(|| Model::new(device.bytes(), &text));
             model.check(&mut device, &text);
-            for step in page_steps(device.bytes(), 900, 10 + round) {
-                run_step(&mut device, &step).unwrap_or_else(|error| panic!("{error}\nin\n{text}"));
-                model.apply(&step, true);
+            let steps = page_steps(device.bytes(), 900, 10 + round);
+            for step in &steps {
+                run_step(&mut device, step).unwrap_or_else(|error| panic!("{error}\nin\n{text}"));
+                model.apply(step, true);
             }
             device.check().unwrap();
-            drop(device);
+            let result = device.result().unwrap_or_else(|error| panic!("{error}\nin\n{text}"));
+            assert_eq!(result.phases.measured_host_pages, written_pages(&steps), "{text}");
             let checked = check(folder.path(), &mut |_| true).unwrap();
             assert_eq!(checked.problems, [""; 0], "{text}");
             assert!(checked.recovery.is_some());
@@ -192,6 +204,29 @@ fn drive_recovers_from_power_cut_at_any_operation() {
         assert!(again.expect("at once").recovery.is_some());
         model.check(&mut device, &text);
         device.check().unwrap();
+        // The last power cut was followed by reads only.
+        let result = device.result().unwrap_or_else(|error| panic!("{error}\nin\n{text}"));
+        assert_eq!(result.phases.measured_host_pages, 0, "{text}");
+    }
+}
+
+/// The result has the requests since the last power cut, for every FTL.
+#[test]
+fn result_after_power_cut_has_counts_since_recovery() {
+    for (text, _) in drives() {
+        let folder = folder();
+        let mut device = open(folder.path(), &text).unwrap();
+        let [before, after] = [21, 22].map(|seed| page_steps(device.bytes(), 600, seed));
+        let run = |device: &mut Device, steps: &[Step]| {
+            for step in steps {
+                run_step(device, step).unwrap_or_else(|error| panic!("{error}\nin\n{text}"));
+            }
+        };
+        run(&mut device, &before);
+        device.cut_power(PowerCut { after: 0, torn: false }).unwrap();
+        run(&mut device, &after);
+        let result = device.result().unwrap_or_else(|error| panic!("{error}\nin\n{text}"));
+        assert_eq!(result.phases.measured_host_pages, written_pages(&after), "{text}");
     }
 }
 
@@ -257,6 +292,131 @@ fn damaged_data_is_refused_and_never_returned() {
     let mut found = vec![0; all.len()];
     device.read(0, &mut found).unwrap();
     assert!(found == all);
+}
+
+/// A file that is missing or shorter than it was is not taken for one of a new drive.
+#[test]
+fn missing_or_shortened_files_are_refused_and_found_by_check() {
+    let (folder, text) = (folder(), format!("{SMALL}[ftl]\nstructure = \"gecko\"\n"));
+    let mut device = open(folder.path(), &text).unwrap();
+    let steps = page_steps(device.bytes(), 300, 12);
+    steps.iter().for_each(|step| drop(run_step(&mut device, step).unwrap()));
+    device.flush().unwrap();
+    drop(device);
+    for name in ["pages", "spares", "blocks"] {
+        let path = folder.path().join(name);
+        let whole = std::fs::read(&path).unwrap();
+        for shortened in [Some(whole.len() / 2), Some(whole.len() - 1), Some(0), None] {
+            match shortened {
+                Some(length) => std::fs::write(&path, &whole[..length]).unwrap(),
+                None => std::fs::remove_file(&path).unwrap(),
+            }
+            assert!(check(folder.path(), &mut |_| true).is_err(), "{name}: {shortened:?}");
+            assert!(open(folder.path(), &text).map(drop).unwrap_err().contains(name), "{shortened:?}");
+        }
+        std::fs::write(&path, &whole).unwrap();
+    }
+    assert_eq!(check(folder.path(), &mut |_| true).unwrap().problems, [""; 0]);
+    open(folder.path(), &text).unwrap();
+}
+
+/// The trims that only the battery's file has: without a part of the file, opening fails and the check finds it.
+#[test]
+fn incomplete_file_of_battery_is_refused_and_found_by_check() {
+    let (folder, text) = (folder(), format!("{SMALL}[ftl]\nstructure = \"dftl\"\n"));
+    let mut device = open(folder.path(), &text).unwrap();
+    for page in 0..20 {
+        device.write(page * PAGE, &filled(page)).unwrap();
+    }
+    device.flush().unwrap();
+    device.trim(0, 10 * PAGE).unwrap();
+    device.flush().unwrap();
+    drop(device);
+    let path = folder.path().join("battery");
+    let whole = std::fs::read(&path).unwrap();
+    assert_eq!(whole.len(), 10 * 16);
+    let mut flipped = whole.clone();
+    flipped[33] ^= 8;
+    for damaged in [Some(&whole[..32]), Some(&whole[..150]), Some(&flipped[..]), None] {
+        match damaged {
+            Some(bytes) => std::fs::write(&path, bytes).unwrap(),
+            None => std::fs::remove_file(&path).unwrap(),
+        }
+        let problems = check(folder.path(), &mut |_| true).unwrap().problems;
+        assert!(problems.len() == 1 && problems[0].contains("battery"), "{problems:?}");
+        assert!(open(folder.path(), &text).map(drop).unwrap_err().contains("battery"));
+    }
+    std::fs::write(&path, &whole).unwrap();
+    assert_eq!(check(folder.path(), &mut |_| true).unwrap().problems, [""; 0]);
+    let mut device = open(folder.path(), &text).unwrap();
+    let mut found = vec![0; 20 * PAGE as usize];
+    device.read(0, &mut found).unwrap();
+    let wanted: Vec<u8> =
+        (0..20).flat_map(|page| if page < 10 { vec![0; PAGE as usize] } else { filled(page) }).collect();
+    assert!(found == wanted);
+}
+
+/// Returns the bytes with which a test fills a page.
+fn filled(page: u64) -> Vec<u8> {
+    vec![1 + page as u8 % 250; PAGE as usize]
+}
+
+/// Returns the index in the file `pages` of the newest copy of a logical page.
+fn newest_copy(folder: &Path, owner: u32) -> u64 {
+    let mut newest = (0, 0);
+    dump::<ImageError>(folder, None, |line| {
+        if line.kind == "data" && line.owner == owner {
+            newest = newest.max((line.operation, u64::from(line.block) * 16 + u64::from(line.page)));
+        }
+        Ok(())
+    })
+    .unwrap();
+    newest.1
+}
+
+/// Cleaning moves a damaged page with its checksum, so that it never becomes valid and other pages can be written.
+#[test]
+fn damaged_page_stays_damaged_when_cleaning_moves_it() {
+    const DAMAGED: u64 = 5;
+    for ftl in ["reclaim = \"free_pool\"", "structure = \"gecko\"", "structure = \"fast\""] {
+        let (folder, text) = (folder(), format!("{SMALL}[ftl]\n{ftl}\n"));
+        let mut device = open(folder.path(), &text).unwrap();
+        let pages = device.bytes() / PAGE;
+        (0..pages).for_each(|page| device.write(page * PAGE, &filled(page)).unwrap());
+        device.flush().unwrap();
+        drop(device);
+        let first = newest_copy(folder.path(), DAMAGED as u32);
+        let path = folder.path().join("pages");
+        let mut bytes = std::fs::read(&path).unwrap();
+        bytes[(first * PAGE) as usize + 100] ^= 4;
+        std::fs::write(&path, &bytes).unwrap();
+        let mut device = open(folder.path(), &text).unwrap();
+        let mut random = Seed(4).random();
+        for _ in 0..4 * pages {
+            let page = random_below(&mut random, pages);
+            if page != DAMAGED {
+                device
+                    .write(page * PAGE, &filled(page))
+                    .unwrap_or_else(|error| panic!("{error}\nin\n{text}"));
+            }
+        }
+        let problems = device.take_problems();
+        assert!(problems.iter().any(|problem| problem.contains("cleaning has moved the page")), "{text}");
+        let mut found = vec![0; PAGE as usize];
+        let refused = device.read(DAMAGED * PAGE, &mut found).unwrap_err().to_string();
+        assert!(refused.contains("damaged"), "{refused}");
+        device.flush().unwrap();
+        drop(device);
+        assert_ne!(newest_copy(folder.path(), DAMAGED as u32), first, "{text}");
+        let checked = check(folder.path(), &mut |_| true).unwrap();
+        assert!(!checked.problems.is_empty() && checked.recovery.is_some(), "{text}");
+        let mut device = open(folder.path(), &text).unwrap();
+        device.write(DAMAGED * PAGE, &filled(DAMAGED)).unwrap();
+        for page in 0..pages {
+            device.read(page * PAGE, &mut found).unwrap();
+            assert!(found == filled(page), "page {page}\nin\n{text}");
+        }
+    }
 }
 
 fn copy_folder(from: &Path) -> tempfile::TempDir {

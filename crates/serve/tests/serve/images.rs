@@ -2,6 +2,7 @@
 
 use crate::common::{ReferenceDisk, SMALL, page_steps, run_step, scenario};
 use std::path::Path;
+use wearwell_serve::device::check_journal;
 use wearwell_serve::image::ReplayCounts;
 use wearwell_serve::{Device, Speed};
 
@@ -72,21 +73,87 @@ fn damaged_or_foreign_images_are_refused() {
             .unwrap_err()
             .contains("another scenario")
     );
-    for name in ["requests", "pages"] {
-        let path = folder.path().join(name);
-        let whole = std::fs::read(&path).unwrap();
-        let step = (whole.len() / 97).max(1);
-        for at in (0..whole.len()).step_by(step) {
-            let mut damaged = whole.clone();
-            damaged[at] ^= 0x10;
-            std::fs::write(&path, &damaged).unwrap();
-            let told = refused();
-            assert!(told.starts_with(&folder.path().display().to_string()), "{told}");
-        }
-        std::fs::write(&path, &whole).unwrap();
+    let path = folder.path().join("requests");
+    let whole = std::fs::read(&path).unwrap();
+    let step = (whole.len() / 97).max(1);
+    for at in (0..whole.len()).step_by(step) {
+        let mut damaged = whole.clone();
+        damaged[at] ^= 0x10;
+        std::fs::write(&path, &damaged).unwrap();
+        let told = refused();
+        assert!(told.starts_with(&folder.path().display().to_string()), "{told}");
+        assert!(check_journal(folder.path()).is_err(), "byte {at}");
     }
+    std::fs::write(&path, &whole).unwrap();
+    // An image without a part of its pages is refused, and found by a check.
+    let path = folder.path().join("pages");
+    let whole = std::fs::read(&path).unwrap();
+    std::fs::write(&path, &whole[..4096]).unwrap();
+    assert!(refused().contains("is missing"));
+    assert!(check_journal(folder.path()).unwrap_err().to_string().contains("is missing"));
+    std::fs::write(&path, &whole).unwrap();
     open(folder.path(), SMALL).unwrap();
     let other = tempfile::tempdir().unwrap();
     std::fs::write(other.path().join("mine"), "").unwrap();
     assert!(open(other.path(), SMALL).map(|_| ()).unwrap_err().contains("not empty"));
+}
+
+/// A damaged page fails alone: the other pages can be read, and a write repairs it.
+#[test]
+fn damaged_page_of_journal_is_refused_until_it_is_written() {
+    for ftl in ["", "[ftl]\ndedup = \"inline\"\n"] {
+        let (folder, text) = (tempfile::tempdir().unwrap(), format!("{SMALL}{ftl}"));
+        let (mut device, _) = open(folder.path(), &text).unwrap();
+        for page in 0..4 {
+            device.write(page * 4096, &[1 + page as u8; 4096]).unwrap();
+        }
+        device.flush().unwrap();
+        drop(device);
+        assert_eq!(check_journal(folder.path()).unwrap().problems, [""; 0]);
+        let path = folder.path().join("pages");
+        let mut bytes = std::fs::read(&path).unwrap();
+        let slot = bytes.chunks(4096).position(|page| page[0] == 3).unwrap();
+        bytes[slot * 4096 + 77] ^= 1;
+        std::fs::write(&path, &bytes).unwrap();
+        let problems = check_journal(folder.path()).unwrap().problems;
+        assert!(problems.len() == 1 && problems[0].contains(&format!("slot {slot}")), "{problems:?}");
+        let (mut device, counts) = open(folder.path(), &text).unwrap();
+        assert_eq!(counts.damaged_slots, 1);
+        let mut found = [0; 4096];
+        for page in 0..4 {
+            match device.read(page * 4096, &mut found) {
+                Ok(()) => assert_eq!(found, [1 + page as u8; 4096], "{text}"),
+                Err(error) => {
+                    assert!(page == 2 && error.to_string().contains("damaged"), "page {page}: {error}")
+                }
+            }
+        }
+        assert!(device.read(2 * 4096, &mut found).is_err(), "{text}");
+        device.write(2 * 4096, &[3; 4096]).unwrap();
+        device.read(2 * 4096, &mut found).unwrap();
+        assert_eq!(found, [3; 4096], "{text}");
+    }
+}
+
+/// The pages are on a full disk for a while.
+#[test]
+fn journal_on_full_disk_returns_storage_full_until_there_is_space() {
+    let folder = tempfile::tempdir().unwrap();
+    drop(open(folder.path(), SMALL).unwrap());
+    let pages = folder.path().join("pages");
+    std::fs::remove_file(&pages).unwrap();
+    std::os::unix::fs::symlink("/dev/full", &pages).unwrap();
+    let (mut device, _) = open(folder.path(), SMALL).unwrap();
+    for _ in 0..2 {
+        assert!(device.write(0, &[1; 4096]).unwrap_err().is_full());
+    }
+    assert!(device.failure().unwrap().contains("a write has failed"));
+    let problems = device.take_problems();
+    assert!(problems.len() == 1 && problems[0].contains("make room"), "{problems:?}");
+    drop(device);
+    std::fs::remove_file(&pages).unwrap();
+    let (mut device, counts) = open(folder.path(), SMALL).unwrap();
+    assert_eq!(counts.requests, 0);
+    device.write(0, &[1; 4096]).unwrap();
+    assert_eq!(device.failure(), None);
 }

@@ -214,6 +214,34 @@ fn zone_files_behave_as_in_zonefs() {
     device.check().unwrap();
 }
 
+/// The kernel divides such writes within a page.
+#[test]
+fn long_writes_from_unaligned_buffers_are_accepted() {
+    let drive = "[device]\nraw_capacity = \"32 MiB\"\npages_per_block = 64\n\
+        [ftl]\nstructure = { kind = \"zones\", zone_blocks = 16, max_open_zones = 3 }\n";
+    let Some(mounted) = MountedDrive::mount(drive) else { return };
+    let zones = mounted.disk();
+    let bytes: Vec<u8> = (0..3 << 20).map(|at: usize| (at / 1000) as u8).collect();
+    let mut zone = open_for_append(&zones, 0);
+    let mut written = 0;
+    for length in [1 << 20, (1 << 20) + PAGE, 512 << 10, PAGE] {
+        // An odd address is not aligned to pages.
+        let mut buffer = vec![0; length + 1];
+        let shift = (buffer.as_ptr() as usize + 1) % 2;
+        buffer[shift..shift + length].copy_from_slice(&bytes[written..written + length]);
+        zone.write_all(&buffer[shift..shift + length]).unwrap_or_else(|error| panic!("{length}: {error}"));
+        written += length;
+    }
+    assert_eq!(errno_of(zone.write_all(&[1; PAGE + 100])), Some(Errno::INVAL), "a part of a page");
+    let found = std::fs::read(zones.join("0")).unwrap();
+    assert!(found == bytes[..written]);
+    drop(zone);
+    let (closed, device) = mounted.close();
+    closed.unwrap();
+    assert_eq!(zone_of(&device, 0).written as usize * PAGE, written);
+    device.check().unwrap();
+}
+
 #[derive(Clone, Debug)]
 enum ZoneRequest {
     Append(usize, usize, u8),

@@ -37,7 +37,8 @@ pub(crate) fn result<P: Payload>(
     let ResolvedScenario { scenario, times, .. } = &resolved;
     let after = Snapshot::take(&run.stack);
     let reached_end_of_life = run.end_of_life.is_some();
-    conservation::check(&run.stack.tree, &after.reports, &run.tenants, reached_end_of_life)?;
+    let counted = after.reports_since(&run.start);
+    conservation::check(&run.stack.tree, &counted, &run.tenants, reached_end_of_life)?;
     let description = StackDescription::of(&run.stack, scenario);
     let mut layers: Vec<LayerResult> = layer_results(&description, &run.before, &after);
     let cleanings = total_cleanings(&run.before, &after);

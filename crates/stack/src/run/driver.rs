@@ -457,6 +457,7 @@ impl<'a, P: RunPayload> Driver<'a, P> {
             measured,
             timing,
             top,
+            start: Snapshot::default(),
             before,
             steady,
             unwritten_pages: self.run_length.unwritten_pages(),

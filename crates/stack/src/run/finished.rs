@@ -16,6 +16,9 @@ pub(crate) struct RunOutcome<P> {
     pub series: Series,
     /// Write amplification of each measured window, or of each pass through a trace.
     pub measured: Vec<f64>,
+    /// Snapshot of the stack before the tenants' first request. It is empty for a new drive, and has the counts of the
+    /// recovery for a drive that was recovered.
+    pub start: Snapshot,
     /// Snapshot at the start of measuring.
     pub before: Snapshot,
     /// True if the warm-up ended in a steady state.

@@ -37,6 +37,26 @@ impl Snapshot {
         partition.map_or(layer.counters, |partition| layer.partitions[partition].incoming)
     }
 
+    /// Returns the reports with the counts of layers and flash since `earlier`, which is empty or of the same stack.
+    /// An FTL and its flash count different parts of a recovery, so only counts since its end can be compared.
+    pub fn reports_since(&self, earlier: &Snapshot) -> Reports {
+        let mut reports = self.reports.clone();
+        for (layer, earlier) in reports.layers.iter_mut().zip(&earlier.reports.layers) {
+            layer.counters = layer.counters.since(&earlier.counters);
+            if let (Some(ftl), Some(earlier)) = (&mut layer.ftl, &earlier.ftl) {
+                let counts = ftl.spare_reads.iter_mut().zip(earlier.spare_reads);
+                counts.for_each(|(count, earlier)| *count -= earlier);
+            }
+        }
+        if let (Some(nand), Some(earlier)) = (&mut reports.nand, &earlier.reports.nand) {
+            nand.programs -= earlier.programs;
+            nand.reads -= earlier.reads;
+            nand.spare_reads -= earlier.spare_reads;
+            nand.erases -= earlier.erases;
+        }
+        reports
+    }
+
     /// Returns the report of the flash.
     pub fn nand(&self) -> &NandReport {
         self.reports.nand.as_ref().expect("every stack stands on flash")

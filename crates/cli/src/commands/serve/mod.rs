@@ -117,6 +117,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     }
     while !interrupted() && !transports.are_closed() {
         std::thread::sleep(POLL_INTERVAL);
+        print_problems(&device.take_problems());
     }
     transports.close();
     drop(power_switch);
@@ -124,8 +125,10 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         print_message(format_args!("--control: it ended before the drive: {error}"));
     }
     let mut device = device.take().expect("only this takes it");
+    print_problems(&device.take_problems());
     let recorded = device.end_recording();
-    device.sync().map_err(|error| Failure::run(format!("--image: {error}")))?;
+    let synced = device.sync().map_err(|error| Failure::run(format!("--image: {error}")));
+    let synced = device.image_failure().map_or(synced, |problem| Err(Failure::run(problem)));
     let result = device.result().map_err(|error| Failure::of_run(error, &draft))?;
     if let Some(file) = &output {
         write_result(file, &result)?;
@@ -135,10 +138,16 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         page.write(name, &[Document::run(name, &result)])?;
     }
     print(&wrap(&table::result(&result)))?;
+    synced?;
     match recorded {
         Some(Err(problem)) => Err(Failure::run(format!("--record: it is not whole: {problem}"))),
         _ => Ok(()),
     }
+}
+
+/// Prints problems with the files of the image.
+fn print_problems(problems: &[String]) {
+    problems.iter().for_each(|problem| print_message(format_args!("WARNING: {problem}")));
 }
 
 /// Opens the device, new or from its image.
@@ -170,6 +179,9 @@ fn open(args: &Args, draft: &Draft) -> Result<Device, Failure> {
     match device.open_report() {
         Some(opened) => print_flash_recovery(folder, &opened),
         None => print_journal_replay(folder, &counts),
+    }
+    if let Some(problem) = device.image_failure() {
+        print_problems(&[problem]);
     }
     Ok(device)
 }
@@ -205,6 +217,12 @@ fn print_journal_replay(folder: &Path, counts: &ReplayCounts) {
         print_message(
             "its server was killed; the request that it was noting down, which nobody was told is done, is left out",
         );
+    }
+    if counts.damaged_slots > 0 {
+        print_message(format_args!(
+            "WARNING: {} pages of the image are damaged and cannot be read; `wearwell image fsck` lists them",
+            counts.damaged_slots
+        ));
     }
 }
 
