@@ -205,6 +205,7 @@ const REFUSED: &[(&str, &str, &str)] = &[
     ("measure.warm_up = -1.0", "measure.warm_up", "0 or above"),
     ("measure.until_worn_out_blocks = 2", "measure.until_worn_out_blocks", "device.wears_out"),
     ("precondition.random_overwrites = -1.0", "precondition.random_overwrites", "0 or above"),
+    ("precondition.request_pages = 0", "precondition.request_pages", "at least one page"),
     ("trace = { path = \"t.csv\" }", "workload", "trace"),
     ("workload = { kind = \"hot_cold\", hot_writes = 2.0, hot_space = 0.1 }", "workload.hot_writes", "1"),
 ];
