@@ -406,8 +406,10 @@ impl<P: Payload> InvalidationListener for Segments<P> {
 }
 
 impl<P: Payload> LayerBelow for Segments<P> {
+    /// Returns the abilities of the layer below. Trims that follow each call of the log also need whole requests.
     fn abilities(&self) -> Abilities {
-        self.lower.abilities()
+        let trims_by_call = self.trims.as_ref().is_some_and(TrimQueue::depends_on_calls);
+        self.lower.abilities().with(Ability::WholeRequests, trims_by_call)
     }
 
     fn notify_cleaning(&mut self, begins: bool) {

@@ -41,6 +41,14 @@ fn timed_mode_changes_no_count() {
         "[ftl]\nstructure = { kind = \"zones\", zone_blocks = 2 }\n[[log]]\nsegment_size = \"128 KiB\"\n";
     let tenants = "[[tenant]]\nname = \"a\"\nshare = 0.5\nrate = 2\nworkload = { kind = \"uniform\", read_ratio = 0.2 }\n\
                    [[tenant]]\nname = \"b\"\nshare = 0.5\nworkload = { kind = \"zipf\", exponent = 1.0 }\n";
+    let log_with = |keys: &str| format!("[[log]]\nsegment_size = \"128 KiB\"\nspare_factor = 0.3\n{keys}");
+    let page_trims = log_with("trim = { unit = \"page\" }\n");
+    let trims = "[workload]\nkind = \"sequential\"\ntrim_ratio = 0.3\n";
+    let merging = "[device]\npreset = \"z_nand\"\nchannels = 1\nways = 1\ndies = 1\nplanes = 1\nblocks_per_plane = 100\n\
+                   pages_per_block = 16\nspare_factor = 0.3\n[ftl]\ndedup = \"cagc\"\n\
+                   structure = { kind = \"dftl\", cache_size = \"1 KiB\" }\n\
+                   [workload]\nkind = \"uniform\"\nread_ratio = 0.4\n[content]\ndedup_ratio = 0.5\n\
+                   [measure]\nwarm_up = 1.0\ndrive_writes = 5.0\nwindow = 0.5\n";
     let zoned = DRIVE.replace("spare_factor = 0.15\n", "");
     let cases = [
         format!("{DRIVE}{uniform}{MEASURE}"),
@@ -49,6 +57,12 @@ fn timed_mode_changes_no_count() {
         format!("{DRIVE}{mixed}{stacked}{MEASURE}"),
         format!("{zoned}{mixed}{zones}{MEASURE}"),
         format!("{DRIVE}{tenants}{MEASURE}"),
+        format!("{DRIVE}{uniform}{page_trims}{MEASURE}"),
+        format!("{DRIVE}{mixed}{page_trims}metadata = \"f2fs\"\n{MEASURE}"),
+        format!("{DRIVE}{uniform}{}{MEASURE}", log_with("trim = { delay = \"40 KiB\" }\n")),
+        format!("{DRIVE}{uniform}{}{page_trims}{MEASURE}", log_with("name = \"top\"\n")),
+        format!("{DRIVE}{trims}{MEASURE}"),
+        merging.to_owned(),
         format!(
             "{}{mixed}{MEASURE}",
             DRIVE.replace("pages_per_block", "superblock_blocks = 4\npages_per_block")
