@@ -433,6 +433,10 @@ impl<L: Layer<ContentId>> Layer<ContentId> for Dedup<L> {
         layer_report.dedup = Some(report);
     }
 
+    fn written_pages(&self) -> u64 {
+        self.counters.incoming(Operation::Write)
+    }
+
     fn final_draw(&mut self) -> u64 {
         self.lower.final_draw()
     }
