@@ -44,6 +44,9 @@ fn timed_mode_changes_no_count() {
     let log_with = |keys: &str| format!("[[log]]\nsegment_size = \"128 KiB\"\nspare_factor = 0.3\n{keys}");
     let page_trims = log_with("trim = { unit = \"page\" }\n");
     let trims = "[workload]\nkind = \"sequential\"\ntrim_ratio = 0.3\n";
+    let sampled = "[ftl]\ndedup = \"sampled\"\n[content]\ndedup_ratio = 0.3\n";
+    let tree = "[[log]]\nspare_factor = 0.6\nstructure = { kind = \"lsm\", memtable_size = \"256 KiB\", \
+                table_size = \"128 KiB\", write_ahead_log = \"256 KiB\" }\n";
     let merging = "[device]\npreset = \"z_nand\"\nchannels = 1\nways = 1\ndies = 1\nplanes = 1\nblocks_per_plane = 100\n\
                    pages_per_block = 16\nspare_factor = 0.3\n[ftl]\ndedup = \"cagc\"\n\
                    structure = { kind = \"dftl\", cache_size = \"1 KiB\" }\n\
@@ -62,6 +65,11 @@ fn timed_mode_changes_no_count() {
         format!("{DRIVE}{uniform}{}{MEASURE}", log_with("trim = { delay = \"40 KiB\" }\n")),
         format!("{DRIVE}{uniform}{}{page_trims}{MEASURE}", log_with("name = \"top\"\n")),
         format!("{DRIVE}{trims}{MEASURE}"),
+        format!("{DRIVE}{uniform}{sampled}{}{MEASURE}", log_with("")),
+        format!(
+            "{}{uniform}{sampled}{tree}{MEASURE}",
+            DRIVE.replace("blocks_per_plane = 40", "blocks_per_plane = 400")
+        ),
         merging.to_owned(),
         format!(
             "{}{mixed}{MEASURE}",
