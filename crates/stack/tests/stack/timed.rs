@@ -13,8 +13,13 @@ pub fn without_wait_warnings(mut result: RunResult) -> RunResult {
     result
 }
 
-/// Returns a result without the parts that only timed mode adds.
+/// Returns a result without the parts that only timed mode adds or determines.
 fn counts(mut result: RunResult) -> RunResult {
+    // The cost of a read relative to a program comes from the timing settings, if there are any.
+    for report in result.layers.iter_mut().filter_map(|layer| layer.ftl.as_mut()) {
+        (report.delta, report.delta_source) = (0.0, String::new());
+        report.write_amplification_with_reads = None;
+    }
     result.performance = Performance::default();
     result.timing = None;
     result.mode = "counting".into();
@@ -353,11 +358,6 @@ fn power_cuts_take_time_and_change_no_count() {
         let mut timed = counts(timed);
         for result in [&mut plain, &mut timed] {
             result.layers.iter_mut().for_each(|layer| layer.directory = String::new());
-            // The cost of a read relative to a program comes from the timing settings, if there are any.
-            for report in result.layers.iter_mut().filter_map(|layer| layer.ftl.as_mut()) {
-                (report.delta, report.delta_source) = (0.0, String::new());
-                report.write_amplification_with_reads = None;
-            }
             result.scenario.power = None;
         }
         assert!(timed == plain, "{ftl}");
