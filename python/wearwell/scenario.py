@@ -317,10 +317,13 @@ class Precondition(Part):
         Method of the first fill of the logical space.
     random_overwrites : float
         Uniformly random page writes after the fill, in multiples of the logical capacity.
+    request_pages : int
+        Pages of each write request of the fill and of the random overwrites.
     """
 
     fill: str = "sequential"
     random_overwrites: float = 0.0
+    request_pages: int = 1
 
 
 @dataclass(kw_only=True)

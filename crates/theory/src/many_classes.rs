@@ -93,7 +93,18 @@ impl SolvedClasses {
         structure: Structure,
         selection: &dyn Selection,
     ) -> Result<Self, TheoryError> {
-        let state = MeanField::new(drive, classes.clone(), structure, selection)?.steady_state()?;
+        Self::exact_limited(drive, classes, structure, selection, usize::MAX)
+    }
+
+    fn exact_limited(
+        drive: Drive,
+        classes: Classes,
+        structure: Structure,
+        selection: &dyn Selection,
+        max_evaluations: usize,
+    ) -> Result<Self, TheoryError> {
+        let model = MeanField::new(drive, classes.clone(), structure, selection)?;
+        let state = model.with_max_evaluations(max_evaluations).steady_state()?;
         Ok(SolvedClasses {
             write_amplification: state.write_amplification,
             classes,
@@ -112,9 +123,21 @@ impl SolvedClasses {
         structure: Structure,
         selection: &dyn Selection,
     ) -> Result<Self, TheoryError> {
-        match Self::exact(drive, classes.clone(), structure, selection) {
+        Self::limited(drive, classes, structure, selection, usize::MAX)
+    }
+
+    /// Solves as [`SolvedClasses::of`] does, with at most about `max_evaluations` evaluations of the equations for each
+    /// number of classes.
+    pub(crate) fn limited(
+        drive: Drive,
+        classes: Classes,
+        structure: Structure,
+        selection: &dyn Selection,
+        max_evaluations: usize,
+    ) -> Result<Self, TheoryError> {
+        match Self::exact_limited(drive, classes.clone(), structure, selection, max_evaluations) {
             Err(TheoryError::Parameter { parameter: "classes", .. }) if classes.count() > 2 => {
-                let mut many = ManyClasses::solve(drive, &classes, structure, selection)?;
+                let mut many = ManyClasses::limited(drive, &classes, structure, selection, max_evaluations)?;
                 let (count, state) = many.merged.pop().expect("at least one number of classes");
                 let classes = classes.merged(count, &drive)?;
                 let merging = if many.merged.is_empty() {
@@ -172,13 +195,26 @@ impl ManyClasses {
         structure: Structure,
         selection: &dyn Selection,
     ) -> Result<Self, TheoryError> {
+        Self::limited(drive, classes, structure, selection, usize::MAX)
+    }
+
+    /// Solves as [`ManyClasses::solve`] does, with at most about `max_evaluations` evaluations of the equations for each
+    /// number of classes.
+    fn limited(
+        drive: Drive,
+        classes: &Classes,
+        structure: Structure,
+        selection: &dyn Selection,
+        max_evaluations: usize,
+    ) -> Result<Self, TheoryError> {
         let pages = drive.pages_per_block() as usize;
         let is_affordable = |count: &usize| effort(pages, *count, structure) <= AFFORDABLE_EFFORT;
         let max_classes = (2..=MAX_MERGED_CLASSES).rev().find(is_affordable).unwrap_or(2);
         let mut merged = Vec::new();
         for count in [max_classes - 1, max_classes].into_iter().filter(|count| *count > 1) {
             let few = classes.merged(count, &drive)?;
-            let state = MeanField::new(drive, few, structure, selection)?.steady_state()?;
+            let model = MeanField::new(drive, few, structure, selection)?;
+            let state = model.with_max_evaluations(max_evaluations).steady_state()?;
             merged.push((count, state));
         }
         let write_amplification = match merged.as_slice() {

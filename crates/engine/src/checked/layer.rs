@@ -275,6 +275,10 @@ impl<P: Payload> Layer<P> for CheckedLayer<P> {
         self.inner.describe(reports);
     }
 
+    fn written_pages(&self) -> u64 {
+        self.inner.written_pages()
+    }
+
     fn final_draw(&mut self) -> u64 {
         self.inner.final_draw()
     }

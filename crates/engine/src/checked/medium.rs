@@ -102,12 +102,13 @@ impl<M: Medium> Medium for CheckedMedium<M> {
             }
             Err(_) => {
                 self.is_uncertain = true;
-                0
+                // The layer below may have accepted a part of the run.
+                self.inner.layer_below().map_or(0, |below| below.written_in(block) - page)
             }
         };
         self.next[block.index()] += programmed;
         self.programs += u64::from(programmed);
-        self.sequence = run.sequence + u64::from(pages);
+        self.sequence = run.sequence + u64::from(programmed);
         done
     }
 

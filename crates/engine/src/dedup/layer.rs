@@ -335,8 +335,11 @@ impl<L: Layer<ContentId>> Layer<ContentId> for Dedup<L> {
         Ok(())
     }
 
+    /// If cleaning merges pages, reads page by page: a read may make the store clean, which merges no page that is
+    /// being read, and the result must not depend on how reads are grouped into calls.
     fn read(&mut self, pages: &[Lpn], out: &mut Vec<ContentId>) -> Result<(), LayerError> {
         check_range(pages, self.logical_pages)?;
+        let longest_run = if self.merges_in_cleaning { 1 } else { usize::MAX };
         self.counters.add_incoming(Operation::Read, pages.len() as u64);
         let mut slots = std::mem::take(&mut self.slots);
         let mut rest = pages;
@@ -344,7 +347,11 @@ impl<L: Layer<ContentId>> Layer<ContentId> for Dedup<L> {
             slots.clear();
             let tables = self.sharing.lock();
             let is_mapped = |page: &&Lpn| tables.slot_of(**page).is_some();
-            let length = rest.iter().take_while(|page| is_mapped(page) == is_mapped(&&first)).count();
+            let length = rest
+                .iter()
+                .take(longest_run)
+                .take_while(|page| is_mapped(page) == is_mapped(&&first))
+                .count();
             let (run, remaining) = rest.split_at(length);
             slots.extend(run.iter().filter_map(|&page| tables.slot_of(page)).map(Lpn));
             drop(tables);
@@ -424,6 +431,10 @@ impl<L: Layer<ContentId>> Layer<ContentId> for Dedup<L> {
             ftl.recovery = self.recovery.clone().or(ftl.recovery.take());
         }
         layer_report.dedup = Some(report);
+    }
+
+    fn written_pages(&self) -> u64 {
+        self.counters.incoming(Operation::Write)
     }
 
     fn final_draw(&mut self) -> u64 {

@@ -3,6 +3,7 @@
 use super::lasting_commands::LastingCommands;
 use super::power_cycle_counts::PowerCycleCounts;
 use super::{Outages, PowerCycle, Restart};
+use crate::counters::Operation;
 use crate::layer::{
     Abilities, Answer, Command, Layer, LayerError, Medium, Payload, Query, RecoveryReport, Reports,
 };
@@ -107,6 +108,12 @@ where
         self.cycle_counts.complete(reports, at);
     }
 
+    fn written_pages(&self) -> u64 {
+        let mut reports = Reports::default();
+        self.describe(&mut reports);
+        reports.layers.first().map_or(0, |report| report.counters.incoming(Operation::Write))
+    }
+
     fn final_draw(&mut self) -> u64 {
         self.ftl_mut().final_draw()
     }
@@ -187,6 +194,10 @@ impl<P: Payload, L: Layer<P>> Layer<P> for SwitchableLayer<L> {
 
     fn describe(&self, reports: &mut Reports) {
         self.lock().describe(reports);
+    }
+
+    fn written_pages(&self) -> u64 {
+        self.lock().written_pages()
     }
 
     fn final_draw(&mut self) -> u64 {

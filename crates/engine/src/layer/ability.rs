@@ -64,7 +64,8 @@ impl Ability {
         [
             "requests",
             "does each request of its user by itself, so that none may be cut up or joined",
-            "sparse address spaces and sampled deduplication have them",
+            "sparse address spaces, sampled deduplication, logs that trim single pages or delay trims, and logs and merge \
+             trees on these have them",
         ],
         [
             "attribution",

@@ -37,6 +37,10 @@ pub trait LayerBelow {
     /// were erased now; 0 if unknown.
     fn left_valid(&self, block: BlockId) -> f64;
 
+    /// Returns the number of pages of `block` that were written since its erase; after a failed program, with the pages
+    /// that the layer accepted.
+    fn written_in(&self, block: BlockId) -> u32;
+
     /// Returns the metadata that the log stores on the layer; `None` if the log stores none.
     fn log_metadata(&self) -> Option<&dyn LogMetadata>;
 

@@ -122,6 +122,10 @@ pub trait Layer<P: Payload>: Send {
     /// Appends the reports of this layer and of all layers below, from top to bottom.
     fn describe(&self, reports: &mut Reports);
 
+    /// Returns the number of pages written to the layer since it was created: the incoming writes of its report. A write
+    /// that failed counts with the pages that the layer accepted, which are its first ones.
+    fn written_pages(&self) -> u64;
+
     /// Draws a last number from the layer's random generators, which are not used afterwards. Equal runs draw equal
     /// numbers, so tests compare runs by it.
     fn final_draw(&mut self) -> u64;
@@ -174,6 +178,10 @@ impl<P: Payload, L: Layer<P> + ?Sized> Layer<P> for Box<L> {
 
     fn describe(&self, reports: &mut Reports) {
         (**self).describe(reports);
+    }
+
+    fn written_pages(&self) -> u64 {
+        (**self).written_pages()
     }
 
     fn final_draw(&mut self) -> u64 {

@@ -11,11 +11,13 @@ use crate::victim::VictimPolicy;
 
 impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P> {
     /// Returns the abilities, which depend on the store's parts. Attribution needs a directory with page identities;
-    /// deferral and idle cleaning need a pool of erased blocks.
+    /// deferral and idle cleaning need a pool of erased blocks. The store writes each call in as few runs as possible, so
+    /// it needs whole requests if the layer below does.
     pub(super) fn supported_abilities(&self) -> Abilities {
         let below = self.pool.medium.abilities_below();
         Abilities::of(&[
             (Ability::AtomicGroups, self.max_group_pages() > 0),
+            (Ability::WholeRequests, below.has(Ability::WholeRequests)),
             (Ability::Attribution, D::PAGE_EXACT),
             (Ability::MoveCounts, D::PAGE_EXACT),
             (Ability::Deferral, self.config.deferred_low.is_some() || below.has(Ability::Deferral)),

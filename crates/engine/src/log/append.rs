@@ -163,7 +163,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
     }
 
     /// Handles a run whose program failed with `error`: records the pages that the medium accepted before the
-    /// failure, and sets the block aside. Returns the number of those pages.
+    /// failure, and sets the block aside. Returns the number of those pages; returns the error if it ends the operation.
     ///
     /// This path is separate from that of successful runs, which would otherwise have to handle two lengths.
     #[cold]
@@ -176,10 +176,21 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         error: LayerError,
     ) -> Result<usize, LayerError> {
         let owners = D::PAGE_EXACT.then_some(pages);
-        let accepted = self.pool.programmed_before_failure(frontier, (owners, pages.len()), cause, error)?;
-        self.record_writes(frontier, pages, accepted, cause);
-        self.pool.close_failed_block(stream, frontier, accepted as u32);
-        Ok(accepted)
+        match self.pool.programmed_before_failure(frontier, (owners, pages.len()), cause, error) {
+            Ok(accepted) => {
+                self.record_writes(frontier, pages, accepted, cause);
+                self.pool.close_failed_block(stream, frontier, accepted as u32);
+                Ok(accepted)
+            }
+            Err(error) => {
+                let accepted = self.pool.accepted_before_failure(frontier, owners, cause, &error);
+                if accepted > 0 {
+                    self.record_writes(frontier, pages, accepted, cause);
+                    self.advance(stream, frontier, accepted as u32);
+                }
+                Err(error)
+            }
+        }
     }
 
     /// Notifies the medium that the current physical pages of `pages` are about to become invalid, if the medium needs

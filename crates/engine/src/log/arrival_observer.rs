@@ -98,6 +98,10 @@ impl<P: Payload> Layer<P> for ArrivalObserver<P> {
         }
     }
 
+    fn written_pages(&self) -> u64 {
+        self.inner.written_pages()
+    }
+
     fn final_draw(&mut self) -> u64 {
         self.inner.final_draw()
     }

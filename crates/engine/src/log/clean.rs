@@ -315,11 +315,21 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
     ) -> Result<(), LayerError> {
         let range = self.staged.written..self.staged.written + length;
         let owners = D::PAGE_EXACT.then(|| &self.staged.owners[range]);
-        let accepted =
-            self.pool.programmed_before_failure(frontier, (owners, length), self.move_cause, error)?;
-        self.relocate_staged(frontier, accepted);
-        self.pool.close_failed_block(stream, frontier, accepted as u32);
-        Ok(())
+        match self.pool.programmed_before_failure(frontier, (owners, length), self.move_cause, error) {
+            Ok(accepted) => {
+                self.relocate_staged(frontier, accepted);
+                self.pool.close_failed_block(stream, frontier, accepted as u32);
+                Ok(())
+            }
+            Err(error) => {
+                let accepted = self.pool.accepted_before_failure(frontier, owners, self.move_cause, &error);
+                if accepted > 0 {
+                    self.relocate_staged(frontier, accepted);
+                    self.advance(stream, frontier, accepted as u32);
+                }
+                Err(error)
+            }
+        }
     }
 
     /// Appends all staged pages to the streams that the placement chooses; opens erased blocks as needed.
@@ -377,7 +387,13 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
             else {
                 return Ok((stream, frontier));
             };
-            self.pool.programmed_before_failure(frontier, (None, 1), self.move_cause, error)?;
+            if let Err(error) =
+                self.pool.programmed_before_failure(frontier, (None, 1), self.move_cause, error)
+            {
+                // The page counts if the layer below accepted it, but it stays in the victim.
+                self.pool.accepted_before_failure(frontier, Some(&[page]), self.move_cause, &error);
+                return Err(error);
+            }
             self.pool.close_failed_block(stream, frontier, 0);
         }
     }

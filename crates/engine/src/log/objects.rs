@@ -149,6 +149,10 @@ impl<P: Payload> Layer<P> for ObjectLayer<P> {
         report.map_bytes = Some(OBJECT_BYTES * self.write_counts.len() as u64);
     }
 
+    fn written_pages(&self) -> u64 {
+        self.below.written_pages()
+    }
+
     fn final_draw(&mut self) -> u64 {
         self.below.final_draw()
     }

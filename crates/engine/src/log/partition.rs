@@ -234,6 +234,10 @@ impl<P: Payload> Layer<P> for Partition<P> {
     /// Does nothing: [`SharedLayer::describe`] describes all partitions once.
     fn describe(&self, _reports: &mut Reports) {}
 
+    fn written_pages(&self) -> u64 {
+        lock(&self.common).partitions[self.index].incoming.incoming(Operation::Write)
+    }
+
     /// Returns 0: [`SharedLayer::final_draw`] draws for all partitions.
     fn final_draw(&mut self) -> u64 {
         0

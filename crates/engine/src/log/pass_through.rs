@@ -41,11 +41,21 @@ impl<P: Payload> PassThrough<P> {
         }
     }
 
+    /// Returns the number of pages of a write of `pages` pages that the layer below accepted: all of them unless the
+    /// write failed, as on a failing drive.
+    fn accepted_pages(&self, pages: usize, is_done: bool) -> usize {
+        match is_done {
+            true => pages,
+            false => (self.lower.written_pages() - self.counters.outgoing_total(Operation::Write)) as usize,
+        }
+    }
+
     /// Writes pages beyond the exposed ones, for the layer's own use.
     pub(super) fn write_hidden(&mut self, pages: &[Lpn], data: &[P], hint: u16) -> Result<(), LayerError> {
-        self.lower.write(pages, data, hint)?;
-        self.counters.add_outgoing(Cause::LogMetadata, Operation::Write, pages.len() as u64);
-        Ok(())
+        let result = self.lower.write(pages, data, hint);
+        let accepted = self.accepted_pages(pages.len(), result.is_ok());
+        self.counters.add_outgoing(Cause::LogMetadata, Operation::Write, accepted as u64);
+        result
     }
 
     fn set_mapped(&mut self, page: Lpn, mapped: bool) {
@@ -84,9 +94,9 @@ impl<P: Payload> Layer<P> for PassThrough<P> {
 
     fn write(&mut self, pages: &[Lpn], data: &[P], hint: u16) -> Result<(), LayerError> {
         check_range(pages, self.logical_pages)?;
-        self.lower.write(pages, data, hint)?;
-        self.record_write(pages);
-        Ok(())
+        let result = self.lower.write(pages, data, hint);
+        self.record_write(&pages[..self.accepted_pages(pages.len(), result.is_ok())]);
+        result
     }
 
     fn read(&mut self, pages: &[Lpn], out: &mut Vec<P>) -> Result<(), LayerError> {
@@ -126,14 +136,18 @@ impl<P: Payload> Layer<P> for PassThrough<P> {
         }
         let written = command.written_pages();
         check_range(written, self.logical_pages)?;
-        let answer = self.lower.command(command)?;
-        self.record_write(written);
-        Ok(answer)
+        let result = self.lower.command(command);
+        self.record_write(&written[..self.accepted_pages(written.len(), result.is_ok())]);
+        result
     }
 
     fn describe(&self, reports: &mut Reports) {
         reports.layers.push(self.report("none"));
         self.lower.describe(reports);
+    }
+
+    fn written_pages(&self) -> u64 {
+        self.counters.incoming(Operation::Write)
     }
 
     fn final_draw(&mut self) -> u64 {

@@ -33,6 +33,8 @@ pub struct Segments<P> {
     next_page: Vec<u32>,
     /// Page numbers of the current operation; kept to reuse the allocation.
     pages: Vec<Lpn>,
+    /// Pages written to the layer below, data and metadata.
+    sent_pages: u64,
     /// Pages read by cleaning that the layer below had already moved.
     moved_below_first_pages: u64,
     /// Stream hint of the log's first stream.
@@ -49,7 +51,7 @@ impl<P: Payload> Segments<P> {
     /// Without a rule, nothing is trimmed.
     pub fn new(mut lower: BoxedLayer<P>, segment_pages: u32, trim: Option<TrimRule>) -> Self {
         lower.count_moves();
-        let segments = lower.logical_pages() / segment_pages;
+        let (segments, sent_pages) = (lower.logical_pages() / segment_pages, lower.written_pages());
         Segments {
             accepts_runs: lower.abilities().has(Ability::Runs),
             lower,
@@ -59,6 +61,7 @@ impl<P: Payload> Segments<P> {
             erases: vec![0; segments as usize],
             next_page: vec![0; segments as usize],
             pages: Vec::new(),
+            sent_pages,
             moved_below_first_pages: 0,
             first_hint: 0,
             metadata: None,
@@ -139,20 +142,34 @@ impl<P: Payload> Segments<P> {
             }
             let part_end = end.min((at / part + 1) * part);
             let first = self.first_page(block) + self.page_in_segment(at);
-            self.write_run(Lpn(first), &data[(at - page) as usize..(part_end - page) as usize], hint)?;
+            let part_data = &data[(at - page) as usize..(part_end - page) as usize];
+            let (accepted, written) = self.write_run(Lpn(first), part_data, hint);
+            self.next_page[block.index()] += accepted as u32;
+            written?;
             at = part_end;
         }
         Ok(())
     }
 
-    /// Writes consecutive pages to the layer below.
-    fn write_run(&mut self, first: Lpn, data: &[P], hint: u16) -> Result<(), MediumError> {
-        if self.accepts_runs {
-            return from_lower(self.lower.command(Command::WriteRun { first, data, hint })).map(drop);
-        }
-        self.pages.clear();
-        self.pages.extend((first.0..).map(Lpn).take(data.len()));
-        from_lower(self.lower.write(&self.pages, data, hint))
+    /// Writes consecutive pages to the layer below. Returns the number of accepted pages with the result.
+    fn write_run(&mut self, first: Lpn, data: &[P], hint: u16) -> (u64, Result<(), MediumError>) {
+        let result = if self.accepts_runs {
+            self.lower.command(Command::WriteRun { first, data, hint }).map(drop)
+        } else {
+            self.pages.clear();
+            self.pages.extend((first.0..).map(Lpn).take(data.len()));
+            self.lower.write(&self.pages, data, hint)
+        };
+        (self.count_sent(data.len(), result.is_ok()), from_lower(result))
+    }
+
+    /// Counts a write of `pages` pages to the layer below. Returns the number of pages that the layer accepted: all of
+    /// them unless the write failed, as on a failing drive.
+    #[inline]
+    fn count_sent(&mut self, pages: usize, is_done: bool) -> u64 {
+        let accepted = if is_done { pages as u64 } else { self.lower.written_pages() - self.sent_pages };
+        self.sent_pages += accepted;
+        accepted
     }
 
     fn write_summary(&mut self, pages: std::ops::Range<u32>, hint: u16) -> Result<(), MediumError> {
@@ -172,7 +189,13 @@ impl<P: Payload> Segments<P> {
             return Ok(());
         }
         self.blank.resize(self.pages.len(), P::default());
-        from_lower(self.lower.write(&self.pages, &self.blank, hint))?;
+        let result = self.lower.write(&self.pages, &self.blank, hint);
+        let accepted = self.count_sent(self.pages.len(), result.is_ok());
+        if let (Err(_), Some(metadata)) = (&result, &mut self.metadata) {
+            // After a failure, the caller does not count the pages.
+            metadata.outside_log_pages += accepted;
+        }
+        from_lower(result)?;
         if let Some(trims) = &mut self.trims {
             trims.count_written(self.pages.len() as u64);
         }
@@ -246,7 +269,6 @@ impl<P: Payload> Medium for Segments<P> {
         if page != expected {
             return Err(MediumError::OutOfOrder { block: block.0, page, expected });
         }
-        self.next_page[block.index()] = end;
         if let Some(recorder) = &self.recorder {
             recorder.record_run(block, page, &run);
         }
@@ -406,8 +428,10 @@ impl<P: Payload> InvalidationListener for Segments<P> {
 }
 
 impl<P: Payload> LayerBelow for Segments<P> {
+    /// Returns the abilities of the layer below. Trims that follow each call of the log also need whole requests.
     fn abilities(&self) -> Abilities {
-        self.lower.abilities()
+        let trims_by_call = self.trims.as_ref().is_some_and(TrimQueue::depends_on_calls);
+        self.lower.abilities().with(Ability::WholeRequests, trims_by_call)
     }
 
     fn notify_cleaning(&mut self, begins: bool) {
@@ -422,6 +446,10 @@ impl<P: Payload> LayerBelow for Segments<P> {
         let first = self.first_page(block);
         let pages: Vec<Lpn> = (first..first + self.segment_pages).map(Lpn).collect();
         self.lower.left_valid(&pages)
+    }
+
+    fn written_in(&self, block: BlockId) -> u32 {
+        self.next_page[block.index()]
     }
 
     fn log_metadata(&self) -> Option<&dyn LogMetadata> {

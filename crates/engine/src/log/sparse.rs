@@ -155,6 +155,10 @@ impl<P: Payload> Layer<P> for SparseLayer<P> {
         });
     }
 
+    fn written_pages(&self) -> u64 {
+        self.below.written_pages()
+    }
+
     fn final_draw(&mut self) -> u64 {
         self.below.final_draw()
     }

@@ -285,6 +285,10 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> Layer<M::Payload> f
         self.execute(command)
     }
 
+    fn written_pages(&self) -> u64 {
+        self.pool.counters.incoming(Operation::Write)
+    }
+
     fn final_draw(&mut self) -> u64 {
         self.pool.victim.final_draw() ^ self.random.next_u64().rotate_left(1)
     }

@@ -85,6 +85,12 @@ impl TrimQueue {
         self.rule.unit
     }
 
+    /// True if trims become due between two writes of the log, so that the calls in which it writes decide when the
+    /// layer below receives them. A segment is trimmed without delay when it is erased, between two calls.
+    pub fn depends_on_calls(&self) -> bool {
+        self.rule.unit == TrimUnit::Page || self.rule.delay_pages > 0
+    }
+
     /// Cancels the queued trims of a segment that accepts new pages from now on. The `pages` pages of the segment on
     /// the layer below begin at `first`.
     pub fn on_reopen(&mut self, block: BlockId, first: u32, pages: u32) {
@@ -197,6 +203,16 @@ mod tests {
 
     fn trims(rule: TrimRule) -> TrimQueue {
         TrimQueue::new(rule, 8)
+    }
+
+    #[test]
+    fn only_trims_of_pages_and_delayed_trims_depend_on_calls() {
+        let depends_on_calls = |rule: TrimRule| trims(rule).depends_on_calls();
+        let default = TrimRule::default();
+        assert!(!depends_on_calls(default));
+        assert!(!depends_on_calls(TrimRule { batch: 3, align_pages: 8, ..default }));
+        assert!(depends_on_calls(TrimRule { unit: TrimUnit::Page, ..default }));
+        assert!(depends_on_calls(TrimRule { delay_pages: 1, ..default }));
     }
 
     #[test]

@@ -343,6 +343,10 @@ impl<M: Medium> Layer<M::Payload> for ZonedDrive<M> {
         self.medium.describe(reports);
     }
 
+    fn written_pages(&self) -> u64 {
+        self.counters.incoming(Operation::Write)
+    }
+
     /// Returns 0: zones draw no random numbers.
     fn final_draw(&mut self) -> u64 {
         0

@@ -118,6 +118,28 @@ impl<M: Medium, V: VictimPolicy> Pool<M, V> {
         Ok(programmed)
     }
 
+    /// Counts the pages that the layer below accepted at the beginning of a run before its write failed with `error`, and
+    /// returns their number; 0 on flash and for any other error.
+    #[cold]
+    pub(crate) fn accepted_before_failure(
+        &mut self,
+        frontier: Frontier,
+        owners: Option<&[Lpn]>,
+        cause: Cause,
+        error: &LayerError,
+    ) -> usize {
+        let LayerError::Medium(MediumError::Lower(_)) = error else { return 0 };
+        let Some(below) = self.medium.layer_below() else { return 0 };
+        let accepted = (below.written_in(frontier.block) - frontier.page) as usize;
+        self.sequence += accepted as u64;
+        self.counters.add_outgoing(cause, Operation::Write, accepted as u64);
+        self.record_moves(owners.map(|owners| &owners[..accepted]), cause);
+        if self.reports_programs {
+            self.report_programs(frontier, owners.map(|owners| &owners[..accepted]), cause);
+        }
+        accepted
+    }
+
     /// Begins an atomic group of the next `pages` pages: after a power cut, either all or none of these pages are
     /// valid.
     pub(crate) fn begin_group(&mut self, pages: usize) {

@@ -1,5 +1,6 @@
 //! Victim policy that prefers blocks whose erase also empties blocks of the layer below.
 
+use super::search::check_draws;
 use super::{Blocks, LowerLayerView, Properties, VictimKind, VictimPolicy};
 use crate::config::{ConfigError, Entry, StoreSize};
 use crate::seed::{Random, random_below};
@@ -40,6 +41,7 @@ impl VictimKind for Config {
         if self.choices == 0 {
             return Err(ConfigError::new("choices", "is 0; at least one block must be drawn"));
         }
+        check_draws("choices", self.choices, size)?;
         if !(self.weight >= 0.0 && self.weight.is_finite()) {
             return Err(ConfigError::new("weight", format!("is {}; it must be 0 or more", self.weight)));
         }

@@ -1,5 +1,6 @@
 //! Victim policy that takes the fewest valid pages among `d` blocks drawn at random.
 
+use super::search::check_draws;
 use super::{Blocks, Properties, VictimKind, VictimPolicy};
 use crate::config::{ConfigError, Entry, StoreSize};
 use crate::seed::{Random, random_below};
@@ -35,6 +36,7 @@ impl VictimKind for Config {
         if self.choices == 0 {
             return Err(ConfigError::new("choices", "is 0; at least one block must be drawn"));
         }
+        check_draws("choices", self.choices, size)?;
         let drawn = [Vec::new(), Vec::new()];
         Ok(DChoices { choices: self.choices, random: size.seed.derive("victim").random(), drawn, next: 0 })
     }

@@ -46,6 +46,22 @@ pub(super) fn draw_candidate(random: &mut Random, blocks: &Blocks) -> BlockId {
     draw_suitable(random, blocks, |_| true).expect("select is only called while there is a candidate")
 }
 
+/// Maximum number of draws for a victim, for each block: draws with replacement then miss a given block with
+/// probability `exp(-64)`, so more draws choose no other victim.
+const DRAWS_PER_BLOCK: u64 = 64;
+
+/// Number of blocks that determines the maximum number of draws on smaller drives.
+const MIN_BLOCKS_TO_DRAW: u64 = 1024;
+
+/// Refuses, at `key`, a number of draws for a victim that is far above the number of blocks.
+pub(super) fn check_draws(key: &str, draws: u32, size: &StoreSize) -> Result<(), ConfigError> {
+    let most = DRAWS_PER_BLOCK * u64::from(size.blocks).max(MIN_BLOCKS_TO_DRAW);
+    if u64::from(draws) <= most {
+        return Ok(());
+    }
+    Err(ConfigError::new(key, format!("is {draws}; with {} blocks it must be at most {most}", size.blocks)))
+}
+
 /// Search for the candidate of least cost, among all candidates or a random sample.
 pub(super) struct CostSearch {
     sample: Option<u32>,
@@ -61,6 +77,7 @@ impl CostSearch {
                 "is 0; it must be 1 or more, or left out to look at every candidate",
             ));
         }
+        sample.map_or(Ok(()), |sample| check_draws("sample", sample, size))?;
         Ok(CostSearch { sample, random: size.seed.derive("victim").random() })
     }
 

@@ -329,6 +329,9 @@ fn unknown_keys_and_other_types_are_refused_with_the_choices() {
 fn settings_out_of_range_are_refused_by_key() {
     let cases = [
         (json!({"policy": "d_choices", "choices": 0}), "choices"),
+        (json!({"policy": "d_choices", "choices": 65_537}), "choices"),
+        (json!({"policy": "completing", "choices": 65_537}), "choices"),
+        (json!({"policy": "cost_benefit", "sample": 65_537}), "sample"),
         (json!({"policy": "windowed_greedy", "window": 0}), "window"),
         (json!({"policy": "cost_benefit", "sample": 0}), "sample"),
         (json!({"policy": "cost_age_time", "sample": 0}), "sample"),
@@ -341,6 +344,15 @@ fn settings_out_of_range_are_refused_by_key() {
         let error = build(value, &size(8, 4, 16)).err().expect("refused");
         assert_eq!(error.key, key);
     }
+}
+
+#[test]
+fn draws_are_limited_by_the_number_of_blocks() {
+    let is_accepted = |choices: u32, blocks: u32| {
+        build(json!({"policy": "d_choices", "choices": choices}), &size(blocks, 4, 2 * blocks)).is_ok()
+    };
+    assert!(is_accepted(65_536, 8) && !is_accepted(65_537, 8));
+    assert!(is_accepted(128_000, 2000) && !is_accepted(128_001, 2000));
 }
 
 /// Layer below that counts the queries.

@@ -74,6 +74,10 @@ impl<F: Restart<Flash = Chips>> Layer<ContentId> for VolatileBufferFtl<F> {
         self.ftl.describe(reports);
     }
 
+    fn written_pages(&self) -> u64 {
+        self.ftl.written_pages()
+    }
+
     fn final_draw(&mut self) -> u64 {
         self.ftl.final_draw()
     }

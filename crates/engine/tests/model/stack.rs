@@ -193,6 +193,10 @@ fn end_of_life_is_reported_through_the_upper_layer() {
     let LayerError::Medium(MediumError::Lower(below)) = &error else { panic!("{error:?}") };
     assert!(matches!(**below, LayerError::EndOfLife { .. }), "{below:?}");
     assert!(error.to_string().contains("end of life"), "{error}");
+    let layers = reports(&stack).layers;
+    let sent = layers[0].counters.outgoing_total(Operation::Write);
+    assert_eq!(sent, layers[1].counters.incoming(Operation::Write), "the last write was accepted in part");
+    stack.check().unwrap();
 }
 
 /// Figure 3 of "Don't stack your log on my log" (Yang et al., INFLOW 2014). Deleting an upper segment that spans two

@@ -8,7 +8,8 @@ use wearwell_trace::Op;
 use wearwell_workload::{PageBatch, PageRun};
 
 /// Applies a batch to a layer and counts the pages. The layer gets the writes of consecutive runs in one call if
-/// `may_join_runs`, unless the layer needs the boundaries of requests.
+/// `may_join_runs`, unless the layer needs the boundaries of requests. Each trim is a call, because layers count the
+/// ranges that they are asked to trim.
 pub(super) fn apply<P: RunPayload>(
     layer: &mut dyn Layer<P>,
     batch: &PageBatch,
@@ -38,6 +39,7 @@ pub(super) fn apply<P: RunPayload>(
                 sent.read += pages.len() as u64;
             }
             Op::Trim => {
+                let request = run.request_pages.max(1) as usize;
                 batch.pages[range].chunks(request).try_for_each(|pages| -> Result<(), LayerError> {
                     layer.trim(pages)?;
                     sent.trimmed += pages.len() as u64;

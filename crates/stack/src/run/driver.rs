@@ -96,16 +96,18 @@ impl<'a, P: RunPayload> Driver<'a, P> {
 
     /// Fills the space of each tenant, one after another, and then overwrites each at random.
     pub fn precondition(&mut self, scenario: &Scenario) -> Result<(), RunError> {
+        let request_pages = scenario.precondition.request_pages;
         for at in 0..self.tenants.len() {
             let pages = self.tenants[at].logical_pages;
             if scenario.precondition.fill == Fill::Sequential {
-                let mut fill = SequentialFill { next: 0, end: pages };
+                let mut fill = SequentialFill::new(pages, request_pages);
                 self.precondition_from(&mut fill, at, Phase::Fill, u64::from(pages))?;
             }
         }
         for at in 0..self.tenants.len() {
             let Tenant { logical_pages, overwrite, .. } = self.tenants[at];
-            let mut overwrite = RandomOverwrites { pages: logical_pages, random: overwrite.random() };
+            let mut overwrite =
+                RandomOverwrites { pages: logical_pages, request_pages, random: overwrite.random() };
             let pages = pages_of(scenario.precondition.random_overwrites, u64::from(logical_pages));
             self.precondition_from(&mut overwrite, at, Phase::Overwrite, pages)?;
         }
@@ -115,7 +117,7 @@ impl<'a, P: RunPayload> Driver<'a, P> {
         Ok(())
     }
 
-    /// Writes `pages` pages from `source` into the space of tenant `at`.
+    /// Writes `pages` pages, or slightly more, from `source` into the space of tenant `at`.
     fn precondition_from(
         &mut self,
         source: &mut dyn Source,

@@ -47,13 +47,15 @@ impl HostOps {
             return Err(ConfigError::new("top", "what it writes is not known without the stack").into());
         }
         let pages = resolved.tree.tenants[at].pages;
+        let request_pages = scenario.precondition.request_pages;
         let mut preconditioning: VecDeque<(Box<dyn Source>, u64)> = VecDeque::new();
         if scenario.precondition.fill == Fill::Sequential {
-            preconditioning.push_back((Box::new(SequentialFill { next: 0, end: pages }), u64::from(pages)));
+            preconditioning
+                .push_back((Box::new(SequentialFill::new(pages, request_pages)), u64::from(pages)));
         }
         let overwrites = (scenario.precondition.random_overwrites * f64::from(pages)).round() as u64;
         let random = tenants::overwrite_seed(scenario, at).random();
-        preconditioning.push_back((Box::new(RandomOverwrites { pages, random }), overwrites));
+        preconditioning.push_back((Box::new(RandomOverwrites { pages, request_pages, random }), overwrites));
         let needs = SourceNeeds {
             contents: false,
             requests: false,
@@ -69,9 +71,8 @@ impl HostOps {
         self.batch.clear();
         let requested = match self.preconditioning.front_mut() {
             Some((source, left)) if *left > 0 => {
-                let wanted = (*left).min(BATCH_PAGES as u64);
-                *left -= wanted;
-                source.fill(&mut self.batch, wanted as usize)?;
+                source.fill(&mut self.batch, (*left).min(BATCH_PAGES as u64) as usize)?;
+                *left = left.saturating_sub(self.batch.pages.len() as u64);
                 true
             }
             Some(_) => {

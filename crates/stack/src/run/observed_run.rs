@@ -74,11 +74,11 @@ impl<P: RunPayload> ObservedRun<'_, P> {
     }
 
     fn precondition(&mut self, scenario: &Scenario) -> Result<(), StopReason> {
+        let request_pages = scenario.precondition.request_pages;
         for at in 0..self.tenants.len() {
-            let end = self.tenants[at].logical_pages;
             if scenario.precondition.fill == Fill::Sequential {
-                let mut fill = SequentialFill { next: 0, end };
-                while fill.next < end {
+                let mut fill = SequentialFill::new(self.tenants[at].logical_pages, request_pages);
+                while !fill.is_complete() {
                     self.batch.clear();
                     fill.fill(&mut self.batch, 4096)?;
                     self.apply(at, Phase::Fill, true)?;
@@ -87,11 +87,14 @@ impl<P: RunPayload> ObservedRun<'_, P> {
         }
         for at in 0..self.tenants.len() {
             let Tenant { logical_pages, overwrite, .. } = self.tenants[at];
-            let mut overwrite = RandomOverwrites { pages: logical_pages, random: overwrite.random() };
+            let mut overwrite =
+                RandomOverwrites { pages: logical_pages, request_pages, random: overwrite.random() };
             let pages = scenario.precondition.random_overwrites * f64::from(logical_pages);
-            for _ in 0..pages.round() as u64 {
+            let mut remaining = pages.round() as u64;
+            while remaining > 0 {
                 self.batch.clear();
                 overwrite.fill(&mut self.batch, 1)?;
+                remaining = remaining.saturating_sub(self.batch.pages.len() as u64);
                 self.apply(at, Phase::Overwrite, true)?;
             }
         }

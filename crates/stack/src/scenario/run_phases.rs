@@ -14,11 +14,22 @@ pub struct Precondition {
     /// Uniformly random page writes after the fill, in multiples of the logical capacity.
     #[serde(default)]
     pub random_overwrites: f64,
+    /// Pages of each write request of the fill and of the random overwrites.
+    #[serde(default = "default_request_pages")]
+    pub request_pages: u32,
+}
+
+fn default_request_pages() -> u32 {
+    1
 }
 
 impl Default for Precondition {
     fn default() -> Self {
-        Precondition { fill: Fill::Sequential, random_overwrites: 0.0 }
+        Precondition {
+            fill: Fill::Sequential,
+            random_overwrites: 0.0,
+            request_pages: default_request_pages(),
+        }
     }
 }
 
@@ -123,6 +134,9 @@ pub(crate) fn check(
     }
     if let Some(&bad) = not_negative.iter().find(|(_, value)| !(*value >= 0.0 && value.is_finite())) {
         return error(bad, "a number, 0 or above");
+    }
+    if precondition.request_pages == 0 {
+        return Err(ConfigError::new("precondition.request_pages", "is 0; a request has at least one page"));
     }
     match measure.until_worn_out_blocks {
         Some(0) => {

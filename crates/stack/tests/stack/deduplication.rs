@@ -45,6 +45,25 @@ fn every_dedup_kind_conserves_counts_and_saves_erases() {
     }
 }
 
+/// The windows divide warm-up and measurement evenly, so all runs have the same length.
+#[test]
+fn sampled_dedup_depends_on_requests_of_the_fill_and_not_on_windows() {
+    let run = |dedup: &str, window: &str, request_pages: u32| {
+        run_text(&format!(
+            "{DRIVE}[ftl]\ndedup = \"{dedup}\"\n[workload]\nkind = \"uniform\"\n[content]\ndedup_ratio = 0.3\n\
+             [precondition]\nrandom_overwrites = 0.5\nrequest_pages = {request_pages}\n{MEASURE}window = {window}\n"
+        ))
+        .nand
+    };
+    let windows = ["0.5", "0.25", "0.125"];
+    for request_pages in [1, 64] {
+        let found = windows.map(|window| run("sampled", window, request_pages));
+        assert_eq!(found, [found[0]; 3], "requests of {request_pages} pages");
+        // The sample of a one-page request is the page itself.
+        assert_eq!(found[0] == run("inline", "0.5", request_pages), request_pages == 1);
+    }
+}
+
 const ROOMY_DRIVE: &str = "[device]\npreset = \"z_nand\"\nchannels = 1\nways = 1\ndies = 2\nblocks_per_plane = 80\npages_per_block = 16\nspare_factor = 0.3\n";
 
 /// Runs deduplication on an FTL with tables in flash or with merges, with the additional keys `more`.

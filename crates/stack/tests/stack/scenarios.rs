@@ -205,6 +205,7 @@ const REFUSED: &[(&str, &str, &str)] = &[
     ("measure.warm_up = -1.0", "measure.warm_up", "0 or above"),
     ("measure.until_worn_out_blocks = 2", "measure.until_worn_out_blocks", "device.wears_out"),
     ("precondition.random_overwrites = -1.0", "precondition.random_overwrites", "0 or above"),
+    ("precondition.request_pages = 0", "precondition.request_pages", "at least one page"),
     ("trace = { path = \"t.csv\" }", "workload", "trace"),
     ("workload = { kind = \"hot_cold\", hot_writes = 2.0, hot_space = 0.1 }", "workload.hot_writes", "1"),
 ];
@@ -256,6 +257,40 @@ fn drive_that_wears_out_under_a_log_ends_the_run_without_error() {
     let host = result.layers[0].outgoing["host"]["write"];
     assert_eq!(result.layers[0].incoming["write"], host);
     assert_eq!(result.windows.last().unwrap().host_pages, host + fill_pages(&result));
+}
+
+/// The conservation check of a run compares the layers since the drive was new; this test compares the measured part.
+#[test]
+fn layers_send_what_the_next_receives_until_the_end_of_life() {
+    let log = |keys: &str| {
+        format!("endurance_cycles = 3\nblocks_per_plane = 128\n[[log]]\nspare_factor = 0.4\n{keys}")
+    };
+    let tree = |keys: &str| {
+        format!(
+            "endurance_cycles = 12\nblocks_per_plane = 400\n[[log]]\nspare_factor = 0.7\n\
+             structure = {{ table_size = \"64 KiB\", {keys} }}\n"
+        )
+    };
+    let stacks = [
+        log("segment_size = \"64 KiB\"\n"),
+        log("segment_size = \"64 KiB\"\ntrim = { unit = \"page\" }\n"),
+        log("segment_size = \"128 KiB\"\nvictim = \"fifo\"\nplacement = \"double\"\n"),
+        log("segment_size = \"128 KiB\"\nmetadata = \"f2fs\"\n"),
+        tree("kind = \"lsm\", memtable_size = \"64 KiB\", write_ahead_log = \"64 KiB\""),
+        tree("kind = \"silt\", log_store_size = \"64 KiB\", hash_stores = 4"),
+    ];
+    for stack in stacks {
+        for seed in 1..=4 {
+            let text = format!(
+                "seed = {seed}\n[device]\npages_per_block = 16\nspare_factor = 0.3\n\
+                 wears_out = true\n{stack}{UNIFORM}[measure]\nwarm_up = 0.0\ndrive_writes = 50.0\n"
+            );
+            let result = run_text(&text);
+            assert!(result.warnings.iter().any(|warning| warning.contains("end of life")), "{text}");
+            let sent: u64 = result.layers[0].outgoing.values().filter_map(|by| by.get("write")).sum();
+            assert_eq!(sent, result.layers[1].incoming["write"], "{text}");
+        }
+    }
 }
 
 /// Returns the host pages of the fill, which is not measured.

@@ -13,8 +13,13 @@ pub fn without_wait_warnings(mut result: RunResult) -> RunResult {
     result
 }
 
-/// Returns a result without the parts that only timed mode adds.
+/// Returns a result without the parts that only timed mode adds or determines.
 fn counts(mut result: RunResult) -> RunResult {
+    // The cost of a read relative to a program comes from the timing settings, if there are any.
+    for report in result.layers.iter_mut().filter_map(|layer| layer.ftl.as_mut()) {
+        (report.delta, report.delta_source) = (0.0, String::new());
+        report.write_amplification_with_reads = None;
+    }
     result.performance = Performance::default();
     result.timing = None;
     result.mode = "counting".into();
@@ -41,6 +46,17 @@ fn timed_mode_changes_no_count() {
         "[ftl]\nstructure = { kind = \"zones\", zone_blocks = 2 }\n[[log]]\nsegment_size = \"128 KiB\"\n";
     let tenants = "[[tenant]]\nname = \"a\"\nshare = 0.5\nrate = 2\nworkload = { kind = \"uniform\", read_ratio = 0.2 }\n\
                    [[tenant]]\nname = \"b\"\nshare = 0.5\nworkload = { kind = \"zipf\", exponent = 1.0 }\n";
+    let log_with = |keys: &str| format!("[[log]]\nsegment_size = \"128 KiB\"\nspare_factor = 0.3\n{keys}");
+    let page_trims = log_with("trim = { unit = \"page\" }\n");
+    let trims = "[workload]\nkind = \"sequential\"\ntrim_ratio = 0.3\n";
+    let sampled = "[ftl]\ndedup = \"sampled\"\n[content]\ndedup_ratio = 0.3\n";
+    let tree = "[[log]]\nspare_factor = 0.6\nstructure = { kind = \"lsm\", memtable_size = \"256 KiB\", \
+                table_size = \"128 KiB\", write_ahead_log = \"256 KiB\" }\n";
+    let merging = "[device]\npreset = \"z_nand\"\nchannels = 1\nways = 1\ndies = 1\nplanes = 1\nblocks_per_plane = 100\n\
+                   pages_per_block = 16\nspare_factor = 0.3\n[ftl]\ndedup = \"cagc\"\n\
+                   structure = { kind = \"dftl\", cache_size = \"1 KiB\" }\n\
+                   [workload]\nkind = \"uniform\"\nread_ratio = 0.4\n[content]\ndedup_ratio = 0.5\n\
+                   [measure]\nwarm_up = 1.0\ndrive_writes = 5.0\nwindow = 0.5\n";
     let zoned = DRIVE.replace("spare_factor = 0.15\n", "");
     let cases = [
         format!("{DRIVE}{uniform}{MEASURE}"),
@@ -49,6 +65,17 @@ fn timed_mode_changes_no_count() {
         format!("{DRIVE}{mixed}{stacked}{MEASURE}"),
         format!("{zoned}{mixed}{zones}{MEASURE}"),
         format!("{DRIVE}{tenants}{MEASURE}"),
+        format!("{DRIVE}{uniform}{page_trims}{MEASURE}"),
+        format!("{DRIVE}{mixed}{page_trims}metadata = \"f2fs\"\n{MEASURE}"),
+        format!("{DRIVE}{uniform}{}{MEASURE}", log_with("trim = { delay = \"40 KiB\" }\n")),
+        format!("{DRIVE}{uniform}{}{page_trims}{MEASURE}", log_with("name = \"top\"\n")),
+        format!("{DRIVE}{trims}{MEASURE}"),
+        format!("{DRIVE}{uniform}{sampled}{}{MEASURE}", log_with("")),
+        format!(
+            "{}{uniform}{sampled}{tree}{MEASURE}",
+            DRIVE.replace("blocks_per_plane = 40", "blocks_per_plane = 400")
+        ),
+        merging.to_owned(),
         format!(
             "{}{mixed}{MEASURE}",
             DRIVE.replace("pages_per_block", "superblock_blocks = 4\npages_per_block")
@@ -331,11 +358,6 @@ fn power_cuts_take_time_and_change_no_count() {
         let mut timed = counts(timed);
         for result in [&mut plain, &mut timed] {
             result.layers.iter_mut().for_each(|layer| layer.directory = String::new());
-            // The cost of a read relative to a program comes from the timing settings, if there are any.
-            for report in result.layers.iter_mut().filter_map(|layer| layer.ftl.as_mut()) {
-                (report.delta, report.delta_source) = (0.0, String::new());
-                report.write_amplification_with_reads = None;
-            }
             result.scenario.power = None;
         }
         assert!(timed == plain, "{ftl}");

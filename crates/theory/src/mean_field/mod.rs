@@ -56,6 +56,7 @@ pub struct MeanField<'a> {
     structure: Structure,
     selection: &'a dyn Selection,
     lattice: ContentLattice,
+    max_evaluations: usize,
 }
 
 /// The steady state of a [`MeanField`].
@@ -105,7 +106,14 @@ impl<'a> MeanField<'a> {
             return Err(TheoryError::parameter("spare_factor", problem));
         }
         let lattice = ContentLattice::new(pages, classes.count());
-        Ok(MeanField { drive, classes, structure, selection, lattice })
+        Ok(MeanField { drive, classes, structure, selection, lattice, max_evaluations: usize::MAX })
+    }
+
+    /// Limits the search for the fixed point to about `evaluations` evaluations of the equations, over all methods. A
+    /// search that reaches the limit fails with [`TheoryError::NotConverged`].
+    #[must_use]
+    pub fn with_max_evaluations(self, evaluations: usize) -> Self {
+        MeanField { max_evaluations: evaluations, ..self }
     }
 
     /// Computes the fixed point of the mean field.
@@ -144,36 +152,45 @@ impl<'a> MeanField<'a> {
 
     /// Solves from `start` or, if that is too far from the solution, through drives with more spare space.
     fn solve_from(&self, start: &InitialGuess) -> Result<SearchResult, TheoryError> {
-        let mut found = self.search_by_first_method(start);
-        if found.1.error() > ACCEPTED_RESIDUAL {
-            found = self.solve_by_growing_blocks().unwrap_or_else(|| self.search(&self.drive, start));
+        let mut evaluations = 0;
+        let mut found = self.search_by_first_method(start, &mut evaluations);
+        if !found.1.is_accepted() && evaluations < self.max_evaluations {
+            found = match self.solve_by_growing_blocks(&mut evaluations) {
+                Some(found) => found,
+                None => self.search(&self.drive, start, &mut evaluations),
+            };
         }
         for stages in [8, 40] {
-            if found.1.error() <= ACCEPTED_RESIDUAL {
+            if found.1.is_accepted() || evaluations >= self.max_evaluations {
                 break;
             }
-            found = self.solve_by_shrinking_spare(stages)?;
+            found = self.solve_by_shrinking_spare(stages, &mut evaluations)?;
         }
-        let fit = found.1;
-        if fit.error() <= ACCEPTED_RESIDUAL {
-            Ok(found)
-        } else {
-            Err(self.not_converged(fit.evaluations, fit.error()))
+        match found.1.is_accepted() {
+            true => Ok(found),
+            false => Err(self.not_converged(evaluations, found.1.error())),
         }
+    }
+
+    /// Returns a solver for `drive` that ends when all solvers together have made the allowed number of evaluations.
+    fn solver<'b>(&'b self, drive: &'b Drive, evaluations: usize) -> Solver<'b> {
+        let frontier = self.structure.frontier(&self.lattice, &self.classes);
+        let remaining = self.max_evaluations.saturating_sub(evaluations);
+        Solver::new(drive, &self.classes, self.selection, &self.lattice, frontier, remaining)
     }
 
     /// Solves by the first method alone, which nearly always converges.
-    fn search_by_first_method(&self, start: &InitialGuess) -> SearchResult {
-        let frontier = self.structure.frontier(&self.lattice, &self.classes);
-        let mut solver = Solver::new(&self.drive, &self.classes, self.selection, &self.lattice, frontier);
+    fn search_by_first_method(&self, start: &InitialGuess, evaluations: &mut usize) -> SearchResult {
+        let mut solver = self.solver(&self.drive, *evaluations);
         let fit = solver.solve_first(start, self.structure == Structure::Single);
+        *evaluations += fit.evaluations;
         (solver.levels, fit, solver.solution)
     }
 
-    fn search(&self, drive: &Drive, start: &InitialGuess) -> SearchResult {
-        let frontier = self.structure.frontier(&self.lattice, &self.classes);
-        let mut solver = Solver::new(drive, &self.classes, self.selection, &self.lattice, frontier);
+    fn search(&self, drive: &Drive, start: &InitialGuess, evaluations: &mut usize) -> SearchResult {
+        let mut solver = self.solver(drive, *evaluations);
         let fit = solver.solve(start, self.structure == Structure::Single);
+        *evaluations += fit.evaluations;
         (solver.levels, fit, solver.solution)
     }
 
@@ -181,7 +198,7 @@ impl<'a> MeanField<'a> {
     /// before. As blocks grow, the number of pages of a class in a block varies less and less, so the cyclic guess
     /// misses the solution more and more. This is known to help only for one frontier and two classes; returns `None`
     /// otherwise.
-    fn solve_by_growing_blocks(&self) -> Option<SearchResult> {
+    fn solve_by_growing_blocks(&self, evaluations: &mut usize) -> Option<SearchResult> {
         let pages = self.lattice.pages();
         let is_applicable = self.structure == Structure::Single && self.classes.count() == 2;
         // A custom selection law may be meant for this block size only.
@@ -195,36 +212,44 @@ impl<'a> MeanField<'a> {
         let smallest = sizes.pop()?;
         let model_of_size = |size: usize| {
             let drive = Drive::new(size as u32, self.drive.spare_factor()).ok()?;
-            MeanField::new(drive, self.classes.clone(), self.structure, self.selection).ok()
+            let model = MeanField::new(drive, self.classes.clone(), self.structure, self.selection).ok()?;
+            Some(model.with_max_evaluations(self.max_evaluations))
         };
         let model = model_of_size(smallest)?;
         let cyclic =
             InitialGuess::cyclic(&model.drive, &model.classes, model.structure, &model.lattice).ok()?;
-        let mut found = model.search(&model.drive, &cyclic);
+        let mut found = model.search(&model.drive, &cyclic, evaluations);
         for size in sizes.into_iter().rev() {
-            if found.1.error() > ACCEPTED_RESIDUAL {
+            if !found.1.is_accepted() {
                 return None;
             }
             let model = model_of_size(size)?;
-            found = model.search(&model.drive, &found.2.stretched(size));
+            found = model.search(&model.drive, &found.2.stretched(size), evaluations);
         }
         Some(found)
     }
 
     /// Solves with decreasing spare space, from half of the drive to its own spare factor; each stage starts from the
     /// result of the one before.
-    fn solve_by_shrinking_spare(&self, stages: i32) -> Result<SearchResult, TheoryError> {
+    fn solve_by_shrinking_spare(
+        &self,
+        stages: i32,
+        evaluations: &mut usize,
+    ) -> Result<SearchResult, TheoryError> {
         let initial = self.drive.spare_factor().max(EASY_SPARE_FACTOR);
         let shrink = (self.drive.spare_factor() / initial).powf(1.0 / f64::from(stages));
         let begin = Drive::new(self.drive.pages_per_block(), initial)?;
         let cyclic = InitialGuess::cyclic(&begin, &self.classes, self.structure, &self.lattice)?;
-        let (.., mut start) = self.search(&begin, &cyclic);
+        let (.., mut start) = self.search(&begin, &cyclic, evaluations);
         for stage in 1..stages {
+            if *evaluations >= self.max_evaluations {
+                break;
+            }
             let stage_drive = Drive::new(self.drive.pages_per_block(), initial * shrink.powi(stage))?;
             start.host_pages *= shrink;
-            (.., start) = self.search(&stage_drive, &start);
+            (.., start) = self.search(&stage_drive, &start, evaluations);
         }
-        Ok(self.search(&self.drive, &start))
+        Ok(self.search(&self.drive, &start, evaluations))
     }
 
     fn not_converged(&self, evaluations: usize, residual: f64) -> TheoryError {
@@ -248,9 +273,6 @@ const EASY_SPARE_FACTOR: f64 = 0.5;
 
 /// Largest block size, in pages, at which the cyclic guess is close enough to the solution.
 const SMALL_BLOCK: usize = 64;
-
-/// Results with a larger residual are refused.
-const ACCEPTED_RESIDUAL: f64 = 1e-8;
 
 /// Evaluates every number of choices up to `max_choices` and finds the best; each search starts from the solution
 /// before.

@@ -28,6 +28,8 @@ pub(super) struct Solver<'a> {
     /// result.
     pub solution: InitialGuess,
     evaluations: usize,
+    /// Number of evaluations after which every iteration ends, solved or not.
+    max_evaluations: usize,
 }
 
 /// Accuracy of a solution.
@@ -46,6 +48,11 @@ impl Residuals {
     pub fn error(&self) -> f64 {
         max_or_nan(self.residual, self.mass_error)
     }
+
+    /// True if the solution is accurate enough to be returned.
+    pub fn is_accepted(&self) -> bool {
+        self.error() <= ACCEPTED_RESIDUAL
+    }
 }
 
 /// Returns the larger value; NaN if either is NaN, which `f64::max` would drop.
@@ -62,6 +69,9 @@ const MAX_NESTED_STEPS: usize = 1000;
 const TARGET_RESIDUAL: f64 = 3e-12;
 /// Residual that is accepted if the iteration stalls at rounding errors.
 const STALLED_RESIDUAL: f64 = 1e-10;
+
+/// Results with a larger residual are refused.
+const ACCEPTED_RESIDUAL: f64 = 1e-8;
 
 /// Number of steps without progress after which an iteration counts as stalled.
 const STALL_STEPS: usize = 30;
@@ -88,10 +98,21 @@ impl<'a> Solver<'a> {
         selection: &'a dyn Selection,
         lattice: &'a ContentLattice,
         frontier: Box<dyn Frontier + 'a>,
+        max_evaluations: usize,
     ) -> Self {
         let levels = LevelPass::new(lattice);
         let found = InitialGuess { full_blocks: Vec::new(), host_pages: 1.0 };
-        Solver { drive, classes, selection, lattice, frontier, levels, solution: found, evaluations: 0 }
+        Solver {
+            drive,
+            classes,
+            selection,
+            lattice,
+            frontier,
+            levels,
+            solution: found,
+            evaluations: 0,
+            max_evaluations,
+        }
     }
 
     /// Solves from `start`, stores the steady state in `self.levels` and returns its accuracy.
@@ -257,6 +278,7 @@ impl<'a> Solver<'a> {
             }
             if best.error() < TARGET_RESIDUAL
                 || since_best > STALL_STEPS
+                || self.evaluations >= self.max_evaluations
                 || fit.error().is_nan() && best.error().is_infinite()
             {
                 break;
@@ -295,7 +317,10 @@ impl<'a> Solver<'a> {
                 best = fit;
                 since_best = 0;
             }
-            if best.error() < TARGET_RESIDUAL || since_best > STALL_STEPS {
+            if best.error() < TARGET_RESIDUAL
+                || since_best > STALL_STEPS
+                || self.evaluations >= self.max_evaluations
+            {
                 break;
             }
             let mut next = point.clone();

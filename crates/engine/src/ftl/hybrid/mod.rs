@@ -347,6 +347,10 @@ impl<F: Flash> Layer<F::Payload> for HybridFtl<F> {
         pool.medium.describe(reports);
     }
 
+    fn written_pages(&self) -> u64 {
+        self.state.pool.counters.incoming(Operation::Write)
+    }
+
     fn final_draw(&mut self) -> u64 {
         0
     }

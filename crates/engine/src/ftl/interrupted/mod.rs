@@ -444,6 +444,10 @@ where
         reports.layers[at].counters.replace_incoming(&self.incoming);
     }
 
+    fn written_pages(&self) -> u64 {
+        self.incoming.incoming(Operation::Write)
+    }
+
     fn final_draw(&mut self) -> u64 {
         self.ftl_mut().final_draw() ^ random_below(&mut self.random, 1 << 48)
     }

@@ -363,6 +363,10 @@ impl<F: Flash> Layer<F::Payload> for PagedFtl<F> {
         self.space.pool.medium.describe(reports);
     }
 
+    fn written_pages(&self) -> u64 {
+        self.space.pool.counters.incoming(Operation::Write)
+    }
+
     fn final_draw(&mut self) -> u64 {
         self.space.pool.victim.final_draw()
     }

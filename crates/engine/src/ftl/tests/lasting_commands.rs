@@ -35,6 +35,9 @@ impl Layer<()> for CommandLogger {
         Ok(Answer::Nothing)
     }
     fn describe(&self, _: &mut Reports) {}
+    fn written_pages(&self) -> u64 {
+        0
+    }
     fn final_draw(&mut self) -> u64 {
         0
     }

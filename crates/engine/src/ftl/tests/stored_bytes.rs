@@ -383,6 +383,10 @@ impl<F: Restart<Flash = PowerCutNand>> Layer<ContentId> for RebuiltFtl<F> {
         self.0.describe(reports);
     }
 
+    fn written_pages(&self) -> u64 {
+        self.0.written_pages()
+    }
+
     fn final_draw(&mut self) -> u64 {
         self.0.final_draw()
     }

@@ -65,6 +65,9 @@ impl Layer<ContentId> for LoggingLayer {
     fn describe(&self, reports: &mut Reports) {
         reports.layers.push(LayerReport::default());
     }
+    fn written_pages(&self) -> u64 {
+        55
+    }
     fn final_draw(&mut self) -> u64 {
         77
     }
@@ -82,7 +85,8 @@ fn call_all_methods(layer: &mut impl Layer<ContentId>) -> String {
     layer.flush().unwrap();
     layer.describe(&mut reports);
     let answers = (layer.query(Query::AtomicPages), layer.command(Command::CleanWhileIdle).unwrap());
-    let properties = (layer.logical_pages(), layer.abilities(), layer.check(), layer.final_draw());
+    let properties =
+        (layer.logical_pages(), layer.abilities(), layer.check(), layer.written_pages(), layer.final_draw());
     format!("{read:?} {answers:?} {properties:?} {}", reports.layers.len())
 }
 
@@ -221,6 +225,9 @@ impl LayerBelow for CallLog {
     }
     fn left_valid(&self, block: BlockId) -> f64 {
         f64::from(block.0) / 8.0
+    }
+    fn written_in(&self, block: BlockId) -> u32 {
+        block.0
     }
     fn log_metadata(&self) -> Option<&dyn LogMetadata> {
         Some(self)

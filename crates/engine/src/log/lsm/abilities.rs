@@ -7,13 +7,15 @@ use std::collections::BTreeSet;
 
 impl<P: Payload> LsmTree<P> {
     /// Returns the abilities. The tree itself neither defers cleaning nor cleans in idle time, but the layer below
-    /// may.
+    /// may. The tree writes the records of each call together to its log, so it needs whole requests if the layer below
+    /// does.
     ///
     /// The tree's equivalent of a block is an extent: each table has its own, and is merged and then trimmed as a
     /// whole.
     pub(super) fn supported_abilities(&self) -> Abilities {
         let below = self.tables.lower.abilities();
         Abilities::of(&[
+            (Ability::WholeRequests, below.has(Ability::WholeRequests)),
             (Ability::Attribution, true),
             (Ability::MoveCounts, true),
             (Ability::Deferral, below.has(Ability::Deferral)),

@@ -84,13 +84,18 @@ impl<P: Payload> Tables<P> {
         Slot(id * self.extent_pages + index as u32)
     }
 
-    /// Writes consecutive pages to the layer below.
+    /// Writes consecutive pages to the layer below. After a failed write, as on a failing drive, counts the pages that
+    /// the layer accepted.
     pub fn write(&mut self, first: u32, data: &[P], cause: Cause, hint: u16) -> Result<(), LayerError> {
         self.pages.clear();
         self.pages.extend((first..).take(data.len()).map(Lpn));
-        self.lower.write(&self.pages, data, hint)?;
-        self.counters.add_outgoing(cause, Operation::Write, data.len() as u64);
-        Ok(())
+        let result = self.lower.write(&self.pages, data, hint);
+        let accepted = match &result {
+            Ok(()) => data.len() as u64,
+            Err(_) => self.lower.written_pages() - self.counters.outgoing_total(Operation::Write),
+        };
+        self.counters.add_outgoing(cause, Operation::Write, accepted);
+        result
     }
 
     /// Reads pages from the layer below and appends their contents to `out`.

@@ -52,6 +52,9 @@ impl Layer<()> for PresenceLayer {
         command.unsupported()
     }
     fn describe(&self, _: &mut Reports) {}
+    fn written_pages(&self) -> u64 {
+        0
+    }
     fn final_draw(&mut self) -> u64 {
         0
     }

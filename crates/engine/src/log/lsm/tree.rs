@@ -290,6 +290,10 @@ impl<P: Payload> Layer<P> for LsmTree<P> {
         self.tables.lower.describe(reports);
     }
 
+    fn written_pages(&self) -> u64 {
+        self.tables.counters.incoming(Operation::Write)
+    }
+
     /// Returns the layer's draw: the tree itself draws no random numbers.
     fn final_draw(&mut self) -> u64 {
         self.tables.lower.final_draw()

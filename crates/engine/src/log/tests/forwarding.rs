@@ -129,6 +129,9 @@ fn segments_forward_block_queries_as_page_queries() {
     for (unit, wants) in [(TrimUnit::Page, true), (TrimUnit::Segment, false)] {
         let rule = TrimRule { unit, ..TrimRule::default() };
         assert_eq!(Segments::new(layer(), 3, Some(rule)).wants_invalidations(), wants);
+        let store = Drive::new(20, config(10, Reclaim::FreePool { low: 1, high: 1 }), SINGLE()).store;
+        let segments = Segments::new(Box::new(store), 2, Some(rule));
+        assert_eq!(segments.abilities_below().has(Ability::WholeRequests), wants);
     }
 }
 
@@ -158,7 +161,8 @@ fn abilities_of_log_depend_on_its_parts() {
     let table = PageTable::new(2, 4, 2);
     let mut log = LogStore::new(config, segments, table, Fifo::default(), SINGLE()).unwrap();
     // Segments do not support atomic groups for the log above.
-    let forwarded = [Ability::Deferral, Ability::IdleCleaning].map(|ability| (ability, true));
+    let forwarded =
+        [Ability::WholeRequests, Ability::Deferral, Ability::IdleCleaning].map(|ability| (ability, true));
     assert_eq!(log.abilities(), Abilities::of(&[fixed.as_slice(), &forwarded].concat()));
     calls.take();
     log.notify_cleaning_above(true);
