@@ -261,8 +261,9 @@ pub static FEATURE_CONFLICTS: &[FeatureConflict] = &[
     },
     FeatureConflict {
         feature: Feature::Evict,
-        with: &[Feature::DedupCleaning],
-        reason: "drops live pages, which deduplication while cleaning would have to find again",
+        with: &[Feature::Dedup],
+        reason: "drops live pages, and the map of a drive that deduplicates would refer to them still: all pages that share one would \
+                 be lost, and a later write of the same content would count as stored; leave out `evict`, or set it in a log above",
     },
     only_page!(SeparateStreams, "placement"),
     only_page!(FreePool, "reclaim"),
