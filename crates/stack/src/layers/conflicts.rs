@@ -9,8 +9,8 @@ use super::kinds::Kind;
 use super::{bast, fast, lsm, objects, pass_through, silt, sparse, zones};
 use wearwell_base::config::ConfigError;
 
-const BAST: Feature = kind::<Hybrid<bast::Bast>>();
-const FAST: Feature = kind::<Hybrid<fast::Fast>>();
+pub(crate) const BAST: Feature = kind::<Hybrid<bast::Bast>>();
+pub(crate) const FAST: Feature = kind::<Hybrid<fast::Fast>>();
 const LSM: Feature = kind::<lsm::Lsm>();
 const OBJECTS: Feature = kind::<objects::Objects>();
 const PASS_THROUGH: Feature = kind::<pass_through::PassThrough>();

@@ -1,6 +1,7 @@
 //! Conversion of a finished run to its result.
 
 use super::description::StackDescription;
+use super::equal_policies;
 use super::ftl::{RecoveryResult, ftl_result, recovery_result};
 use super::lifetime::{DAYS_PER_YEAR, Lifetime, MeasuredLife};
 use super::power::PowerResult;
@@ -12,7 +13,7 @@ use super::result::{
 use super::wear::WearResult;
 use super::{tenants, wait_warning};
 use crate::device::{FlashTimes, ResolvedDevice};
-use crate::layers::{Feature, FtlModel};
+use crate::layers::FtlModel;
 use crate::run::conservation;
 use crate::run::finished::{RunOutcome, TenantOutcome};
 use crate::run::snapshot::Snapshot;
@@ -68,10 +69,7 @@ pub(crate) fn result<P: Payload>(
             cut_at_end(scenario, resolved.model(), &mut run, times)?;
     }
     let mut warnings = warnings(scenario, &run, &course, estimate.as_ref(), cleanings, &layers);
-    if resolved.ftl.features.has(Feature::WeighingBelow) {
-        let warning = "ftl: `completing` weighs what would be left in a layer below, and below is flash: it is `d_choices` here";
-        warnings.push(warning.into());
-    }
+    warnings.extend(equal_policies::warnings(&resolved));
     Ok(RunResult {
         version: env!("CARGO_PKG_VERSION").into(),
         mode: if run.timing.is_some() { "timed" } else { "counting" }.into(),
