@@ -277,6 +277,11 @@ pub static FEATURE_CONFLICTS: &[FeatureConflict] = &[
     only_page!(WearLevelling, "wear levelling"),
     only_page!(Power, "power"),
     only_page!(ForeseeingVictim, "victim policy that knows the future"),
+    FeatureConflict {
+        feature: Feature::ReadDisturb,
+        with: &[ZONES],
+        reason: "means nothing on a zoned drive, which moves nothing: its user reads and rewrites zones",
+    },
 ];
 
 impl Features {
