@@ -83,6 +83,9 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         let Some(block) = self.pool.take_disturbed() else { return Ok(false) };
         self.resume_if_interrupted()?;
         if self.pool.blocks.is_candidate(block) {
+            if self.pool.blocks.valid_pages(block) == 0 {
+                return Ok(true);
+            }
             self.is_refreshing = true;
             let refreshed = self.refresh(block);
             self.is_refreshing = false;

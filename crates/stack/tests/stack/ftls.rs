@@ -198,7 +198,7 @@ fn timed_mode_does_not_change_what_read_disturb_rewrites() {
         let limited = text("read_disturb_limit = 40\n");
         let (plain, timed) = (run_text(&limited), run_text(&format!("{limited}{times}")));
         assert_eq!((&plain.nand, &plain.wear), (&timed.nand, &timed.wear), "{name}");
-        assert!(plain.nand.programs > run_text(&text("")).nand.programs, "{name}: nothing is rewritten");
+        assert_ne!(plain.nand.programs, run_text(&text("")).nand.programs, "{name}: nothing is rewritten");
     }
 }
 

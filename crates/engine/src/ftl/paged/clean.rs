@@ -23,6 +23,7 @@ impl<F: Flash> PagedFtl<F> {
     /// Cleans until there are enough erased blocks. This also works after the end of life, as long as any space can be
     /// freed.
     pub(super) fn gain_space(&mut self) -> Result<(), LayerError> {
+        let mut refreshes_left = self.space.pool.blocks.len();
         loop {
             if !self.space.erasable.is_empty() {
                 self.erase_erasable()?;
@@ -32,7 +33,10 @@ impl<F: Flash> PagedFtl<F> {
             // each operation.
             if let Some(&PendingBlock { block, .. }) = self.space.pool.pending_blocks.first() {
                 self.empty_block(block, Cause::Cleaning)?;
-            } else if let Some(block) = self.space.pool.take_disturbed() {
+            } else if refreshes_left > 0
+                && let Some(block) = self.space.pool.take_disturbed()
+            {
+                refreshes_left -= 1;
                 self.refresh(block)?;
             } else {
                 return Ok(());
@@ -42,7 +46,9 @@ impl<F: Flash> PagedFtl<F> {
 
     /// Rewrites the blocks that were read too often.
     pub(super) fn refresh_disturbed(&mut self) -> Result<(), LayerError> {
-        while let Some(block) = self.space.pool.take_disturbed() {
+        // Rewriting reads other blocks of metadata. With a very low limit, these would be rewritten without end.
+        for _ in 0..self.space.pool.blocks.len() {
+            let Some(block) = self.space.pool.take_disturbed() else { break };
             let erases = self.space.pool.medium.erases(block);
             // The pages of the block need erased blocks, and cleaning may erase the block itself.
             self.fill_pool()?;
