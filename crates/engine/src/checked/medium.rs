@@ -180,8 +180,8 @@ impl<M: Medium> Medium for CheckedMedium<M> {
 
     forward_medium! {
         inner:
-        prefetch_block, flush, is_bad, read_wear, erases, invalidation_listener, layer_below,
-        layer_below_mut, describe,
+        prefetch_block, flush, reads_before_refresh, is_bad, read_wear, erases, invalidation_listener,
+        layer_below, layer_below_mut, describe,
     }
 }
 

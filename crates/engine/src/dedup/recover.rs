@@ -24,7 +24,8 @@ pub struct SlotPage {
 pub struct RecoveredMap {
     /// The tables, with map, references, lists of sharers and index.
     pub sharing: SharedTables,
-    /// Number of logical pages whose slot is not on flash; these are unmapped. 0 unless the log was lost.
+    /// Number of logical pages whose slot is not on flash; these are unmapped. 0 unless flash lost pages: a restart
+    /// then fails.
     pub lost_pages: u32,
     /// Slots with a page on flash that no logical page refers to; the store below may still map them.
     pub unused_slots: Vec<Lpn>,

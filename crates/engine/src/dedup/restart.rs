@@ -145,7 +145,10 @@ where
     let recovered = recover(config, *logical_pages, notes.slot_pages(), &image);
     let RecoveredMap { sharing, lost_pages, unused_slots } =
         recovered.expect("settings that were good before");
-    debug_assert_eq!(lost_pages, 0, "the log of the map knows of every page");
+    if lost_pages > 0 {
+        let error = LayerError::MapIncomplete { pages: lost_pages };
+        return Err((error, SurvivingDedup { ftl: ftl.into_flash(), image }));
+    }
     notes.set_source(Some(&sharing));
     if let Some(migration) = sharing.migration_policy(journal.clone(), *needs_references) {
         ftl.set_migration_policy(migration).expect("it was asked before");

@@ -86,6 +86,15 @@ pub enum LayerError {
         /// The zone.
         zone: u32,
     },
+    /// After a power cut, the recovered map refers to pages that are not on flash.
+    #[error(
+        "{pages} logical pages are lost: the map that was recovered refers to pages that are not on flash; the flash is damaged, \
+         or this is a defect, please report it"
+    )]
+    MapIncomplete {
+        /// Number of logical pages whose data is missing.
+        pages: u32,
+    },
     /// A check after a power cut failed.
     #[error("{}: {}", .0.case, .0.problem)]
     GuaranteeViolated(Box<Violation>),

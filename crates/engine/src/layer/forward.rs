@@ -47,6 +47,12 @@ macro_rules! forward_medium {
             $crate::layer::Medium::take_disturbed(&mut self.$field)
         }
     };
+    (@reads_before_refresh $field:ident) => {
+        #[inline]
+        fn reads_before_refresh(&self, block: $crate::units::BlockId) -> u32 {
+            $crate::layer::Medium::reads_before_refresh(&self.$field, block)
+        }
+    };
     (@read_wear $field:ident) => {
         #[inline]
         fn read_wear(&mut self, block: $crate::units::BlockId) {

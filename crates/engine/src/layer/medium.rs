@@ -133,8 +133,12 @@ pub trait Medium: Send {
     fn retire(&mut self, block: BlockId);
 
     /// Returns a block whose pages should be rewritten because of too many reads since its erase (read disturb), if
-    /// there is such a block. Each block is returned once.
+    /// there is such a block. A block is returned once for each time that it reaches the limit.
     fn take_disturbed(&mut self) -> Option<BlockId>;
+
+    /// Returns the number of page reads of `block` after which [`Medium::take_disturbed`] returns it; `u32::MAX` without
+    /// a limit. A longer read must be divided there, so that the sizes of reads do not change when blocks are rewritten.
+    fn reads_before_refresh(&self, block: BlockId) -> u32;
 
     /// Reads the erase count from the spare area of the block's first page. Models the cost for wear levelling
     /// without erase counts in RAM; the count itself is [`Medium::erases`].

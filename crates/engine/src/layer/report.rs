@@ -95,6 +95,8 @@ pub struct LsmLevel {
     pub tables: u32,
     /// Pages of records and tombstones in these tables, without the indexes.
     pub pages: u64,
+    /// Pages written into tables of this level so far, with their indexes.
+    pub written_pages: u64,
 }
 
 /// Metadata written by a log, and the space it takes.

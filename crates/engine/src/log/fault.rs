@@ -74,19 +74,33 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
     }
 
     /// Moves the live pages of a block that was read too often. Returns false if there is no such block. The emptied
-    /// block is cleaned later like any other. An open block is skipped, because its pages might be appended to it
-    /// again.
+    /// block is cleaned later like any other. An open block is closed and erased, so that its pages are not appended to
+    /// it again.
     fn refresh_one(&mut self) -> Result<bool, LayerError> {
         if self.is_refreshing || !D::PAGE_EXACT {
             return Ok(false);
         }
-        let Some(block) = self.pool.medium.take_disturbed() else { return Ok(false) };
+        let Some(block) = self.pool.take_disturbed() else { return Ok(false) };
         self.resume_if_interrupted()?;
         if self.pool.blocks.is_candidate(block) {
+            if self.pool.blocks.valid_pages(block) == 0 {
+                return Ok(true);
+            }
             self.is_refreshing = true;
             let refreshed = self.refresh(block);
             self.is_refreshing = false;
             refreshed?;
+        } else if let Some(frontier) = self.pool.close_early(block) {
+            let written = frontier.page;
+            self.pool.pending_blocks.push(PendingBlock { block, written, is_failed: false });
+            // Without an erased block, it is emptied later like any other that was set aside.
+            if self.can_empty_set_aside_block() {
+                let at = self.pool.pending_blocks.len() - 1;
+                (self.is_refreshing, self.move_cause) = (true, Cause::WearLevelling);
+                let emptied = self.while_cleaning(|store| store.empty_set_aside_block(at));
+                (self.is_refreshing, self.move_cause) = (false, Cause::Cleaning);
+                emptied?;
+            }
         }
         Ok(true)
     }

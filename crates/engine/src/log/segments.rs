@@ -357,6 +357,10 @@ impl<P: Payload> Medium for Segments<P> {
         None
     }
 
+    fn reads_before_refresh(&self, _block: BlockId) -> u32 {
+        u32::MAX
+    }
+
     /// Does nothing: the log above counts the erases of its segments itself.
     fn read_wear(&mut self, _block: BlockId) {}
 

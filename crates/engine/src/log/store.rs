@@ -220,14 +220,16 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> Layer<M::Payload> f
                 rest = &rest[1..];
                 continue;
             };
+            let count = count.min(self.pool.medium.reads_before_refresh(block) as usize);
             self.read_group(block, count, out)?;
             rest = &rest[count..];
+            match self.refresh_disturbed() {
+                // The data was read; the next write will report the end of life.
+                Err(error) if error.is_out_of_blocks() => {}
+                refreshed => refreshed?,
+            }
         }
-        match self.refresh_disturbed() {
-            // The data was read; the next write will report the end of life.
-            Err(error) if error.is_out_of_blocks() => Ok(()),
-            refreshed => refreshed,
-        }
+        Ok(())
     }
 
     fn trim(&mut self, pages: &[Lpn]) -> Result<(), LayerError> {

@@ -56,9 +56,15 @@ impl FaultState {
         let reads = &mut self.reads[block.index()];
         let before = *reads;
         *reads = reads.saturating_add(pages);
-        if before < limit && *reads >= limit {
+        // A block that was not rewritten is reported again: a power cut may have made the FTL forget it.
+        if before / limit < *reads / limit && !self.disturbed.contains(&block) {
             self.disturbed.push_back(block);
         }
+    }
+
+    /// Returns the number of page reads of `block` after which it is reported next; `u32::MAX` without a limit.
+    pub fn reads_before_report(&self, block: BlockId) -> u32 {
+        self.faults.read_disturb_limit.map_or(u32::MAX, |limit| limit - self.reads[block.index()] % limit)
     }
 
     /// Returns the next block over the read limit, unless it has been erased since.

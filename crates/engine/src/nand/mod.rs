@@ -428,6 +428,10 @@ impl<P: Payload> Medium for Nand<P> {
         self.faults.as_mut()?.take_disturbed()
     }
 
+    fn reads_before_refresh(&self, block: BlockId) -> u32 {
+        self.faults.as_ref().map_or(u32::MAX, |faults| faults.reads_before_report(block))
+    }
+
     fn read_wear(&mut self, _block: BlockId) {
         self.spare_reads += 1;
     }

@@ -162,8 +162,9 @@ impl<F: Flash> Medium for PowerCutFlash<F> {
 
     forward_medium! {
         flash:
-        blocks, pages_per_block, count_reads, prefetch_block, retire, take_disturbed, read_wear,
-        is_bad, erases, invalidation_listener, layer_below, layer_below_mut, describe, check,
+        blocks, pages_per_block, count_reads, prefetch_block, retire, take_disturbed,
+        reads_before_refresh, read_wear, is_bad, erases, invalidation_listener, layer_below, layer_below_mut, describe,
+        check,
     }
 }
 

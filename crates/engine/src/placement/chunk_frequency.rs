@@ -48,7 +48,7 @@ impl PlacementKind for Config {
             half_life_pages: self.half_life_pages,
             runs: Runs::default(),
             previous: StreamId(0),
-            chunks: vec![Chunk { writes: 0, last_period: 0 }; chunks],
+            chunks: vec![Chunk { writes: 0, last_run: 0 }; chunks],
         })
     }
 }
@@ -56,14 +56,14 @@ impl PlacementKind for Config {
 /// State of a chunk.
 #[derive(Clone, Copy, Debug)]
 struct Chunk {
-    /// Number of writes, with decay.
+    /// Number of runs that touched the chunk, with decay.
     writes: u32,
-    /// Half-life period of the last write.
-    last_period: u32,
+    /// Time of the last run, in host pages.
+    last_run: u64,
 }
 
-/// AutoStream's SFR. A chunk counts the runs of pages that touch it; the count is halved for each half-life since the
-/// last run. A page goes to stream `ln(count)` of its chunk, but a page that continues a sequential run goes to the
+/// AutoStream's SFR. A chunk counts the runs of pages that touch it; the count is halved for each whole half-life
+/// between the last run and the next. A page goes to stream `ln(count)` of its chunk, but a page that continues a sequential run goes to the
 /// stream of the previous page. The stream above these takes cleaned pages.
 ///
 /// Chunks of 2 MiB, a half-life of 64 MiB of 4 KiB pages and the natural logarithm are those of the simulator of Wang
@@ -85,10 +85,9 @@ pub(super) fn log_class(count: u32, classes: u8) -> u8 {
 
 impl ChunkFrequency {
     fn touch(&mut self, chunk: usize, now: u64) -> u32 {
-        let time = (now / self.half_life_pages) as u32;
         let entry = &mut self.chunks[chunk];
-        let halvings = time.wrapping_sub(entry.last_period).min(31);
-        *entry = Chunk { writes: (entry.writes >> halvings).saturating_add(1), last_period: time };
+        let halvings = (now.saturating_sub(entry.last_run) / self.half_life_pages).min(31);
+        *entry = Chunk { writes: (entry.writes >> halvings).saturating_add(1), last_run: now };
         entry.writes
     }
 }
@@ -151,7 +150,22 @@ mod tests {
         assert_eq!(placement.place(&host(11, 299)), StreamId(0), "the second write of chunk 1");
         assert_eq!(placement.place(&host(11, 299)), StreamId(1), "and the third");
         assert_eq!(placement.place(&cleaned(11, 299, 0)), StreamId(3));
-        assert_eq!((placement.streams(), placement.memory_bytes()), (4, 80));
+        assert_eq!((placement.streams(), placement.memory_bytes()), (4, 160));
+    }
+
+    /// The count is halved by the time since the last run, not at multiples of the half-life.
+    #[test]
+    fn count_is_halved_by_the_time_since_the_last_run() {
+        let value = json!({"kind": "sfr", "classes": 3, "chunk_pages": 10, "half_life_pages": 100});
+        let mut placement = try_build(value, 95).unwrap();
+        let times = [90, 91, 92, 110, 209, 309];
+        let pages = [5, 3, 5, 3, 5, 3];
+        let writes = pages.iter().zip(times).map(|(&page, now)| placement.place(&host(page, now)).0);
+        // The counts are 1, 2, 3, 4 (18 pages after the third), 5 (99 pages after the fourth) and, after 100 pages,
+        // 5 / 2 + 1 = 3.
+        assert_eq!(writes.collect::<Vec<_>>(), [0, 0, 1, 1, 1, 1]);
+        // 1,000 pages later only the new run counts.
+        assert_eq!(placement.place(&host(5, 1309)), StreamId(0));
     }
 
     #[test]

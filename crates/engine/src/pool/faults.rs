@@ -49,6 +49,28 @@ impl<M: Medium, V: VictimPolicy> Pool<M, V> {
         failed
     }
 
+    /// Returns the next block that was read too often. An open block is returned if it can be closed and emptied: with
+    /// an erased block for its pages, and outside an atomic group. Otherwise it waits until that is so, or until it is
+    /// full. A block that was erased meanwhile is dropped.
+    pub(crate) fn take_disturbed(&mut self) -> Option<BlockId> {
+        while let Some(block) = self.medium.take_disturbed() {
+            self.disturbed.retain(|&(waiting, _)| waiting != block);
+            self.disturbed.push((block, self.medium.erases(block)));
+        }
+        let Pool { medium, disturbed, .. } = self;
+        disturbed.retain(|&(block, erases)| medium.erases(block) == erases);
+        let can_close = self.watermarks.is_some() && !self.erased.is_empty() && !self.in_group;
+        let at = self.disturbed.iter().position(|&(block, _)| can_close || !self.is_open(block))?;
+        Some(self.disturbed.remove(at).0)
+    }
+
+    /// Closes `block` before it is full, if it is open; returns its frontier.
+    pub(crate) fn close_early(&mut self, block: BlockId) -> Option<Frontier> {
+        let open =
+            self.frontiers.iter_mut().find(|open| open.is_some_and(|frontier| frontier.block == block));
+        open.and_then(Option::take)
+    }
+
     /// Retires a failed block that holds no more data.
     pub(crate) fn retire(&mut self, block: BlockId) {
         self.medium.retire(block);

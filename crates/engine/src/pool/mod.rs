@@ -86,6 +86,8 @@ pub struct Pool<M, V> {
     pub(crate) erased: VecDeque<BlockId>,
     /// Blocks that were closed before they were full and are still to be emptied.
     pub(crate) pending_blocks: Vec<PendingBlock>,
+    /// Blocks that were read too often, each with its number of erases at that time.
+    disturbed: Vec<(BlockId, u32)>,
     /// Number of blocks that are not bad.
     pub(crate) usable_blocks: u32,
     /// Number of blocks that were not bad when the pool was created.
@@ -129,6 +131,7 @@ impl<M: Medium, V: VictimPolicy> Pool<M, V> {
             frontiers: vec![None; config.streams],
             erased,
             pending_blocks: Vec::new(),
+            disturbed: Vec::new(),
             usable_blocks,
             first_usable_blocks: usable_blocks,
             needed_blocks: 0,

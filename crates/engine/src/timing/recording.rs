@@ -115,8 +115,8 @@ impl<P: Payload> Medium for RecordingNand<P> {
 
     forward_medium! {
         nand:
-        blocks, pages_per_block, count_reads, prefetch_block, flush, retire, take_disturbed, is_bad,
-        erases, describe, check,
+        blocks, pages_per_block, count_reads, prefetch_block, flush, retire, take_disturbed,
+        reads_before_refresh, is_bad, erases, describe, check,
     }
 }
 

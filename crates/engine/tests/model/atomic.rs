@@ -93,6 +93,10 @@ impl Medium for FailingFlash {
         self.nand.take_disturbed()
     }
 
+    fn reads_before_refresh(&self, block: BlockId) -> u32 {
+        self.nand.reads_before_refresh(block)
+    }
+
     fn read_wear(&mut self, block: BlockId) {
         self.nand.read_wear(block);
     }

@@ -130,6 +130,10 @@ impl Medium for SharedFlash {
         self.with(|flash| flash.nand.take_disturbed())
     }
 
+    fn reads_before_refresh(&self, block: BlockId) -> u32 {
+        self.with(|flash| flash.nand.reads_before_refresh(block))
+    }
+
     fn is_bad(&self, block: BlockId) -> bool {
         self.with(|flash| flash.nand.is_bad(block))
     }

@@ -287,3 +287,16 @@ fn refused_reservation_leaves_nothing() {
     }
     assert_consistent(&fs);
 }
+
+/// A block that is in use is not replaced by a reserved one, in any build.
+#[test]
+fn reserving_a_block_in_use_is_refused() {
+    let mut fs = fresh(6);
+    let ino = file(&mut fs, b"file");
+    fs.write(ino, 4096, &[7; 4096], &CALLER).unwrap();
+    let refused = fs.store.reserve(ino, std::slice::from_ref(&(0..2)));
+    assert!(matches!(&refused, Err(Error::Damaged(what)) if what.contains("block 1 of")), "{refused:?}");
+    let mut back = vec![0; 4096];
+    fs.read(ino, 4096, &mut back, &CALLER).unwrap();
+    assert_eq!(back, [7; 4096]);
+}

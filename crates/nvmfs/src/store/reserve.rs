@@ -26,10 +26,10 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     /// reserved blocks become holes again.
     ///
     /// # Errors
-    /// [`Error::NoSpace`].
+    /// [`Error::NoSpace`]; [`Error::Damaged`] if a block is no hole. Such a block keeps its content.
     pub fn reserve(&mut self, ino: Ino, holes: &[Range<u64>]) -> Result<()> {
         let reserved = holes.iter().try_for_each(|hole| self.reserve_run(ino, hole.clone()));
-        if reserved.is_err() {
+        if reserved.as_ref().is_err_and(|error| !matches!(error, Error::Damaged(_))) {
             holes.iter().try_for_each(|hole| self.remove_blocks(ino, hole.start, hole.end))?;
         }
         self.region.fence();
@@ -50,7 +50,9 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             }
             for block in block..end {
                 let at = self.make_pointer(ino, block)?;
-                debug_assert_eq!(self.region.word(at), 0, "block {block} is a hole");
+                if self.region.word(at) != 0 {
+                    return Err(Error::Damaged(format!("block {block} of inode {} is no hole", ino.0)));
+                }
                 self.region.store_word(at, BlockLocation::Reserved.encode(&self.region.areas));
                 self.reserved_blocks += 1;
                 self.count_blocks(ino, 1, 0)?;

@@ -9,8 +9,8 @@ use super::kinds::Kind;
 use super::{bast, fast, lsm, objects, pass_through, silt, sparse, zones};
 use wearwell_base::config::ConfigError;
 
-const BAST: Feature = kind::<Hybrid<bast::Bast>>();
-const FAST: Feature = kind::<Hybrid<fast::Fast>>();
+pub(crate) const BAST: Feature = kind::<Hybrid<bast::Bast>>();
+pub(crate) const FAST: Feature = kind::<Hybrid<fast::Fast>>();
 const LSM: Feature = kind::<lsm::Lsm>();
 const OBJECTS: Feature = kind::<objects::Objects>();
 const PASS_THROUGH: Feature = kind::<pass_through::PassThrough>();
@@ -261,8 +261,9 @@ pub static FEATURE_CONFLICTS: &[FeatureConflict] = &[
     },
     FeatureConflict {
         feature: Feature::Evict,
-        with: &[Feature::DedupCleaning],
-        reason: "drops live pages, which deduplication while cleaning would have to find again",
+        with: &[Feature::Dedup],
+        reason: "drops live pages, and the map of a drive that deduplicates would refer to them still: all pages that share one would \
+                 be lost, and a later write of the same content would count as stored; leave out `evict`, or set it in a log above",
     },
     only_page!(SeparateStreams, "placement"),
     only_page!(FreePool, "reclaim"),
@@ -276,6 +277,11 @@ pub static FEATURE_CONFLICTS: &[FeatureConflict] = &[
     only_page!(WearLevelling, "wear levelling"),
     only_page!(Power, "power"),
     only_page!(ForeseeingVictim, "victim policy that knows the future"),
+    FeatureConflict {
+        feature: Feature::ReadDisturb,
+        with: &[ZONES],
+        reason: "means nothing on a zoned drive, which moves nothing: its user reads and rewrites zones",
+    },
 ];
 
 impl Features {

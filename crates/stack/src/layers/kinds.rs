@@ -133,6 +133,8 @@ pub struct LayerPlan<S> {
     pub horizon: Option<u64>,
     /// Theoretical model of the layer, if there is one.
     pub model: Option<FtlModel>,
+    /// Warning about a victim policy that equals another policy on a layer of this kind.
+    pub equal_victim: Option<&'static str>,
     /// Settings of the kind.
     pub settings: S,
 }
@@ -154,6 +156,7 @@ impl<S> LayerPlan<S> {
             memory_bytes: 0,
             horizon: None,
             model: None,
+            equal_victim: None,
             settings,
         }
     }
@@ -174,6 +177,7 @@ impl<S> LayerPlan<S> {
             memory_bytes: self.memory_bytes,
             horizon: self.horizon,
             model: self.model,
+            equal_victim: self.equal_victim,
             settings: settings(self.settings),
         }
     }

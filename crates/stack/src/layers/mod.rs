@@ -43,8 +43,8 @@ mod watermark;
 mod zones;
 
 pub use config::{FtlConfig, FtlKeys, LayerConfig, LayerDescription, LayerKeys};
+pub(crate) use conflicts::{BAST, FAST, ZONES, conflict_reason};
 pub use conflicts::{FEATURE_CONFLICTS, FeatureConflict};
-pub(crate) use conflicts::{ZONES, conflict_reason};
 pub(crate) use dedup::features_of;
 pub use features::{FEATURES, Feature, Features};
 pub(crate) use flash::{FlashParts, PowerPlan};

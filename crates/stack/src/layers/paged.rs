@@ -33,6 +33,9 @@ const CACHE_ENTRY_BYTES: u64 = 8;
 /// Default logical pages per cached entry: the paper's drive of 2 TiB has 2^19 entries for 375.8 million.
 const PAGES_PER_CACHED_ENTRY: u32 = 717;
 
+/// Warning about the victim policy `random`.
+const RANDOM_SKIPS_FULL_BLOCKS: &str = "an FTL with its map in flash skips drawn blocks without invalid pages: `random` is `random_not_full` here";
+
 /// Fewest cached entries by default.
 const MIN_CACHE_ENTRIES: u32 = 64;
 
@@ -268,6 +271,8 @@ impl<D: PagedDesign> Kind for Paged<D> {
         let memory_bytes = memory_bytes(device, config.cache_entries);
         // The model does not cover a map above the FTL's own.
         let model = drive.dedup.is_none().then(|| model(&config));
+        let is_random = matches!(keys.victim, VictimConfig::Random(_));
+        let equal_victim = is_random.then_some(RANDOM_SKIPS_FULL_BLOCKS);
         let settings =
             PagedSettings { config, victim: keys.victim.clone(), placement: keys.placement.clone() };
         let (pages, block_pages) = (device.geometry.pages(), device.geometry.pages_per_block);
@@ -278,6 +283,7 @@ impl<D: PagedDesign> Kind for Paged<D> {
             memory_bytes,
             horizon,
             model,
+            equal_victim,
             ..plan
         })
     }

@@ -1,6 +1,7 @@
 //! Results of a run, and their computation from the reports of the layers.
 
 mod description;
+mod equal_policies;
 mod ftl;
 mod intermediate;
 mod lifetime;

@@ -286,6 +286,12 @@ pub struct LsmLevelResult {
     pub tables: u32,
     /// Pages of records and tombstones in the level, without indexes.
     pub pages: u64,
+    /// Bytes of `pages`.
+    #[serde(default)]
+    pub bytes: u64,
+    /// Bytes written into tables of the level over the measured part, with indexes.
+    #[serde(default)]
+    pub written_bytes: u64,
 }
 
 /// Metadata that a log wrote.

@@ -1,6 +1,7 @@
 //! Conversion of a finished run to its result.
 
 use super::description::StackDescription;
+use super::equal_policies;
 use super::ftl::{RecoveryResult, ftl_result, recovery_result};
 use super::lifetime::{DAYS_PER_YEAR, Lifetime, MeasuredLife};
 use super::power::PowerResult;
@@ -12,7 +13,7 @@ use super::result::{
 use super::wear::WearResult;
 use super::{tenants, wait_warning};
 use crate::device::{FlashTimes, ResolvedDevice};
-use crate::layers::{Feature, FtlModel};
+use crate::layers::FtlModel;
 use crate::run::conservation;
 use crate::run::finished::{RunOutcome, TenantOutcome};
 use crate::run::snapshot::Snapshot;
@@ -69,10 +70,7 @@ pub(crate) fn result<P: Payload>(
             cut_at_end(scenario, resolved.model(), &mut run, times)?;
     }
     let mut warnings = warnings(scenario, &run, &course, estimate.as_ref(), cleanings, &layers);
-    if resolved.ftl.features.has(Feature::WeighingBelow) {
-        let warning = "ftl: `completing` weighs what would be left in a layer below, and below is flash: it is `d_choices` here";
-        warnings.push(warning.into());
-    }
+    warnings.extend(equal_policies::warnings(&resolved));
     Ok(RunResult {
         version: env!("CARGO_PKG_VERSION").into(),
         mode: if run.timing.is_some() { "timed" } else { "counting" }.into(),
@@ -140,6 +138,7 @@ pub(super) fn layer_results(
     let layer = |(at, (before, after))| LayerResult {
         ftl: ftl_result(before, after, description.delta, at == ftl && description.has_power_cuts),
         partitions: tenants::partitions(&description.tree, at, all),
+        lsm: lsm(before, after, description.device.geometry.page_bytes),
         ..layer_result(&description.tree, at, before, after, raw_pages)
     };
     pairs.enumerate().map(layer).collect()
@@ -198,7 +197,7 @@ fn layer_result(
         evicted_pages: after.evicted_pages.map(|evicted| evicted - before.evicted_pages.unwrap_or(0)),
         deferrals: after.deferrals.map(|deferrals| deferrals - before.deferrals.unwrap_or(0)),
         metadata: metadata(before, after, counters.incoming(Operation::Write), raw_pages),
-        lsm: lsm(before, after),
+        lsm: None,
         dedup: after.dedup.map(|dedup| dedup.since(&before.dedup.unwrap_or_default())),
         ftl: None,
     }
@@ -240,12 +239,20 @@ fn layer_cleanings(before: &LayerReport, after: &LayerReport) -> Option<u64> {
     after.cleanings.map(|cleanings| cleanings - before.cleanings.unwrap_or(0))
 }
 
-fn lsm(before: &LayerReport, after: &LayerReport) -> Option<LsmResult> {
+fn lsm(before: &LayerReport, after: &LayerReport, page_bytes: u32) -> Option<LsmResult> {
     let (before, after) = (before.lsm.clone().unwrap_or_default(), after.lsm.as_ref()?);
-    let level =
-        |level: &LsmLevel| LsmLevelResult { runs: level.runs, tables: level.tables, pages: level.pages };
+    let bytes = |pages: u64| pages * u64::from(page_bytes);
+    let level = |(at, level): (usize, &LsmLevel)| LsmLevelResult {
+        runs: level.runs,
+        tables: level.tables,
+        pages: level.pages,
+        bytes: bytes(level.pages),
+        written_bytes: bytes(
+            level.written_pages - before.levels.get(at).map_or(0, |level| level.written_pages),
+        ),
+    };
     Some(LsmResult {
-        levels: after.levels.iter().map(level).collect(),
+        levels: after.levels.iter().enumerate().map(level).collect(),
         flushes: after.flushes - before.flushes,
         compactions: after.compactions - before.compactions,
         trivial_moves: after.trivial_moves - before.trivial_moves,

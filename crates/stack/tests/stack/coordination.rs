@@ -80,6 +80,16 @@ fn completing_policy_equals_d_choices_only_without_weight() {
         let weighted = run("{ policy = \"completing\", weight = 4.0 }");
         assert_eq!(none == weighted, matches!(drive, "fast" | "bast"), "{drive}");
     }
+    // Segments of half a block share blocks, so that something can be left in them.
+    for drive in ["fast", "bast"] {
+        let halves = |weight: f64| {
+            let victim = format!("victim = {{ policy = \"completing\", weight = {weight} }}\n");
+            run_text(&log_on_ftl(drive, "", &victim).replace("128 KiB", "32 KiB"))
+        };
+        let (none, weighted) = (halves(0.0), halves(4.0));
+        assert_ne!(counts(&none), counts(&weighted), "{drive}");
+        assert!(!has_completing_warning(&weighted), "{drive}: {:?}", weighted.warnings);
+    }
     let on_dedup = |weight: f64| {
         let victim = format!("victim = {{ policy = \"completing\", weight = {weight} }}\n");
         let content = "[content]\ndedup_ratio = 0.3\n";
@@ -88,6 +98,34 @@ fn completing_policy_equals_d_choices_only_without_weight() {
         )))
     };
     assert_ne!(on_dedup(0.0), on_dedup(4.0));
+}
+
+fn has_completing_warning(result: &RunResult) -> bool {
+    result.warnings.iter().any(|warning| warning.contains("`d_choices` here"))
+}
+
+#[test]
+fn policy_that_equals_another_policy_warns() {
+    for (drive, warns) in [("fast", true), ("bast", true), ("log", false), ("dftl", false)] {
+        let run = |weight: f64| {
+            let victim = format!("victim = {{ policy = \"completing\", weight = {weight} }}\n");
+            run_text(&log_on_ftl(drive, "", &victim))
+        };
+        assert_eq!(has_completing_warning(&run(4.0)), warns, "{drive}");
+        assert!(!has_completing_warning(&run(0.0)), "{drive}: a weight of 0 asks for `d_choices`");
+    }
+    for (drive, warns) in [("log", false), ("dftl", true), ("gecko", true), ("mu_ftl", true)] {
+        let run = |victim: &str| {
+            let ftl = format!("structure = \"{drive}\"\nvictim = \"{victim}\"\n");
+            run_text(&format!("[ftl]\n{ftl}{DRIVE}{MEASURE_AND_WORKLOAD}"))
+        };
+        let (random, not_full) = (run("random"), run("random_not_full"));
+        let warned =
+            |result: &RunResult| result.warnings.iter().any(|text| text.contains("`random_not_full` here"));
+        assert_eq!(warned(&random), warns, "{drive}: {:?}", random.warnings);
+        assert_eq!(counts(&random) == counts(&not_full), warns, "{drive}");
+        assert!(!warned(&not_full), "{drive}");
+    }
 }
 
 /// On the flash itself, and on zones that are reset as a whole, the weight has no effect.

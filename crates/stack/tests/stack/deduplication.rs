@@ -284,6 +284,12 @@ fn invalid_dedup_settings_are_refused_by_key() {
         ("[ftl]\ndedup = \"inline\"\n[workload]\nkind = \"uniform\"\n", "content", "is missing"),
         ("[ftl]\ndedup = \"cagc\"\nreclaim = \"in_place\"\n", "ftl.reclaim", "free_pool"),
         ("[ftl]\ndedup = \"cagc\"\nevict = true\n", "ftl.evict", "live pages"),
+        ("[ftl]\ndedup = \"inline\"\nevict = true\n", "ftl.evict", "share one would be lost"),
+        (
+            "[ftl]\ndedup = { kind = \"pre_hashed\", map_log = true }\nevict = true\n[power]\nat_end = true\n",
+            "ftl.evict",
+            "log above",
+        ),
         ("[ftl]\ndedup = { kind = \"cagc\", threshold = 0 }\n", "ftl.dedup.threshold", "at least 1"),
         (
             "[ftl]\ndedup = { kind = \"cagc\", threshold = 2 }\nplacement = \"references\"\n",

@@ -187,6 +187,23 @@ fn every_ftl_survives_program_failures_and_read_disturb() {
     }
 }
 
+/// An untimed run joins consecutive requests, a timed run does not.
+#[test]
+fn timed_mode_does_not_change_what_read_disturb_rewrites() {
+    let times = "[timing]\nread_us = 50.0\nprogram_us = 200.0\nerase_us = 1000.0\nchannel_mb_per_s = 400.0\n";
+    for name in writable_ftls() {
+        let text = |limit: &str| {
+            ftl_scenario(name)
+                .replace("read_ratio = 0.1", "read_ratio = 0.9")
+                .replace("spare_factor = 0.3\n", &format!("spare_factor = 0.3\n{limit}"))
+        };
+        let limited = text("read_disturb_limit = 40\n");
+        let (plain, timed) = (run_text(&limited), run_text(&format!("{limited}{times}")));
+        assert_eq!((&plain.nand, &plain.wear), (&timed.nand, &timed.wear), "{name}");
+        assert_ne!(plain.nand.programs, run_text(&text("")).nand.programs, "{name}: nothing is rewritten");
+    }
+}
+
 #[test]
 fn every_ftl_recovers_from_power_cut_at_end() {
     for name in writable_ftls() {

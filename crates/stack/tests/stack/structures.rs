@@ -199,6 +199,12 @@ fn merge_trees_run_in_scenarios() {
     let tree = layer(&result, "tree");
     let lsm = tree.lsm.as_ref().expect("a merge tree");
     assert!(lsm.flushes > 0 && lsm.compactions > 0 && lsm.levels.len() > 1);
+    let page_bytes = u64::from(result.device.page_bytes);
+    assert!(lsm.levels.iter().all(|level| level.bytes == page_bytes * level.pages), "{lsm:?}");
+    let written: u64 = lsm.levels.iter().map(|level| level.written_bytes).sum();
+    let tables = outgoing(tree, "host", "write") + outgoing(tree, "cleaning", "write");
+    assert!(written > page_bytes * tables, "tables have indexes: {written}");
+    assert!(written < page_bytes * tables * 3 / 2, "{written}");
     assert!(tree.write_amplification.unwrap() > 1.0);
     assert!(outgoing(tree, "log_metadata", "write") >= tree.incoming["write"], "the write-ahead log");
     // A reserve that is too small is refused with a sufficient value.

@@ -6,7 +6,7 @@ use crate::counters::Operation;
 use crate::ftl::tests::drives::{PowerCutNand, has_battery, reports};
 use crate::ftl::tests::stored_bytes::RebuiltFtl;
 use crate::ftl::{CutSettings, CutTimes, Outages, PowerCutFtl, PowerCycle, Restart};
-use crate::layer::{DedupReport, Layer, RecoveryReport, Run};
+use crate::layer::{DedupReport, Layer, LayerError, RecoveryReport, Run};
 use crate::nand::{MetadataNote, Nand, PowerCut, PowerSource, SpareStorage};
 use crate::seed::Seed;
 use crate::units::BlockId;
@@ -312,5 +312,39 @@ fn missing_notes_are_detected() {
         let outcome =
             catch_unwind(AssertUnwindSafe(|| visit_ftl(ftl, &kind, &mut RunWithMissingNotes(history))));
         assert!(outcome.is_err(), "{ftl}: nothing is missed");
+    }
+}
+
+/// Restarts a layer whose notes were erased from the spare areas.
+struct RestartWithoutNotes {
+    name: String,
+}
+
+impl LayerVisitor for RestartWithoutNotes {
+    fn visit<F>(&mut self, mut layer: Dedup<F>, settings: DedupSettings<F::Settings>, _: PowerSource)
+    where
+        F: Restart<Flash = PowerCutNand>,
+        F::Settings: Send,
+    {
+        layer.write(&[Lpn(1), Lpn(2)], &[ContentId(5), ContentId(5)], 0).unwrap();
+        layer.flush().unwrap();
+        assert_eq!(reports::<ContentId>(&layer).0.dedup.expect("it deduplicates").hits, 1, "{}", self.name);
+        let surviving = layer.into_flash();
+        settings.notes.clear();
+        let Err((error, surviving)) = Dedup::<F>::restart(&settings, surviving) else {
+            panic!("{}: the map came back without the notes", self.name);
+        };
+        // The record of the hit and the checkpoint name the slot of both pages.
+        assert_eq!(error, LayerError::MapIncomplete { pages: 2 }, "{}", self.name);
+        assert_eq!(Dedup::<F>::restart(&settings, surviving).err().map(|(again, _)| again), Some(error));
+    }
+}
+
+/// A map that refers to missing pages is an error in all builds, and not a drive with fewer pages.
+#[test]
+fn map_with_missing_pages_does_not_come_back() {
+    for (ftl, _) in FTLS {
+        let kind = json!({ "kind": "inline", "map_log": true, "map_log_page_records": 16 });
+        visit_ftl(ftl, &kind, &mut RestartWithoutNotes { name: ftl.to_owned() });
     }
 }

@@ -293,12 +293,13 @@ impl<F: Flash> Layer<F::Payload> for HybridFtl<F> {
                 Some(slot) => self.state.read_slot(slot, Cause::Host, out)?,
                 None => out.push(F::Payload::default()),
             }
+            match self.state.refresh_disturbed() {
+                // The data was read; the next write will report the end of life.
+                Err(error) if error.is_end_of_life() => {}
+                refreshed => refreshed?,
+            }
         }
-        match self.state.refresh_disturbed() {
-            // The data was read; the next write will report the end of life.
-            Err(error) if error.is_end_of_life() => Ok(()),
-            refreshed => refreshed,
-        }
+        Ok(())
     }
 
     fn trim(&mut self, pages: &[Lpn]) -> Result<(), LayerError> {

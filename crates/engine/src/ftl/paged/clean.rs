@@ -23,6 +23,7 @@ impl<F: Flash> PagedFtl<F> {
     /// Cleans until there are enough erased blocks. This also works after the end of life, as long as any space can be
     /// freed.
     pub(super) fn gain_space(&mut self) -> Result<(), LayerError> {
+        let mut refreshes_left = self.space.pool.blocks.len();
         loop {
             if !self.space.erasable.is_empty() {
                 self.erase_erasable()?;
@@ -32,12 +33,31 @@ impl<F: Flash> PagedFtl<F> {
             // each operation.
             if let Some(&PendingBlock { block, .. }) = self.space.pool.pending_blocks.first() {
                 self.empty_block(block, Cause::Cleaning)?;
-            } else if let Some(block) = self.space.pool.medium.take_disturbed() {
+            } else if refreshes_left > 0
+                && let Some(block) = self.space.pool.take_disturbed()
+            {
+                refreshes_left -= 1;
                 self.refresh(block)?;
             } else {
                 return Ok(());
             }
         }
+    }
+
+    /// Rewrites the blocks that were read too often.
+    pub(super) fn refresh_disturbed(&mut self) -> Result<(), LayerError> {
+        // Rewriting reads other blocks of metadata. With a very low limit, these would be rewritten without end.
+        for _ in 0..self.space.pool.blocks.len() {
+            let Some(block) = self.space.pool.take_disturbed() else { break };
+            let erases = self.space.pool.medium.erases(block);
+            // The pages of the block need erased blocks, and cleaning may erase the block itself.
+            self.fill_pool()?;
+            if self.space.pool.medium.erases(block) == erases {
+                self.refresh(block)?;
+            }
+            self.after_cache_update()?;
+        }
+        Ok(())
     }
 
     /// Cleans until the pool has enough erased blocks.
@@ -354,14 +374,24 @@ impl<F: Flash> PagedFtl<F> {
 
     /// Rewrites the pages of a block that was read too often.
     fn refresh(&mut self, block: BlockId) -> Result<(), LayerError> {
-        if self.space.pool.is_open(block)
-            || self.space.pool.blocks.valid_pages(block) == 0
-            || self.space.pool.has_failed(block)
-        {
+        if self.space.pool.has_failed(block) {
+            return Ok(());
+        }
+        self.close_early(block);
+        if self.space.pool.blocks.valid_pages(block) == 0 {
             return Ok(());
         }
         self.events.refreshed_blocks += 1;
         self.empty_block(block, Cause::WearLevelling)
+    }
+
+    /// Closes a block before it is full, if it is open. Its unwritten pages no longer count as valid.
+    fn close_early(&mut self, block: BlockId) {
+        let Some(frontier) = self.space.pool.close_early(block) else { return };
+        let pool = &mut self.space.pool;
+        let unwritten = pool.room(frontier).min(pool.blocks.valid_pages(block));
+        pool.blocks.invalidate_many(block, unwritten);
+        self.space.close(block);
     }
 
     /// Moves all needed pages of a closed block, and erases the block.

@@ -303,6 +303,11 @@ impl<F: Flash> Layer<F::Payload> for PagedFtl<F> {
                 Slot::NONE => out.push(F::Payload::default()),
                 at => self.space.read_user(at, Cause::Host, out)?,
             }
+            match self.refresh_disturbed() {
+                // The data was read; the next write will report the end of life.
+                Err(error) if error.is_out_of_blocks() || error == LayerError::NoSpace => {}
+                refreshed => refreshed?,
+            }
         }
         Ok(())
     }

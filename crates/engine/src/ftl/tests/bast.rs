@@ -354,3 +354,26 @@ fn failing_flash_loses_no_data() {
         assert!(nand.bad_blocks > 5, "{}", nand.bad_blocks);
     }
 }
+
+/// A block is rewritten after the read that reaches the limit, whether reads come alone or together.
+#[test]
+fn reads_alone_rewrite_blocks_that_are_read_too_often() {
+    let faults = Faults { program_failure_rate: 0.0, read_disturb_limit: Some(50) };
+    for kind in [HybridKind::Bast, HybridKind::Fast] {
+        let run = |batch: usize| {
+            let nand = flash(20).with_faults(faults, Seed(3));
+            let mut drive = HybridFtl::new(hybrid_config(kind, 12, 2), nand).unwrap();
+            write(&mut drive, 0..12);
+            for pages in [5; 2000].chunks(batch) {
+                read(&mut drive, pages.iter().copied());
+            }
+            drive.check().unwrap();
+            let (layer, nand) = reports(&drive);
+            (count(&layer, "refreshes"), nand.programs, nand.erases, nand.reads)
+        };
+        let alone = run(1);
+        // 2,000 reads reach the limit of 50 forty times.
+        assert!(alone.0 >= 40, "{kind:?}: {alone:?}");
+        assert_eq!(run(7), alone, "{kind:?}");
+    }
+}

@@ -288,3 +288,27 @@ fn tree_larger_than_its_cache_keeps_all_locations() {
         ftl.check().unwrap();
     }
 }
+
+/// A phase of reads rewrites blocks that are read too often, whether reads come alone or together.
+#[test]
+fn reads_alone_rewrite_blocks_that_are_read_too_often() {
+    let faults = Faults { program_failure_rate: 0.0, read_disturb_limit: Some(50) };
+    for design in DESIGNS {
+        for page in [0, 20, 39] {
+            let run = |batch: usize| {
+                let mut ftl = build_paged(&paged(design, 40, 30), 12, faults, &PowerSource::new(false));
+                write(&mut ftl, 0..40);
+                for pages in [page; 2000].chunks(batch) {
+                    read(&mut ftl, pages.iter().copied());
+                }
+                ftl.check().unwrap_or_else(|error| panic!("{design}: {error}"));
+                let (layer, nand) = reports(&ftl);
+                (count(&layer, "blocks refreshed"), nand.programs, nand.erases, nand.reads)
+            };
+            let alone = run(1);
+            // 2,000 reads reach a limit of 50 forty times, unless cleaning moves the page before.
+            assert!(alone.0 >= 20, "{design}, page {page}: {alone:?}");
+            assert_eq!(run(7), alone, "{design}, page {page}");
+        }
+    }
+}

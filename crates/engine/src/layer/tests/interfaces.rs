@@ -309,6 +309,9 @@ impl Medium for StubMedium {
     fn take_disturbed(&mut self) -> Option<BlockId> {
         unreachable!()
     }
+    fn reads_before_refresh(&self, _: BlockId) -> u32 {
+        unreachable!()
+    }
     fn read_wear(&mut self, _: BlockId) {
         unreachable!()
     }

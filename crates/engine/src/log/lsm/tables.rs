@@ -12,6 +12,9 @@ use std::collections::VecDeque;
 /// Owner of a page of tombstones.
 const NO_OWNER: Lpn = Lpn(u32::MAX);
 
+/// Stream hint of the tables of level 0; each level has its own.
+pub(super) const LEVEL_0_HINT: u16 = 2;
+
 /// Identifier of a table: the number of its extent.
 pub(super) type TableId = u32;
 
@@ -51,6 +54,8 @@ pub(super) struct Tables<P> {
     pub locations: Vec<Slot>,
     /// Number of newest records on each extent.
     pub live: Vec<u32>,
+    /// Pages written into tables of each level, with their indexes.
+    pub written_pages: Vec<u64>,
     pub moves: Moves,
     config: LsmConfig,
     /// Page numbers of the current operation; kept to reuse the allocation.
@@ -69,6 +74,7 @@ impl<P: Payload> Tables<P> {
             tables: vec![None; extents as usize],
             locations: vec![Slot::NONE; config.logical_pages as usize],
             live: vec![0; extents as usize],
+            written_pages: Vec::new(),
             moves: Moves::default(),
             config,
             pages: Vec::new(),
@@ -164,6 +170,9 @@ impl<P: Payload> Tables<P> {
         let index = self.config.index_pages(pages);
         let blank = vec![P::default(); index as usize];
         self.write(first + pages, &blank, Cause::LogMetadata, hint)?;
+        let level = usize::from(hint - LEVEL_0_HINT);
+        self.written_pages.resize(self.written_pages.len().max(level + 1), 0);
+        self.written_pages[level] += u64::from(pages + index);
         for (at, (&key, &from)) in builder.keys.iter().zip(&builder.sources).enumerate() {
             if self.locations[key as usize] == from {
                 self.set_location(key, Slot(first + at as u32));

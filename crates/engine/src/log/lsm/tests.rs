@@ -153,6 +153,24 @@ fn leveled_tree_writes_between_half_ratio_and_ratio_plus_one_per_level() {
     }
 }
 
+#[test]
+fn pages_written_by_level_add_up() {
+    for shape in [LEVELED, Shape::Tiered { runs: 4 }] {
+        let config = LsmConfig { index_bytes_per_page: 26, ..quarter(shape, 2048) };
+        let mut tree = tree(config, 4 * 2048);
+        let mut random = Seed(7).random();
+        write_all(&mut tree);
+        write_uniform(&mut tree, &mut random, 3 * 2048);
+        let (counters, report) = counts(&tree);
+        let written: Vec<u64> = report.levels.iter().map(|level| level.written_pages).collect();
+        assert_eq!(written.iter().sum::<u64>(), counters.outgoing_total(Operation::Write), "{shape:?}");
+        // Only flushes write level 0, each page of records with its part of an index.
+        let host = counters.outgoing(Cause::Host, Operation::Write);
+        assert!(written[0] > host && written[0] < host + host / 4, "{shape:?}: {written:?}, {host}");
+        assert!(written.len() > 2 && written[1..].iter().all(|&pages| pages > 0), "{shape:?}: {written:?}");
+    }
+}
+
 /// Levels sized from the bottom leave about one record in `ratio` out of date (Dong et al., CIDR 2017: a space
 /// amplification of 1.1 for a ratio of 10).
 #[test]

@@ -6,7 +6,7 @@ use super::memtable::{LogLocation, Memtable, NewestVersion, RecordLog};
 use super::merge::Run;
 use super::space::SpacePlan;
 use super::table_builder::TableBuilder;
-use super::tables::Tables;
+use super::tables::{LEVEL_0_HINT, Tables};
 use crate::config::ConfigError;
 use crate::counters::{Cause, Operation};
 use crate::layer::{
@@ -83,7 +83,7 @@ impl<P: Payload> LsmTree<P> {
 
     /// Returns the stream hint of the tables of a level.
     pub(super) fn hint(level: usize) -> u16 {
-        2 + level as u16
+        LEVEL_0_HINT + level as u16
     }
 
     fn is_silt(&self) -> bool {
@@ -172,13 +172,14 @@ impl<P: Payload> LsmTree<P> {
     }
 
     fn report(&self) -> LsmReport {
-        let level = |runs: &Vec<Run>| LsmLevel {
+        let level = |(at, runs): (usize, &Vec<Run>)| LsmLevel {
             runs: runs.len() as u32,
             tables: runs.iter().map(|run| run.len() as u32).sum(),
             pages: runs.iter().flatten().map(|&id| u64::from(self.tables.table(id).pages)).sum(),
+            written_pages: self.tables.written_pages.get(at).copied().unwrap_or(0),
         };
         LsmReport {
-            levels: self.levels.iter().map(level).collect(),
+            levels: self.levels.iter().enumerate().map(level).collect(),
             flushes: self.flushes,
             compactions: self.compactions,
             trivial_moves: self.trivial_moves,

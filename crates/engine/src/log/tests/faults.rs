@@ -154,11 +154,34 @@ fn block_read_too_often_is_rewritten() {
     // Each block is reported once, and an erase resets its count; reads of other blocks do not count.
     read(&mut drive, 3, 3);
     assert_eq!(drive.counters().outgoing(Cause::WearLevelling, Operation::Write), 2);
-    // An open block is not refreshed.
+    // An open block is closed, and erased once its pages are moved.
     drive.write(&[0]);
+    assert_eq!(drive.layout()[3..], ["0 - -", "- - -", "- - -"]);
     read(&mut drive, 0, 9);
-    assert_eq!(drive.layout()[3], "0 - -");
+    assert_eq!(drive.layout()[3..], ["- - -", "- - -", "0 - -"]);
+    assert_eq!(drive.counters().outgoing(Cause::WearLevelling, Operation::Write), 4);
     drive.store.check().unwrap();
+}
+
+/// A block is rewritten after the read that reaches the limit, whether reads come alone or together.
+#[test]
+fn size_of_reads_does_not_change_what_is_rewritten() {
+    let reads: Vec<Lpn> = (0..24).map(|at| Lpn(at % 3)).collect();
+    let rewritten = |batch: usize| {
+        let mut drive = disturbed_drive(7);
+        drive.write(&[0, 1, 2, 3, 4, 5]);
+        for pages in reads.chunks(batch) {
+            drive.store.read(pages, &mut Vec::new()).unwrap();
+        }
+        drive.store.check().unwrap();
+        (drive.layout(), drive.counters().outgoing(Cause::WearLevelling, Operation::Write))
+    };
+    let alone = rewritten(1);
+    // Six times four reads of a block of three pages.
+    assert_eq!(alone.1, 18);
+    for batch in [2, 3, 5, 24] {
+        assert_eq!(rewritten(batch), alone, "{batch} pages together");
+    }
 }
 
 /// With in-place reclaim, cleaning has an open block only while moved pages have not filled it.

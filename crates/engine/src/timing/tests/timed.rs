@@ -46,6 +46,7 @@ fn call_results<F: Flash<Payload = ContentId>>(flash: &mut F) -> Vec<String> {
     flash.retire(BlockId(1));
     record(&(flash.is_bad(BlockId(0)), flash.is_bad(BlockId(1)), flash.erases(BlockId(0))));
     record(&(flash.layer_below_mut().is_some(), flash.flush(), flash.take_disturbed()));
+    record(&flash.reads_before_refresh(BlockId(0)));
     flash.tear_program(BlockId(0), 0);
     flash.tear_erase(BlockId(2));
     record(&[0, 2].map(|block| flash.spare(BlockId(block), 0)));

@@ -118,6 +118,7 @@ impl<M: Medium<Payload = ContentId>> TextMedium for M {
             self.end_checkpoint(),
             self.flush(),
             self.take_disturbed(),
+            self.reads_before_refresh(block),
         );
         format!("{results:?} {}", state(self, block))
     }
