@@ -26,9 +26,11 @@ fn result_with_old_field_names_equals_the_one_with_new_names() {
         assert_eq!(text.matches(&old).count(), 1, "{old}");
         text = text.replace(&old, &new);
     }
-    let [old, new]: [Value; 2] = [OLD, &text].map(|text| serde_json::from_str(text).unwrap());
+    let [old, mut new]: [Value; 2] = [OLD, &text].map(|text| serde_json::from_str(text).unwrap());
     let read = RunResult::read(old).unwrap();
     assert_eq!(read, RunResult::read(new.clone()).unwrap());
+    // A key that the earlier version did not have gets its default.
+    new["scenario"]["precondition"]["request_pages"] = 1.into();
     assert_eq!(serde_json::to_value(&read).unwrap(), new);
 
     let bound = read.lower_bound.unwrap();
