@@ -335,8 +335,8 @@ impl<L: Layer<ContentId>> Layer<ContentId> for Dedup<L> {
         Ok(())
     }
 
-    /// If cleaning merges pages, reads page by page: a read may make the store clean, which merges no page that is
-    /// being read, and the result must not depend on how reads are grouped into calls.
+    /// Reads page by page if cleaning merges pages. A read may make the store clean, and cleaning merges no page that
+    /// is being read. Reads of several pages would therefore merge fewer pages than single reads.
     fn read(&mut self, pages: &[Lpn], out: &mut Vec<ContentId>) -> Result<(), LayerError> {
         check_range(pages, self.logical_pages)?;
         let longest_run = if self.merges_in_cleaning { 1 } else { usize::MAX };

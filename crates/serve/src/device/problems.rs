@@ -1,4 +1,4 @@
-//! Problems with the files of an image, for messages to the person who runs the server.
+//! Problems with the files of an image, for messages of the server on standard error.
 
 use super::Device;
 use crate::error::DeviceError;
