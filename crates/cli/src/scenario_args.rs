@@ -145,7 +145,8 @@ impl Overrides {
         let flags = flags.into_iter().filter_map(|(flag, value)| Some((flag, value?)));
         let set = self.set.iter().map(|setting| ("--set", setting.clone()));
         let switches = [("--fit", self.fit), ("--as-recorded", self.as_recorded)];
-        let switches = switches.into_iter().filter_map(|(switch, is_set)| is_set.then(|| switch.to_owned()));
+        let switches =
+            switches.into_iter().filter(|(_, is_set)| *is_set).map(|(switch, _)| switch.to_owned());
         let pairs = unset.chain(flags).chain(set).flat_map(|(flag, value)| [flag.to_owned(), value]);
         switches.chain(pairs).collect()
     }

@@ -130,7 +130,7 @@ impl FlashImage {
     /// Opens the battery's record of trims.
     ///
     /// # Errors
-    /// The errors of [`Battery::open`].
+    /// The errors of opening the file of the battery.
     pub fn battery(&self) -> Result<Battery, ImageError> {
         let durable = self.medium.lock().files.battery;
         Battery::open(&self.folder, durable, self.open_report().is_new)
