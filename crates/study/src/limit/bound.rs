@@ -360,6 +360,30 @@ mod tests {
         assert_eq!(least_rewrites(&history, flash, InitialFlash::Arbitrary), 18);
     }
 
+    /// The first of 41 versions lives for 40 writes, the next 20 for 20 writes each, and the others survive.
+    #[test]
+    fn lives_at_the_limits_count_as_long_and_as_fillers() {
+        let invalidated_at = |at| match at {
+            0 => 40,
+            1..=20 => at + 20,
+            _ => NEVER,
+        };
+        let history = WriteHistory {
+            invalidated_at: (0..41).map(invalidated_at).collect(),
+            valid_page_writes: 0,
+            overwrites: 0,
+        };
+        let flash = FlashGeometry { blocks: 1, pages_per_block: 100 };
+        for (min_life, long_lived, fillers, unfilled_waste) in
+            [(40, 1.0, 41.0, 20.0), (39, 1.0, 41.0, 20.0), (20, 21.0, 41.0, 10.0), (21, 1.0, 41.0, 11.0)]
+        {
+            let found = BoundInequality::of(&history, flash, InitialFlash::Erased, 0, min_life).unwrap();
+            assert_eq!((found.long_lived, found.fillers), (long_lived, fillers), "{min_life}");
+            assert_eq!(found.unfilled_waste, unfilled_waste, "{min_life}");
+        }
+        assert!(BoundInequality::of(&history, flash, InitialFlash::Erased, 0, 41).is_none());
+    }
+
     #[test]
     fn decreasing_waits_end_at_zero() {
         let waits: Vec<_> = decreasing_waits(5).collect();
