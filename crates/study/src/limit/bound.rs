@@ -330,7 +330,7 @@ mod tests {
         assert!(ten_versions(1.0, 13.0).is_possible(0) && !ten_versions(1.0, 12.99).is_possible(0));
     }
 
-    /// One block of 100 pages: the first 50 versions live for 50 writes, the others survive.
+    /// One block of 100 pages: the first 50 versions live for 50 writes, and the rest survive.
     #[test]
     fn inequality_of_history_has_hand_computed_terms() {
         let invalidated_at = (0..100).map(|at| if at < 50 { at + 50 } else { NEVER }).collect();
@@ -360,7 +360,7 @@ mod tests {
         assert_eq!(least_rewrites(&history, flash, InitialFlash::Arbitrary), 18);
     }
 
-    /// The first of 41 versions lives for 40 writes, the next 20 for 20 writes each, and the others survive.
+    /// The first of 41 versions lives for 40 writes, the next 20 for 20 writes each, and the rest survive.
     #[test]
     fn lives_at_the_limits_count_as_long_and_as_fillers() {
         let invalidated_at = |at| match at {
