@@ -279,7 +279,7 @@ def test_an_exception_in_one_run_ends_the_sweep(small):
 
 def test_runs_in_threads_are_concurrent(small):
     """Each run waits for the other one in the middle, so neither may block the other."""
-    meet = threading.Barrier(2, timeout=60)
+    meet = threading.Barrier(2, timeout=300)
     scenario = {**small.to_dict(), "measure": {"warm_up": 0.0, "drive_writes": 1000.0, "window": 10.0}}
 
     def run(seed):
@@ -333,7 +333,7 @@ if __name__ == "__main__":
 """
     path = tmp_path / "program.py"
     path.write_text(program)
-    run = subprocess.run([sys.executable, path], capture_output=True, text=True, timeout=120, check=False)
+    run = subprocess.run([sys.executable, path], capture_output=True, text=True, timeout=600, check=False)
     assert run.stdout == "equal\n", run.stderr
 
 
@@ -471,11 +471,11 @@ except KeyboardInterrupt:
         before = os.times()
         process.send_signal(signal.SIGINT)
         try:
-            assert process.communicate(timeout=60)[0] == "interrupted\n"
+            assert process.communicate(timeout=300)[0] == "interrupted\n"
         finally:
             process.kill()
         # The limit is generous, because wall-clock time is measured on a busy machine.
-        assert os.times().elapsed - before.elapsed < 10
+        assert os.times().elapsed - before.elapsed < 30
     assert process.returncode == 0
 
 
@@ -501,6 +501,6 @@ print(str(result).splitlines()[1][:19])
     script.write_text(program, encoding="utf-8")
     environment = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
     run = subprocess.run(
-        [sys.executable, script], capture_output=True, env=environment, timeout=60, check=False
+        [sys.executable, script], capture_output=True, env=environment, timeout=300, check=False
     )  # fmt: skip
     assert run.stdout == b"write amplification\n", run.stderr

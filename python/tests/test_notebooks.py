@@ -40,7 +40,7 @@ def test_notebook_outputs_are_unchanged(path):
     kept = nbformat.read(path, as_version=4)
     again = nbformat.read(path, as_version=4)
     run = nbclient.NotebookClient(
-        again, timeout=300, kernel_name="python3", resources={"metadata": {"path": path.parent}}
+        again, timeout=1200, kernel_name="python3", resources={"metadata": {"path": path.parent}}
     )
     run.execute()
     compared = 0

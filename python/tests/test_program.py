@@ -52,7 +52,7 @@ def when_points_exist(count, output, action):
 
     def wait():
         begin = time.monotonic()
-        while len(points(output)) < count and time.monotonic() - begin < 60:
+        while len(points(output)) < count and time.monotonic() - begin < 600:
             time.sleep(0.01)
         action()
 
@@ -182,8 +182,8 @@ def test_program_ends_with_killed_worker(program, monkeypatch):
     worker = subprocess.Popen([sys.executable, "-c", attempt])
     children = Path(f"/proc/{worker.pid}/task/{worker.pid}/children")
     seen, since = "", time.monotonic()
-    # The first process only reports its build.
-    while time.monotonic() - since < 4:
+    # The first process only reports its build. On a busy machine, it may start late.
+    while not seen or time.monotonic() - since < 4:
         assert worker.poll() is None
         if (now := children.read_text().strip()) != seen:
             seen, since = now, time.monotonic()
@@ -192,6 +192,6 @@ def test_program_ends_with_killed_worker(program, monkeypatch):
     worker.kill()
     worker.wait()
     begin = time.monotonic()
-    while is_alive(seen) and time.monotonic() - begin < 20:
+    while is_alive(seen) and time.monotonic() - begin < 120:
         time.sleep(0.05)
     assert not is_alive(seen)

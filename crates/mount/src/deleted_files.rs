@@ -99,7 +99,7 @@ mod tests {
 
     #[test]
     fn wait_ends_when_last_file_is_released() {
-        let deleted = Arc::new(DeletedFiles::default());
+        let (deleted, begin) = (Arc::new(DeletedFiles::default()), Instant::now());
         assert!(deleted.insert(Ino(7)) && deleted.insert(Ino(8)) && !deleted.insert(Ino(7)));
         let release = {
             let deleted = Arc::clone(&deleted);
@@ -113,21 +113,26 @@ mod tests {
         };
         let releaser = std::thread::spawn(release);
         deleted.wait();
-        assert!(deleted.take().is_empty() && !deleted.has_pending_release());
+        // On a busy machine, the thread may be so late that the wait ends before.
+        assert!(deleted.files().is_empty() || begin.elapsed() >= MAX_WAIT);
         releaser.join().unwrap();
+        assert!(deleted.take().is_empty() && !deleted.has_pending_release());
     }
 
     #[test]
     fn second_wait_ignores_file_in_use() {
         let deleted = DeletedFiles::default();
         deleted.wait();
+        let begin = Instant::now();
         deleted.insert(Ino(7));
-        assert!(deleted.has_pending_release());
+        assert!(deleted.has_pending_release() || begin.elapsed() >= MAX_WAIT);
         deleted.wait();
         assert!(!deleted.has_pending_release());
         // The process that used the file has closed it.
+        let begin = Instant::now();
         assert!(deleted.note_closed(Ino(7)) && !deleted.note_closed(Ino(8)));
-        assert!(deleted.has_pending_release() && !deleted.note_forgotten(Ino(8)));
+        assert!(deleted.has_pending_release() || begin.elapsed() >= MAX_WAIT);
+        assert!(!deleted.note_forgotten(Ino(8)));
         assert_eq!(deleted.take(), [Ino(7)]);
     }
 }

@@ -346,4 +346,19 @@ mod tests {
         contents.release(5);
         contents.store(&[2; 512]).unwrap();
     }
+
+    #[test]
+    fn flipped_byte_of_restored_content_is_noticed() {
+        let mut contents = Contents::in_memory(8, true, 1 << 20);
+        let content = [1, 2, 3, 4, 5, 6, 7, 8];
+        contents.store(&content).unwrap();
+        assert_eq!(contents.check_restored(8).unwrap(), Ok(()));
+        assert!(contents.check_restored(7).unwrap().is_err(), "the slot is missing");
+        for at in 0..8 {
+            let mut flipped = content;
+            flipped[at] ^= 0x10;
+            contents.write_slot(0, &flipped).unwrap();
+            assert!(contents.check_restored(8).unwrap().is_err(), "byte {at}");
+        }
+    }
 }

@@ -492,3 +492,6 @@ fn check_head(requests: &mut File, expected: &[u8]) -> Result<(), String> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

@@ -26,8 +26,25 @@ drive_writes = 5.0
 /// Builds a `wearwell` command that runs in the root of the repository with the default table width.
 pub fn wearwell(arguments: &[&str]) -> Command {
     let mut command = Command::cargo_bin("wearwell").expect("the binary is built");
-    command.current_dir(repository()).args(arguments);
+    command.current_dir(repository()).env_remove("COLUMNS").args(arguments);
     command
+}
+
+/// Waits until the process with this number handles the signal with this number. Before that, the signal ends the
+/// process directly, or is lost if the process ignores it.
+#[cfg(unix)]
+#[allow(dead_code)]
+pub fn wait_until_handled(process: u32, signal: i32) {
+    let handles = || {
+        let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+        let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+        let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+        mask.is_none_or(|mask| mask >> (signal - 1) & 1 == 1)
+    };
+    let begin = std::time::Instant::now();
+    while !handles() && begin.elapsed().as_secs() < 60 {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
 }
 
 /// Returns the root of the repository.

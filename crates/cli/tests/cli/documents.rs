@@ -213,7 +213,7 @@ impl Checkout {
         };
         let mut child = shell.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("a shell");
         let begin = Instant::now();
-        while !mounted() && begin.elapsed() < Duration::from_secs(20) {
+        while !mounted() && begin.elapsed() < Duration::from_secs(120) {
             std::thread::sleep(Duration::from_millis(20));
         }
         let pid = rustix::process::Pid::from_child(&child);

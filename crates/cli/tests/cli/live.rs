@@ -93,7 +93,7 @@ fn top_draws_in_terminal_and_handles_keys() {
     let folder = folder.path().to_str().unwrap();
     tmux(&["new-session", "-d", "-x", "80", "-y", "24", "-c", folder, &command]);
     let until = |word: &str| {
-        for _ in 0..600 {
+        for _ in 0..3000 {
             let screen = tmux(&["capture-pane", "-p"]);
             if screen.contains(word) {
                 return screen;

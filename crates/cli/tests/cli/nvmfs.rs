@@ -297,7 +297,7 @@ fn background_mount_is_busy_and_reports_statistics() {
     let unmounted = std::process::Command::new("umount").arg(&at).status().expect("umount");
     assert!(unmounted.success());
     // The server may still be closing the images, so the command is repeated.
-    let stats = (0..500).find_map(|_| {
+    let stats = (0..6000).find_map(|_| {
         std::thread::sleep(std::time::Duration::from_millis(10));
         let (nvram, ssd) =
             (images.path("nvram").display().to_string(), images.path("ssd").display().to_string());
@@ -400,7 +400,7 @@ fn umount_waits_and_sigterm_ends_busy_mount() {
     });
     let server = rustix::process::Pid::from_raw(server.expect("it serves")).unwrap();
     rustix::process::kill_process(server, rustix::process::Signal::TERM).unwrap();
-    let ended = (0..500).any(|_| {
+    let ended = (0..6000).any(|_| {
         std::thread::sleep(std::time::Duration::from_millis(10));
         rustix::process::test_kill_process(server).is_err()
     });

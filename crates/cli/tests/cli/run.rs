@@ -194,6 +194,7 @@ fn interrupted_run_ends_with_130_and_leaves_no_file() {
         .spawn()
         .unwrap();
     std::thread::sleep(std::time::Duration::from_millis(700));
+    crate::common::wait_until_handled(child.id(), rustix::process::Signal::INT.as_raw());
     let interrupt =
         std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
     assert!(interrupt.success());
@@ -203,7 +204,11 @@ fn interrupted_run_ends_with_130_and_leaves_no_file() {
 
 /// Starts the command, sends `signal` after a while, and waits for its end; returns its exit code.
 #[cfg(unix)]
-fn exit_code_after_signal(signal: &str, arguments: &[&str], stdin: std::process::Stdio) -> Option<i32> {
+fn exit_code_after_signal(
+    signal: rustix::process::Signal,
+    arguments: &[&str],
+    stdin: std::process::Stdio,
+) -> Option<i32> {
     let mut child = std::process::Command::new(assert_cmd::cargo::cargo_bin("wearwell"))
         .args(arguments)
         .current_dir(crate::common::repository())
@@ -213,28 +218,32 @@ fn exit_code_after_signal(signal: &str, arguments: &[&str], stdin: std::process:
         .spawn()
         .unwrap();
     std::thread::sleep(std::time::Duration::from_millis(500));
+    crate::common::wait_until_handled(child.id(), signal.as_raw());
     // Keeps the pipe open: waiting would close it.
     let _pipe = child.stdin.take();
-    let id = child.id().to_string();
-    assert!(std::process::Command::new("kill").args([signal, &id]).status().unwrap().success());
+    rustix::process::kill_process(rustix::process::Pid::from_child(&child), signal).unwrap();
     child.wait().unwrap().code()
 }
 
 #[cfg(unix)]
 #[test]
 fn signal_ends_blocked_or_endless_command() {
+    use rustix::process::Signal;
     let piped = std::process::Stdio::piped;
     let search = ["theory", "double", "--spare-factor", "2e-5"];
-    assert_eq!(exit_code_after_signal("-TERM", &search, std::process::Stdio::null()), Some(130));
+    assert_eq!(exit_code_after_signal(Signal::TERM, &search, std::process::Stdio::null()), Some(130));
     // The pipe stays open without data while the command runs.
     assert_eq!(
-        exit_code_after_signal("-INT", &["trace", "check", "-", "--trace-format", "msr"], piped()),
+        exit_code_after_signal(Signal::INT, &["trace", "check", "-", "--trace-format", "msr"], piped()),
         Some(130)
     );
     let directory = tempfile::tempdir().unwrap();
     let fifo = directory.path().join("scenario.toml");
     assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
-    assert_eq!(exit_code_after_signal("-INT", &["run", &fifo.display().to_string()], piped()), Some(130));
+    assert_eq!(
+        exit_code_after_signal(Signal::INT, &["run", &fifo.display().to_string()], piped()),
+        Some(130)
+    );
 }
 
 #[test]

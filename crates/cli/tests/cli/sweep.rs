@@ -157,7 +157,7 @@ fn killed_sweep_resumes() {
         .spawn()
         .unwrap();
     let begin = std::time::Instant::now();
-    while files(&path_of("killed")).is_empty() && begin.elapsed().as_secs() < 120 {
+    while files(&path_of("killed")).is_empty() && begin.elapsed().as_secs() < 600 {
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
     // Sends SIGKILL.

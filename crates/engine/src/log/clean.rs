@@ -337,9 +337,11 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         let fixed = self.placement.cleaning_stream().filter(|_| !self.has_metadata_stream());
         if let Some(stream) = fixed {
             while self.staged.len() > 0 {
-                let (stream, frontier) = self.frontier_for_cleaning(stream, self.staged.len())?;
+                let (target, frontier) = self.frontier_for_cleaning(stream)?;
                 self.select_copied(self.pool.room(frontier) as usize);
-                self.append_staged(stream, frontier)?;
+                let before = self.staged.len();
+                self.append_staged(target, frontier)?;
+                self.count_spilled(stream, target, before - self.staged.len());
             }
             return Ok(());
         }
@@ -381,11 +383,12 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
             None => self.placement.place(&PageContext { page, cause, now, from, hint: 0, references }),
         };
         loop {
-            let (stream, frontier) = self.frontier_for_cleaning(stream, 1)?;
+            let (target, frontier) = self.frontier_for_cleaning(stream)?;
             let content = std::slice::from_ref(data);
-            let Err(error) = self.pool.program(stream, frontier, Some(&[page]), content, self.move_cause)
+            let Err(error) = self.pool.program(target, frontier, Some(&[page]), content, self.move_cause)
             else {
-                return Ok((stream, frontier));
+                self.count_spilled(stream, target, 1);
+                return Ok((target, frontier));
             };
             if let Err(error) =
                 self.pool.programmed_before_failure(frontier, (None, 1), self.move_cause, error)
@@ -394,7 +397,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
                 self.pool.accepted_before_failure(frontier, Some(&[page]), self.move_cause, &error);
                 return Err(error);
             }
-            self.pool.close_failed_block(stream, frontier, 0);
+            self.pool.close_failed_block(target, frontier, 0);
         }
     }
 
@@ -402,11 +405,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
     ///
     /// If the pool is empty, the pages go to another stream whose open block has free pages. There always are enough:
     /// cleaning started with an erased block, and a victim's live pages fill at most one block.
-    fn frontier_for_cleaning(
-        &mut self,
-        stream: StreamId,
-        pages: usize,
-    ) -> Result<(StreamId, Frontier), LayerError> {
+    fn frontier_for_cleaning(&mut self, stream: StreamId) -> Result<(StreamId, Frontier), LayerError> {
         if let Some(frontier) = self.pool.frontiers[stream.index()] {
             return Ok((stream, frontier));
         }
@@ -415,9 +414,14 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         }
         let open = self.pool.frontiers.iter().position(Option::is_some).ok_or(LayerError::NoSpace)?;
         let frontier = self.pool.frontiers[open].expect("found open");
-        let room = self.pool.room(frontier) as usize;
-        self.stats.spilled_pages += room.min(pages) as u64;
         Ok((StreamId(open as u8), frontier))
+    }
+
+    /// Counts moved pages that are now on flash in `target`, if their stream is another.
+    fn count_spilled(&mut self, stream: StreamId, target: StreamId, pages: usize) {
+        if stream != target {
+            self.stats.spilled_pages += pages as u64;
+        }
     }
 
     /// Erases the block. Returns false if it wore out.

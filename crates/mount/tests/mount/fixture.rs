@@ -91,14 +91,14 @@ impl Fixture {
     pub fn unmount(&mut self) {
         let mounted = self.mounted.take().expect("it is mounted");
         // A child process of another test briefly holds copies of open descriptors, until it executes its program.
-        let unmounted = (0..200).find_map(|_| match mounted.unmount() {
+        let unmounted = (0..6000).find_map(|_| match mounted.unmount() {
             Err(error) if error.kind() == io::ErrorKind::ResourceBusy => {
                 std::thread::sleep(std::time::Duration::from_millis(10));
                 None
             }
             unmounted => Some(unmounted),
         });
-        unmounted.expect("nothing is open after two seconds").expect("it is unmounted");
+        unmounted.expect("nothing is open after a minute").expect("it is unmounted");
         mounted.join().expect("closed");
     }
 

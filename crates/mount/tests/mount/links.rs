@@ -108,7 +108,7 @@ fn deleted_file_lives_while_it_is_open() {
     assert!(free().f_bfree < before.f_bfree && free().f_ffree < before.f_ffree);
     drop(file);
     // The kernel releases the file with some delay.
-    for _ in 0..500 {
+    for _ in 0..6000 {
         if free().f_ffree == before.f_ffree {
             break;
         }
@@ -199,7 +199,7 @@ fn path_descriptor_of_deleted_file_stays_usable() {
     assert_eq!(output.trim(), "0");
     drop(open_files);
     // The kernel forgets the files with some delay.
-    for _ in 0..200 {
+    for _ in 0..6000 {
         if free() == before {
             return;
         }

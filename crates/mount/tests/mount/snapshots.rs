@@ -21,7 +21,7 @@ fn stats(fixture: &Fixture) -> Stats {
 
 /// Waits until the blocks of deleted snapshots are free.
 fn wait_until_freed(fixture: &Fixture) {
-    let is_freed = (0..1000).any(|_| {
+    let is_freed = (0..6000).any(|_| {
         std::thread::sleep(std::time::Duration::from_millis(10));
         stats(fixture).snapshots_being_deleted == 0
     });

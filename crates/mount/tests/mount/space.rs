@@ -13,7 +13,8 @@ fn write_to_full_file_system_fails_and_space_returns() {
     let mut file = new_file(&fixture.at("large"));
     let mut written = 0;
     let error = loop {
-        match file.write(&block) {
+        // A short write is continued at its end, so that the content stays periodic.
+        match file.write(&block[written as usize % block.len()..]) {
             Ok(length) => written += length as u64,
             Err(error) => break error,
         }

@@ -41,7 +41,7 @@ fn serve(fixture: &Fixture) -> Child {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", "survival::serves_until_killed", "--ignored"]).env(SERVE, fixture.directory());
     let mut child = command.stdout(std::process::Stdio::null()).spawn().unwrap();
-    for _ in 0..1000 {
+    for _ in 0..6000 {
         let table = fs::read_to_string("/proc/self/mounts").unwrap();
         if table.contains(fixture.root().to_str().unwrap()) {
             return child;

@@ -36,7 +36,7 @@ pub fn open(directory: &Path) -> FileNvmfs {
 
 /// Retries until a lock is released: a child process of another test briefly holds copies of closed descriptors.
 fn retry_until_unlocked<T>(open: impl Fn() -> io::Result<T>) -> T {
-    for _ in 0..500 {
+    for _ in 0..6000 {
         match open() {
             Err(error) if error.kind() == io::ErrorKind::ResourceBusy => {
                 std::thread::sleep(Duration::from_millis(10));

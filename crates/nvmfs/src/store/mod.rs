@@ -30,6 +30,8 @@ mod scrub;
 mod snapshots;
 mod space;
 mod sums;
+#[cfg(test)]
+mod tests_of_checksums;
 mod trims;
 mod verify;
 mod write_out;

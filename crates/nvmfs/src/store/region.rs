@@ -367,4 +367,26 @@ mod tests {
         let region = Region::open(region.into_nvram(), areas, true);
         assert_eq!((region.word(first), region.word(second)), (0, 7));
     }
+
+    #[test]
+    fn flipped_byte_of_log_entry_or_update_number_prevents_undo() {
+        let areas = Areas::new(8 << 20, 8192, 256).unwrap();
+        let (at, log) = (areas.data + 64, areas.log + 8);
+        let mut region = Region::open(PlainNvram::new(8 << 20), areas.clone(), true);
+        region.patch_word(at, 5);
+        let end = region.write_entry(log, at, 8);
+        region.patch_word(at, 9);
+        let image = region.into_nvram().into_bytes();
+        assert_eq!(update_of(&image, &areas, true), Some(1));
+        let reopened = |bytes: Vec<u8>| Region::open(PlainNvram::from(bytes), areas.clone(), true);
+        assert_eq!(reopened(image.clone()).word(at), 5, "the update is undone");
+        for byte in areas.log..end {
+            let mut flipped = image.clone();
+            flipped[byte] ^= 0x10;
+            let content = flipped[areas.data..].to_vec();
+            let region = reopened(flipped);
+            // Nothing is written at a wrong place either.
+            assert!(region.bytes()[areas.data..] == content, "byte {byte}");
+        }
+    }
 }

@@ -124,7 +124,7 @@ impl Fixture {
             numbers.flat_map(|number| number.to_le_bytes().repeat(UNIT_BYTES as usize / 8)).collect();
         let begin = Instant::now();
         let (mut units, mut data) = (units, &data[..]);
-        while begin.elapsed() < Duration::from_secs(60) {
+        while begin.elapsed() < Duration::from_secs(600) {
             match self.request(|fs| fs.write(file.ino, units.start * UNIT_BYTES, data, &CALLER)) {
                 Ok(written) => {
                     // If a write fails after its first block, the write is short; the next write writes the remaining

@@ -81,12 +81,16 @@ fn check_block(fs: &Mutex<Fs>, ino: Ino, content: &[u8], block: u64) {
     assert!(out[..read].iter().all(|byte| *byte == expected), "inode {}, block {block}", ino.0);
 }
 
-/// Flushes and recycles until the end of the test, and counts completed work. Other threads continue while an extent
-/// is written.
+/// Flushes and recycles until the end of the test and until no work is left, and counts completed work. Other threads
+/// continue while an extent is written.
 fn run_background(fs: &Mutex<Fs>, is_over: &AtomicBool, done: &AtomicU64) {
-    while !is_over.load(Ordering::Relaxed) {
+    loop {
+        let is_last = is_over.load(Ordering::SeqCst);
         let work = fs.lock().unwrap().begin_background().unwrap();
         let Some(work) = work else {
+            if is_last {
+                return;
+            }
             thread::yield_now();
             continue;
         };
@@ -115,7 +119,7 @@ fn run_threads(placement: PlacementKind) {
             threads.into_iter().map(|(thread, own)| scope.spawn(move || run_requests(fs, own, thread)));
         let results: Vec<_> =
             threads.collect::<Vec<_>>().into_iter().map(thread::ScopedJoinHandle::join).collect();
-        ends.store(true, Ordering::Relaxed);
+        ends.store(true, Ordering::SeqCst);
         worker.join().unwrap();
         results.into_iter().for_each(|end| end.unwrap());
     });

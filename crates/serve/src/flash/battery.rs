@@ -274,4 +274,21 @@ mod tests {
         std::fs::write(&path, "").unwrap();
         assert!(is_refused(durable));
     }
+
+    #[test]
+    fn flipped_byte_of_any_record_is_noticed() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut battery = Battery::open(folder.path()).unwrap();
+        battery.trim([3, 0x0102_0304].into_iter(), 10).unwrap();
+        drop(battery);
+        let path = folder.path().join(NAME);
+        let whole = std::fs::read(&path).unwrap();
+        assert_eq!(whole.len(), 2 * RECORD_BYTES);
+        for at in 0..whole.len() {
+            let mut flipped = whole.clone();
+            flipped[at] ^= 0x10;
+            std::fs::write(&path, &flipped).unwrap();
+            assert!(Battery::open(folder.path()).is_err(), "byte {at}");
+        }
+    }
 }

@@ -167,7 +167,7 @@ pub fn check(folder: &Path, progress: &mut dyn FnMut(f64) -> bool) -> Result<Che
 }
 
 /// Finds pages whose bytes do not match their checksum.
-fn damaged_pages(
+pub(super) fn damaged_pages(
     files: &Files,
     found: &ScannedFlash,
     progress: &mut dyn FnMut(f64) -> bool,

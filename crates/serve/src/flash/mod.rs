@@ -14,6 +14,8 @@ mod medium;
 mod metadata_pages;
 mod records;
 mod scan;
+#[cfg(test)]
+mod tests;
 mod trial;
 
 pub use battery::Battery;

@@ -1,7 +1,7 @@
 //! NBD client that is written from the protocol document only, without code of the server.
 
 use crate::common::Step;
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
@@ -26,12 +26,18 @@ pub const GO: u32 = 7;
 impl Client {
     /// Connects to a server and answers its greeting.
     pub fn connect(path: &Path) -> Client {
-        let stream = UnixStream::connect(path).unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
-        let mut client = Client { stream, structured: false, cookie: 0, bytes: 0, flags: 0 };
-        assert_eq!(client.bytes(18), b"NBDMAGICIHAVEOPT\0\x03");
-        client.stream.write_all(&3u32.to_be_bytes()).unwrap();
-        client
+        Client::try_connect(path).unwrap()
+    }
+
+    /// Does what [`Client::connect`] does; fails if the server accepts no more connections.
+    pub fn try_connect(path: &Path) -> io::Result<Client> {
+        let mut stream = UnixStream::connect(path)?;
+        stream.set_read_timeout(Some(Duration::from_secs(120)))?;
+        let mut greeting = [0; 18];
+        stream.read_exact(&mut greeting)?;
+        assert_eq!(&greeting, b"NBDMAGICIHAVEOPT\0\x03");
+        stream.write_all(&3u32.to_be_bytes())?;
+        Ok(Client { stream, structured: false, cookie: 0, bytes: 0, flags: 0 })
     }
 }
 
@@ -184,7 +190,7 @@ impl<S: Read + Write> Client<S> {
         let mut rest = Vec::new();
         match self.stream.read_to_end(&mut rest) {
             Ok(_) => true,
-            Err(error) => error.kind() == std::io::ErrorKind::ConnectionReset,
+            Err(error) => error.kind() == io::ErrorKind::ConnectionReset,
         }
     }
 }

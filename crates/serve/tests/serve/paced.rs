@@ -48,18 +48,30 @@ fn requests_of_one_connection_are_served_concurrently() {
     let server = Server::start(paced(&text), &Address::Unix(path.clone()), Limits::default()).unwrap();
     let mut client = Client::connect(&path);
     client.go();
-    let started = Instant::now();
-    for page in 0..8 {
-        client.send(0, 1, page * 4096, 4096, &[page as u8; 4096]);
+    let mut write_eight = |attempt: u8| {
+        let started = Instant::now();
+        for page in 0..8 {
+            client.send(0, 1, page * 4096, 4096, &[page as u8; 4096]);
+        }
+        let mut cookies: Vec<Vec<u8>> = (0..8).map(|_| client.bytes(16)).collect();
+        let took = started.elapsed();
+        cookies.sort();
+        assert!(
+            cookies.iter().all(|reply| reply[..8] == [0x67, 0x44, 0x66, 0x98, 0, 0, 0, 0]),
+            "{cookies:?}"
+        );
+        let numbers: Vec<u8> = cookies.iter().map(|reply| reply[15]).collect();
+        assert_eq!(numbers, [1, 2, 3, 4, 5, 6, 7, 8].map(|number| 8 * attempt + number));
+        assert!(took >= Duration::from_millis(200), "{took:?}");
+        took
+    };
+    // One after the other, the requests would take 1.6 s. On a busy machine, an attempt may take that long as well.
+    let is_concurrent = |took: &Duration| *took < Duration::from_millis(1500);
+    let mut times = Vec::new();
+    while times.len() < 20 && !times.last().is_some_and(is_concurrent) {
+        times.push(write_eight(times.len() as u8));
     }
-    let mut cookies: Vec<Vec<u8>> = (0..8).map(|_| client.bytes(16)).collect();
-    let took = started.elapsed();
-    cookies.sort();
-    assert!(cookies.iter().all(|reply| reply[..8] == [0x67, 0x44, 0x66, 0x98, 0, 0, 0, 0]), "{cookies:?}");
-    let numbers: Vec<u8> = cookies.iter().map(|reply| reply[15]).collect();
-    assert_eq!(numbers, [1, 2, 3, 4, 5, 6, 7, 8]);
-    // One after the other, the requests would take 1.6 s.
-    assert!(took >= Duration::from_millis(200) && took < Duration::from_millis(1500), "{took:?}");
+    assert!(times.last().is_some_and(is_concurrent), "{times:?}");
     client.disconnect();
     server.stop();
 }

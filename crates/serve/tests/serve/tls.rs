@@ -287,7 +287,7 @@ fn only_clients_with_issued_certificate_are_admitted() {
 #[test]
 fn invalid_tls_ends_only_its_own_connection() {
     let authority = CertificateAuthority::new();
-    let limits = Limits { handshake: Duration::from_secs(2), ..Limits::default() };
+    let limits = Limits { handshake: Duration::from_secs(5), ..Limits::default() };
     let (server, path) = authority.serve(device(SMALL), limits);
     let mut good = connect(&path, authority.client(None));
     good.go();
@@ -303,7 +303,7 @@ fn invalid_tls_ends_only_its_own_connection() {
     let mut slow = Client::connect(&path);
     slow.option(STARTTLS, &[]);
     let started = Instant::now();
-    while slow.stream.write_all(&[22]).is_ok() && started.elapsed() < Duration::from_secs(20) {
+    while slow.stream.write_all(&[22]).is_ok() && started.elapsed() < Duration::from_secs(200) {
         std::thread::sleep(Duration::from_millis(50));
         slow.stream.set_nonblocking(true).unwrap();
         let ended = matches!(slow.stream.read(&mut [0; 64]), Ok(0));
@@ -312,7 +312,7 @@ fn invalid_tls_ends_only_its_own_connection() {
             break;
         }
     }
-    assert!(started.elapsed() < Duration::from_secs(15), "{:?}", started.elapsed());
+    assert!(started.elapsed() < Duration::from_secs(150), "{:?}", started.elapsed());
     // A client disconnects within a request.
     let mut broken = connect(&path, authority.client(None));
     broken.go();

@@ -64,7 +64,7 @@ fn guest_kernel_uses_a_file_system_on_the_device() {
         .args([
             "-k",
             "5",
-            "240",
+            "900",
             "linux.uml",
             "mem=256M",
             "root=/dev/root",

@@ -244,6 +244,146 @@ mod tests {
         }
     }
 
+    /// Returns the bound from the order of events for a drive of two blocks of four pages.
+    fn small_order_bound(writes: usize, overwrites: u64, slack: u128, start: InitialFlash) -> u64 {
+        let history = WriteHistory { invalidated_at: vec![NEVER; writes], valid_page_writes: 0, overwrites };
+        order_bound(&history, FlashGeometry { blocks: 2, pages_per_block: 4 }, start, slack)
+    }
+
+    #[test]
+    fn order_bound_has_hand_computed_values() {
+        let [erased, arbitrary] = [InitialFlash::Erased, InitialFlash::Arbitrary];
+        // Without spare pages, q = 1, y = 4 and 2 b / q - 1 - y = 3: three rewrites per overwrite.
+        assert_eq!(small_order_bound(100, 100, 0, erased), 300);
+        // 40 writes do not overwrite: (3 * 160 - 40) / 2.
+        assert_eq!(small_order_bound(100, 60, 0, erased), 220);
+        // The initial content of the eight pages may save three rewrites each.
+        assert_eq!(small_order_bound(100, 100, 0, arbitrary), 300 - 24);
+        // With one spare page, q = 2, y = 1 and 4 - 1 - y = 2: (2 * 200) / 2 - 100, which is b / (s + 1) - 1 per write.
+        assert_eq!(small_order_bound(100, 100, 100, erased), 100);
+        // The drive is so empty that no rewrites are needed.
+        assert_eq!(small_order_bound(100, 100, 400, erased), 0);
+        assert_eq!(small_order_bound(0, 0, 0, erased), 0);
+    }
+
+    /// With 2.5 spare pages, the best of the steps is q = 4^(22 / 24) = 3.5636, with y = 0.31498 and a value of 0.92994.
+    #[test]
+    fn initial_content_saves_at_least_half_of_its_pages_and_their_value() {
+        let history =
+            WriteHistory { invalidated_at: vec![NEVER; 10_000], valid_page_writes: 0, overwrites: 10_000 };
+        let flash = FlashGeometry { blocks: 16, pages_per_block: 4 };
+        // 9299.4 - 0.31498 * 25,000 = 1424.9; and the 64 pages save (0.92994 + 1) / 2 each, more than the value.
+        assert_eq!(order_bound(&history, flash, InitialFlash::Erased, 25_000), 1425);
+        assert_eq!(order_bound(&history, flash, InitialFlash::Arbitrary, 25_000), 1364);
+    }
+
+    /// Returns ten versions in blocks of four pages: up to two share a block if they wait for one write, which counts
+    /// for two waits, and none otherwise.
+    fn ten_versions(unfilled_waste: f64, slack: f64) -> BoundInequality {
+        let life = |written_at| VersionLife { written_at, invalidated_at: written_at + 20 };
+        let lives: Vec<VersionLife> = (0..10).map(life).collect();
+        let crowding = |wait| Crowding::of(&lives, 30, wait, MAX_GRID_ROWS);
+        BoundInequality {
+            long_lived: 10.0,
+            fillers: 8.0,
+            unfilled_waste,
+            erases: 1.0,
+            pages_per_block: 4.0,
+            slack,
+            waits: vec![(2.0, crowding(1)), (1.0, crowding(0))],
+        }
+    }
+
+    #[test]
+    fn waste_has_hand_computed_values() {
+        let inequality = ten_versions(3.0, 0.0);
+        // Three erases: six versions wait for at most one write, and three for none. 2 * (10 - 6) + (10 - 3).
+        assert_eq!(inequality.waste(0.0, 0.0), 15.0);
+        // Four rewrites allow another erase and leave six versions: 2 * 0 + (6 - 4).
+        assert_eq!(inequality.waste(4.0, 0.0), 2.0);
+        // Four unfilled slots allow another erase, and each wastes 3: 2 * (10 - 8) + (10 - 4) + 4 * 3.
+        assert_eq!(inequality.waste(0.0, 4.0), 22.0);
+        // With 4.5 erases, all four remaining versions wait for no write.
+        assert_eq!(inequality.waste(6.0, 0.0), 0.0);
+    }
+
+    #[test]
+    fn least_rewrites_is_the_first_number_whose_waste_is_allowed() {
+        // Waste by number of rewrites: 15, 10.75, 6.5, 3.25, 2, 0.75, 0.
+        for (slack, expected) in [
+            (15.0, 0),
+            (14.9, 1),
+            (10.75, 1),
+            (10.7, 2),
+            (6.5, 2),
+            (6.4, 3),
+            (3.25, 3),
+            (3.2, 4),
+            (2.0, 4),
+            (0.75, 5),
+            (0.7, 6),
+            (0.0, 6),
+        ] {
+            assert_eq!(ten_versions(3.0, slack).least_rewrites(), expected, "slack {slack}");
+        }
+        // Unfilled slots that waste only 1 each reduce the waste to 13, with eight of them: 2 * 0 + (10 - 5) + 8.
+        assert!(ten_versions(1.0, 13.0).is_possible(0) && !ten_versions(1.0, 12.99).is_possible(0));
+    }
+
+    /// One block of 100 pages: the first 50 versions live for 50 writes, and the rest survive.
+    #[test]
+    fn inequality_of_history_has_hand_computed_terms() {
+        let invalidated_at = (0..100).map(|at| if at < 50 { at + 50 } else { NEVER }).collect();
+        let history = WriteHistory { invalidated_at, valid_page_writes: 9800, overwrites: 50 };
+        let flash = FlashGeometry { blocks: 1, pages_per_block: 100 };
+        assert_eq!(history.slack(flash), 200);
+        let of = |start, slack, min_life| BoundInequality::of(&history, flash, start, slack, min_life);
+        let found = of(InitialFlash::Arbitrary, 200, 21).unwrap();
+        assert_eq!((found.long_lived, found.fillers), (50.0, 100.0));
+        assert_eq!((found.unfilled_waste, found.erases, found.slack), (11.0, 1.0, 200.0));
+        // The mean slack is 2. Waits of 3 * 2 + 8 = 14, 10, 7, 5, 3, 2, 1 and 0 represent all waits from 0 to 14.
+        let counts: Vec<f64> = found.waits.iter().map(|(count, _)| *count).collect();
+        assert_eq!(counts, [4.0, 3.0, 2.0, 2.0, 1.0, 1.0, 1.0, 1.0]);
+        // With C erases, C (w + 1) versions wait for at most w writes. The counts times w + 1 sum to 131: for two
+        // erases, the waste is 15 * 50 - 2 * 131.
+        assert_eq!(found.waste(0.0, 0.0), 488.0);
+        assert!((found.waste(10.0, 0.0) - (15.0 * 40.0 - 2.1 * 131.0)).abs() < 1e-9);
+        // With 17 rewrites, 15 * 33 - 2.17 * 131 = 210.7 is wasted. With 18, no version waits for more than 10 writes,
+        // which leaves 11 * 32 - 2.18 * 71 = 197.2.
+        assert_eq!(found.least_rewrites(), 18);
+        assert_eq!(BoundInequality { slack: 488.0, ..found }.least_rewrites(), 0);
+        assert_eq!(of(InitialFlash::Erased, 200, 21).unwrap().waste(0.0, 0.0), 15.0 * 50.0 - 131.0);
+        // Survivors and versions that live for at least half of the least life are fillers.
+        let fillers = |min_life| of(InitialFlash::Erased, 200, min_life).map(|found| found.fillers);
+        assert_eq!((fillers(50), of(InitialFlash::Erased, 200, 51).map(|_| ())), (Some(100.0), None));
+        assert!(of(InitialFlash::Arbitrary, 100_000, 21).is_none(), "more slack than all waits");
+        assert_eq!(least_rewrites(&history, flash, InitialFlash::Arbitrary), 18);
+    }
+
+    /// The first of 41 versions lives for 40 writes, the next 20 for 20 writes each, and the rest survive.
+    #[test]
+    fn lives_at_the_limits_count_as_long_and_as_fillers() {
+        let invalidated_at = |at| match at {
+            0 => 40,
+            1..=20 => at + 20,
+            _ => NEVER,
+        };
+        let history = WriteHistory {
+            invalidated_at: (0..41).map(invalidated_at).collect(),
+            valid_page_writes: 0,
+            overwrites: 0,
+        };
+        let flash = FlashGeometry { blocks: 1, pages_per_block: 100 };
+        for (min_life, long_lived, fillers, unfilled_waste) in
+            [(40, 1.0, 41.0, 20.0), (39, 1.0, 41.0, 20.0), (20, 21.0, 41.0, 10.0), (21, 1.0, 41.0, 11.0)]
+        {
+            let found = BoundInequality::of(&history, flash, InitialFlash::Erased, 0, min_life).unwrap();
+            assert_eq!((found.long_lived, found.fillers), (long_lived, fillers), "{min_life}");
+            assert_eq!(found.unfilled_waste, unfilled_waste, "{min_life}");
+        }
+        assert!(BoundInequality::of(&history, flash, InitialFlash::Erased, 0, 41).is_none());
+    }
+
     #[test]
     fn decreasing_waits_end_at_zero() {
         let waits: Vec<_> = decreasing_waits(5).collect();

@@ -159,14 +159,42 @@ mod tests {
             .unwrap()
     }
 
+    /// Returns one version per write, with these lengths of life.
+    fn versions(lengths: &[u32]) -> Vec<VersionLife> {
+        let life = |(written_at, length)| VersionLife { written_at, invalidated_at: written_at + length };
+        (0..).zip(lengths).map(life).collect()
+    }
+
+    #[test]
+    fn crowding_counts_versions_that_can_share_a_block() {
+        // The first two versions can share a block from write 0 to 10, in which the second one waits for 1 + 1 writes.
+        // The third version is invalidated ten writes later.
+        let lives = versions(&[10, 8, 18]);
+        assert_eq!(Crowding::of(&lives, 30, 6, 31).0, [(2, 2), (1, 1)]);
+        // A short wait has the number of writes during it as its only bound.
+        assert_eq!(Crowding::of(&lives, 30, 5, 31).0, [(6, 3)]);
+        assert_eq!(Crowding::of(&lives, 30, 0, 31).0, [(1, 3)]);
+        assert_eq!(Crowding::of(&[], 30, 6, 31).0, [(7, 0)]);
+    }
+
     proptest! {
+        #[test]
+        fn grid_with_cells_of_one_write_counts_exactly(lengths in prop::collection::vec(1u32..30, 1..40)) {
+            let (lives, wait, writes) = (versions(&lengths), CELLS_PER_SIDE, 80);
+            let mut exact = BTreeMap::<u32, u64>::new();
+            for life in &lives {
+                *exact.entry(exact_sharers(&lives, *life, wait)).or_default() += 1;
+            }
+            let exact: Vec<(u32, u64)> = exact.into_iter().rev().collect();
+            prop_assert_eq!(Crowding::of(&lives, writes, wait, writes + 1).0, exact);
+        }
+
         #[test]
         fn grid_counts_bound_every_triangle(
             lengths in prop::collection::vec(1u32..30, 1..40), wait in 0u32..20, most_rows in 3u32..60,
         ) {
             let writes = 80;
-            let lives: Vec<VersionLife> =
-                (0..).zip(&lengths).map(|(written_at, length)| VersionLife { written_at, invalidated_at: written_at + length }).collect();
+            let lives = versions(&lengths);
             let exact: Vec<u32> = lives.iter().map(|&life| exact_sharers(&lives, life, wait)).collect();
             let crowding = Crowding::of(&lives, writes, wait, most_rows);
             for erases in [0.0, 0.5, 1.0, 2.0, 5.0, 11.0] {

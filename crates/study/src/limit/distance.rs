@@ -94,3 +94,23 @@ impl SweepObserver for StopObserver<'_> {
 
     fn finished(&self, _: usize, _: usize) {}
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_distance_is_at_most_a_twentieth_of_the_writes() {
+        let distance = |lower_bound, offline: Option<f64>| {
+            let offline = offline.map(|write_amplification| OfflineResult {
+                placement: "future_knowledge".to_owned(),
+                victim: "foresight".to_owned(),
+                write_amplification,
+            });
+            BoundDistance { write_amplification: 2.0, lower_bound, offline }
+        };
+        assert!(distance(1.91, None).is_small() && !distance(1.89, None).is_small());
+        // The offline result is the reference if there is one.
+        assert!(distance(1.0, Some(1.91)).is_small() && !distance(2.0, Some(1.89)).is_small());
+    }
+}

@@ -154,6 +154,7 @@ impl BoundSum {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use wearwell_base::units::Lpn;
     use wearwell_stack::{Draft, Progress};
 
     fn bounded_run(settings: &str) -> Result<LowerBoundRun, RunError> {
@@ -180,6 +181,37 @@ mod tests {
         // Sequential writes need no rewrites.
         let sequential = bounded_run("workload = { kind = 'sequential' }").unwrap();
         assert_eq!(sequential.least_rewrites, 0);
+    }
+
+    /// A full drive of two blocks of four pages: each measured write needs three rewrites, and the initial content saves
+    /// 24 of them.
+    #[test]
+    fn bound_covers_exactly_the_measured_writes() {
+        for (begin, host_pages, expected) in [(8, 16, 24), (8, 15, 21), (9, 16, 24), (16, 9, 3)] {
+            let flash = FlashGeometry { blocks: 2, pages_per_block: 4 };
+            let recorder = HistoryRecorder::new(8);
+            let end = begin + host_pages;
+            let mut sum = BoundSum { flash, recorder, least_rewrites: 0, begin, end, written: 0 };
+            for write in 1..=end {
+                let flow = sum.record(HostOp::Write(Lpn((write % 8) as u32)));
+                assert_eq!(flow.is_break(), write == end, "write {write} of {end}");
+            }
+            assert_eq!(sum.least_rewrites, expected, "{host_pages} writes after {begin}");
+        }
+    }
+
+    #[test]
+    fn bound_and_unproven_share_have_hand_computed_values() {
+        let mut found = bounded_run("workload = { kind = 'sequential' }").unwrap();
+        found.result.write_amplification = Some(2.0);
+        (found.host_pages, found.least_rewrites) = (1000, 250);
+        assert_eq!((found.lower_bound(), found.unproven_share()), (1.25, Some(0.75)));
+        found.least_rewrites = 1000;
+        assert_eq!((found.lower_bound(), found.unproven_share()), (2.0, Some(0.0)));
+        found.result.write_amplification = Some(1.0);
+        assert_eq!(found.unproven_share(), None);
+        (found.host_pages, found.least_rewrites) = (0, 0);
+        assert_eq!(found.lower_bound(), 1.0);
     }
 
     #[test]

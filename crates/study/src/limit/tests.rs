@@ -171,6 +171,50 @@ fn seeds_are_shared_and_averaged() {
 }
 
 #[test]
+fn comparison_has_hand_computed_means_and_distances() {
+    let scenario = draft("workload = { kind = 'sequential' }").scenario().unwrap();
+    let run = simulate(&scenario, &mut |_: &Progress| ControlFlow::Continue(())).unwrap();
+    let limit = |write_amplification, host_pages, least_rewrites| {
+        let result =
+            wearwell_stack::RunResult { write_amplification: Some(write_amplification), ..run.clone() };
+        LowerBoundRun { result, host_pages, least_rewrites }
+    };
+    let measured =
+        PairMeasurement { write_amplification: 2.5, ci95: None, by_seed: vec![2.0, 3.0], pooled: false };
+    let row = PolicyRow {
+        placement: "single".to_owned(),
+        victim: "fifo".to_owned(),
+        outcome: Ok(measured),
+        above_offline_ci95: None,
+        loss: Some(RewriteLoss::of(2.5, 2.0, 2.25, 1.5)),
+    };
+    let offline = wearwell_stack::OfflineResult {
+        placement: "future_knowledge".to_owned(),
+        victim: "greedy".to_owned(),
+        write_amplification: 1.5,
+    };
+    // The bounds are 1.25 and 1.5.
+    let limits = vec![limit(2.0, 1000, 250), limit(3.0, 3000, 1500)];
+    let comparison = PolicyComparison { limits, offline: Some(offline), rows: vec![row] };
+    assert_eq!((comparison.write_amplification(), comparison.lower_bound()), (Some(2.5), 1.375));
+    assert_eq!((comparison.host_pages(), comparison.least_rewrites()), (4000, 1750));
+    assert_eq!(comparison.unproven_share(), Some(0.75));
+    let expected = [
+        ("above_lower_bound", 1.125),
+        ("above_offline", 1.0),
+        ("lower_bound", 1.375),
+        ("offline_write_amplification", 1.5),
+        ("host_pages", 4000.0),
+        ("min_rewrites", 1750.0),
+    ];
+    let rows = comparison.rows();
+    for (name, value) in expected {
+        let found = rows[0].iter().find(|(column, _)| *column == name).map(|(_, found)| found.as_f64());
+        assert_eq!(found, Some(Some(value)), "{name}");
+    }
+}
+
+#[test]
 fn unknown_policy_is_refused_before_any_run() {
     let error = compare("workload = { kind = 'uniform' }", &["doubel"], &[], false).unwrap_err().to_string();
     assert!(

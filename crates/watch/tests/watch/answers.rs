@@ -65,7 +65,7 @@ fn history_lists_samples_and_after_filters_them() {
     let history = |query: &str| -> Vec<Value> {
         serde_json::from_slice(&client.get(&format!("/history.json{query}")).unwrap()).unwrap()
     };
-    let end = Instant::now() + Duration::from_secs(60);
+    let end = Instant::now() + Duration::from_secs(300);
     while history("").len() < 3 {
         write(&device, 500);
         assert!(Instant::now() < end, "a sample comes each second");
@@ -73,7 +73,9 @@ fn history_lists_samples_and_after_filters_them() {
     }
     let all = history("");
     let pages = |sample: &Value| sample["host_pages"].as_u64().unwrap();
-    assert!(all.windows(2).all(|pair| pages(&pair[0]) < pages(&pair[1])), "{all:?}");
+    // On a busy machine, no write may come between two samples.
+    assert!(all.windows(2).all(|pair| pages(&pair[0]) <= pages(&pair[1])), "{all:?}");
+    assert!(all.windows(2).all(|pair| pair[0]["seconds"].as_f64() < pair[1]["seconds"].as_f64()), "{all:?}");
     for sample in &all {
         let sent: u64 =
             sample["writes"]["ftl"].as_object().unwrap().values().map(|one| one.as_u64().unwrap()).sum();

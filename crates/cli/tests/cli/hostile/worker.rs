@@ -17,7 +17,7 @@ use wearwell_cli::Program;
 const CLASS_VARIABLE: &str = "WEARWELL_HOSTILE_CLASS";
 
 /// Time limit of a case, generous for a busy machine.
-const CASE_TIMEOUT: Duration = Duration::from_secs(60);
+const CASE_TIMEOUT: Duration = Duration::from_secs(300);
 
 /// Memory limit of a worker: larger requests must be refused by the program, otherwise they end the worker.
 const MEMORY_BYTES: u64 = 2 << 30;

@@ -1,14 +1,16 @@
 //! Space management: the blocks without needed pages that are erased when space is short, and those that must be
-//! kept.
+//! kept; and the valid pages of a block in which a power cut tore a page.
 
 use super::contents::MetadataContents;
 use super::known_blocks::VictimChooser;
 use super::space::{BlockGroup, Space};
 use crate::counters::{Cause, Operation};
 use crate::flash_format::ValidityCodec;
-use crate::ftl::tests::drives::{PAGES_PER_BLOCK, flash};
-use crate::layer::{ContentId, LayerError};
-use crate::nand::Nand;
+use super::store::PagedFtl;
+use crate::ftl::Restart;
+use crate::ftl::tests::drives::{PAGES_PER_BLOCK, build_paged, flash, owners, paged, write};
+use crate::layer::{ContentId, Layer, LayerError};
+use crate::nand::{Faults, Nand, PowerCut, PowerSource};
 use crate::units::{BlockId, Lpn, Slot};
 use crate::victim::{VictimConfig, VictimPolicy};
 use wearwell_base::config::StoreSize;
@@ -111,4 +113,26 @@ fn enough_space_erases_no_blocks() {
     space.discard_metadata(open.unwrap());
     fill(&mut space, BlockGroup::User, 1);
     assert_eq!((erases(&space, Cause::Translation), erases(&space, Cause::Validity)), (1, 0));
+}
+
+#[test]
+fn page_torn_by_power_cut_counts_as_invalid() {
+    // A design with a battery completes its operations.
+    for design in ["lazyftl", "ib_ftl", "gecko"] {
+        let (power_source, settings) = (PowerSource::new(false), paged(design, 40, 6));
+        let mut ftl = build_paged(&settings, 3, Faults::default(), &power_source);
+        write(&mut ftl, [0, 1]);
+        power_source.schedule_cut(Some(PowerCut { after: power_source.operations(), torn: true }));
+        assert_eq!(ftl.write(&[Lpn(2)], &[ContentId(9)], 0).unwrap_err().to_string(), "power was lost");
+        power_source.restore();
+        let restarted = PagedFtl::restart(&settings, ftl.into_flash()).map_err(|(error, _)| error);
+        let (mut ftl, _) = restarted.unwrap();
+        // A page that was not programmed since the erase counts as valid, so three of four pages do.
+        assert_eq!(owners(ftl.flash())[0], "0 1 x", "{design}");
+        assert_eq!(ftl.space.pool.blocks.valid_pages(BlockId(0)), 3, "{design}");
+        write(&mut ftl, [3]);
+        assert_eq!(owners(ftl.flash())[0], "0 1 x 3", "{design}");
+        assert_eq!(ftl.space.pool.blocks.valid_pages(BlockId(0)), 3, "{design}");
+        ftl.check().unwrap();
+    }
 }

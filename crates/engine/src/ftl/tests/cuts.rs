@@ -86,18 +86,21 @@ where
 {
     let uncut = history(&build, battery, CutTimes::At(Vec::new()), [0.0; 2]);
     assert_eq!((uncut.cuts, uncut.recoveries.len()), (0, 0));
-    let (mut hits, mut torn) = (0, 0);
+    let mut hits = 0;
     for after in (0..).step_by(7) {
         let cut = PowerCut { after, torn: after % 2 == 0 };
         let outages = history(&build, battery, CutTimes::At(vec![cut]), [0.0; 2]);
         if outages.cuts == 0 {
             break;
         }
-        (hits, torn) = (hits + 1, torn + outages.torn_cuts);
+        // A battery lets each operation complete.
+        let torn_cuts = u64::from(cut.torn && !battery);
+        assert_eq!((outages.cuts, outages.torn_cuts, outages.cuts_in_recovery), (1, torn_cuts, 0), "{cut:?}");
+        let verified = (outages.recoveries.len(), outages.pages_verified);
+        assert_eq!(verified, (1, u64::from(LOGICAL_PAGES)), "{cut:?}");
+        hits += 1;
     }
     assert!(hits > 25, "{hits} of the operations were there");
-    // A battery lets each operation complete.
-    assert_eq!(torn > 10, !battery, "{torn} were torn");
     // With more frequent cuts, no merge would ever complete.
     for every in [19, 60] {
         let outages = history(&build, battery, CutTimes::Every(every), [0.4, 0.0]);
@@ -109,6 +112,21 @@ where
     let outages = history(&build, battery, CutTimes::Every(60), [0.4, 0.8]);
     assert!(outages.cuts > 1, "{outages:?}");
     assert!(outages.pages_verified < outages.cuts * u64::from(LOGICAL_PAGES), "{outages:?}");
+}
+
+/// The second cut comes after one operation of the recovery from the first cut.
+#[test]
+fn cut_during_recovery_counts_apart_from_cuts_during_requests() {
+    let build = |power_source: &PowerSource| {
+        let settings = paged("lazyftl", LOGICAL_PAGES, 6);
+        (build_paged(&settings, 3, Faults::default(), power_source), settings)
+    };
+    for torn in [true, false] {
+        let cuts = [40, 41].map(|after| PowerCut { after, torn });
+        let outages = history(build, false, CutTimes::At(cuts.to_vec()), [0.0; 2]);
+        assert_eq!((outages.cuts, outages.torn_cuts, outages.cuts_in_recovery), (1, u64::from(torn), 1));
+        assert_eq!((outages.recoveries.len(), outages.pages_verified), (1, u64::from(LOGICAL_PAGES)));
+    }
 }
 
 /// Runs the same cuts on FTLs recovered from the bytes of their flash. The results are the same as in simulation, even

@@ -19,4 +19,5 @@ mod observed_events;
 mod pool;
 mod recovery;
 mod rejections;
+mod spills;
 mod stacked;

@@ -3,7 +3,8 @@
 use super::drive::{Drive, Fifo, SINGLE, config};
 use crate::counters::{Cause, Counters, Operation};
 use crate::layer::{
-    Answer, Command, ContentId, Layer, LayerExt, Medium, MediumError, PartitionReport, Reports, Run,
+    Answer, Command, ContentId, Layer, LayerExt, LayerReport, Medium, MediumError, PartitionReport, Reports,
+    Run,
 };
 use crate::log::{
     ArrivalObserver, BoxedLayer, Directory, LogStore, PageTable, Reclaim, Segments, SharedLayer, StoreConfig,
@@ -115,6 +116,29 @@ fn outgoing_pages_of_log_equal_incoming_pages_below() {
         assert_eq!((lower.incoming(Operation::Write), lower.incoming(Operation::Trim)), (21, trimmed));
         store.check().unwrap();
     }
+}
+
+#[test]
+fn pages_that_the_layer_below_moved_first_count_when_cleaning_reads_them() {
+    let mut drive = Drive::new(5, config(6, POOL), SINGLE());
+    drive.store.count_moves();
+    let mut segments = Segments::new(Box::new(drive.store), 2, None);
+    // Segments of two pages on blocks of three: 0 1 2, 3 4 5, 0 1 0 and 1 0 1. For the next page, page 2 is moved.
+    for block in [0, 1, 2, 0, 0, 0, 0] {
+        segments.erase(BlockId(block), Cause::Cleaning).unwrap();
+        program(&mut segments, block, 0, &[1, 2]).unwrap();
+    }
+    let mut moved_first = |block, cause| {
+        let listed = crate::layer::Pages::Listed(&[0, 1]);
+        segments.read(BlockId(block), listed, cause, &mut Vec::new()).unwrap();
+        // The count belongs to the log above.
+        let mut reports = Reports { layers: vec![LayerReport::default()], nand: None };
+        segments.describe(&mut reports);
+        assert_eq!(reports.layers[1].counters.outgoing(Cause::Cleaning, Operation::Write), 1);
+        reports.layers[0].moved_below_first_pages
+    };
+    assert_eq!([0, 1, 2].map(|block| moved_first(block, Cause::Host)), [0, 0, 0]);
+    assert_eq!([0, 1, 2, 1].map(|block| moved_first(block, Cause::Cleaning)), [0, 1, 1, 2]);
 }
 
 #[test]
