@@ -29,7 +29,7 @@ impl LargeBlockAmplification {
     ///
     /// # Errors
     /// Returns an error for everything that [`crate::mean_field::MeanField::new`] refuses, and if no fixed point is
-    /// found in a thousand evaluations of the equations. Nearly all models take less than a hundred.
+    /// found in 300 evaluations of the equations. Nearly all models take less than a hundred.
     pub fn of(
         drive: Drive,
         classes: &Classes,
@@ -71,7 +71,7 @@ impl LargeBlockAmplification {
 
 /// Maximum number of evaluations of the equations for one block size and one number of classes. The search for a fixed
 /// point that no method finds would otherwise take minutes, as with random++ under very skewed writes.
-const MAX_EVALUATIONS: usize = 1000;
+const MAX_EVALUATIONS: usize = 300;
 
 /// Smallest block size used for extrapolation, in pages: twice the size at which discrete steps are still visible.
 const MIN_BLOCK_PAGES: u32 = 32;

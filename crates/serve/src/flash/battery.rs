@@ -278,7 +278,7 @@ mod tests {
     #[test]
     fn flipped_byte_of_any_record_is_noticed() {
         let folder = tempfile::tempdir().unwrap();
-        let mut battery = Battery::open(folder.path()).unwrap();
+        let mut battery = Battery::open(folder.path(), 0, true).unwrap();
         battery.trim([3, 0x0102_0304].into_iter(), 10).unwrap();
         drop(battery);
         let path = folder.path().join(NAME);
@@ -288,7 +288,7 @@ mod tests {
             let mut flipped = whole.clone();
             flipped[at] ^= 0x10;
             std::fs::write(&path, &flipped).unwrap();
-            assert!(Battery::open(folder.path()).is_err(), "byte {at}");
+            assert!(Battery::open(folder.path(), 0, false).is_err(), "byte {at}");
         }
     }
 }

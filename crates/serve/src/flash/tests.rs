@@ -109,7 +109,7 @@ fn readers_notice_flipped_byte_of_page() {
     let folder = tempfile::tempdir().unwrap();
     let mut files = create_image(folder.path());
     let found = scan(&mut files).unwrap().unwrap();
-    let medium = Medium::new(files.try_clone().unwrap(), &found).unwrap();
+    let medium = Medium::new(files.try_clone().unwrap(), &found);
     let path = folder.path().join("pages");
     let (mut content, mut metadata) = ([0; PAGE_BYTES], [0; PAGE_BYTES]);
     let damaged = || damaged_pages(&files, &found, &mut |_| true).unwrap();
