@@ -151,7 +151,7 @@ def test_killed_cluster_worker_loses_no_runs(long, tmp_path, cluster):
     kill = ActionAfterRuns(3, lambda: cluster.workers[0].send_signal(signal.SIGKILL))
     table = ww.sweep(long, seeds, executor=cluster.address, store=tmp_path / "store", progress=kill)
     assert kill.done
-    assert cluster.workers[0].wait(10) == -signal.SIGKILL
+    assert cluster.workers[0].wait(60) == -signal.SIGKILL
     assert text(table) == text(ww.sweep(long, seeds))
     assert len(ww.read_store(tmp_path / "store")) == 12
 
@@ -163,7 +163,7 @@ def test_lost_scheduler_is_reported_and_sweep_continues_locally(long, tmp_path, 
     begin = time.monotonic()
     with pytest.raises(ww.ExecutorError, match="scheduler"):
         ww.sweep(long, seeds, executor=cluster.address, store=store, progress=kill)
-    assert time.monotonic() - begin < 120
+    assert time.monotonic() - begin < 600
     kept = len(ww.read_store(store))
     assert 3 <= kept < 12
     finished = []

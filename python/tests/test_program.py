@@ -69,7 +69,7 @@ def test_cluster_with_killed_worker_gives_equal_results(tmp_path, fake_program, 
     with when_points_exist(2, there, lambda: fake_program.workers[0].send_signal(signal.SIGKILL)):
         spread = command(program, *WORDS, "--output", there, "--dask", fake_program.address)
     assert (alone.returncode, spread.returncode) == (0, 0), alone.stderr + spread.stderr
-    assert fake_program.workers[0].wait(10) == -signal.SIGKILL
+    assert fake_program.workers[0].wait(60) == -signal.SIGKILL
     assert spread.stderr.count("2 workers, 2 runs at a time") == 1
     assert spread.stdout.replace(str(there), "") == alone.stdout.replace(str(here), "")
     assert left(there) == left(here)

@@ -31,7 +31,7 @@ mod snapshots;
 mod space;
 mod sums;
 #[cfg(test)]
-mod tests_of_checksums;
+mod tests;
 mod trims;
 mod verify;
 mod write_out;

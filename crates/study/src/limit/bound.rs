@@ -357,6 +357,8 @@ mod tests {
         let fillers = |min_life| of(InitialFlash::Erased, 200, min_life).map(|found| found.fillers);
         assert_eq!((fillers(50), of(InitialFlash::Erased, 200, 51).map(|_| ())), (Some(100.0), None));
         assert!(of(InitialFlash::Arbitrary, 100_000, 21).is_none(), "more slack than all waits");
+        // The longest wait is then 20 writes, and 536 is wasted.
+        assert!(of(InitialFlash::Arbitrary, 410, 21).is_some());
         assert_eq!(least_rewrites(&history, flash, InitialFlash::Arbitrary), 18);
     }
 

@@ -72,8 +72,8 @@ impl<F: Flash> PagedFtl<F> {
         Ok(())
     }
 
-    /// Checks that no valid page was reported as invalid, that every torn page was reported, that every other invalid
-    /// page was reported or is known to the cache, and that the block's counter is right.
+    /// Checks that no valid page was reported as invalid, that every invalid page was reported or is known to the
+    /// cache, and that the block's counter is right.
     fn check_user(&self, block: BlockId) -> Result<(), String> {
         let pages = self.space.pages_per_block();
         let mut invalid = PageSet::new(pages);
@@ -84,11 +84,8 @@ impl<F: Flash> PagedFtl<F> {
             let state = self.space.pool.medium.spare(block, page);
             written += u32::from(state != PageState::Erased);
             reported += u32::from(invalid.contains(page));
-            let at = self.space.slot(block, page);
-            if state == PageState::Unreadable && !invalid.contains(page) && !self.space.pool.has_failed(block) {
-                return Err(format!("the page at {at:?} is torn, and was not reported as invalid"));
-            }
             let PageState::Written(spare) = state else { continue };
+            let at = self.space.slot(block, page);
             let valid = self.peek_location(spare.owner) == at;
             if valid && invalid.contains(page) {
                 return Err(format!("page {} at {at:?} is valid, but reported invalid", spare.owner.0));

@@ -116,11 +116,12 @@ impl<F: Flash> PagedFtl<F> {
         // Repeated reports do not make the notes of the validity store newer, so that this recovery itself can be
         // repeated.
         self.space.frozen_state = Some(note);
-        self.report_torn()?;
         if self.space.protects_versions || lacks_battery {
             self.report_erased(&scan, note.reported_before)?;
             self.report_replaced(&versions, note.reported_before)?;
         }
+        // After the reports of erased blocks, which forget all earlier reports of these blocks.
+        self.report_torn()?;
         self.end_step(&mut steps, "validity buffer");
         let found = if is_saved { Default::default() } else { self.scan_recent(&scan, note.horizon)? };
         self.report_overwritten(&found, &versions, note.reported_before)?;

@@ -387,6 +387,11 @@ fn flipped_byte_of_closed_words_is_noticed() {
     ] {
         image.flip_each(range, |image| image.check().areas.contains(&area));
     }
+    // A closed file system has no notes, not even valid ones.
+    let note = checked_word(Unit::Inode(ROOT).number());
+    image.bytes[bytes_at(ChangeNoteWords::AT, 8)].copy_from_slice(&note.to_le_bytes());
+    assert_eq!(image.check().areas, [DamagedArea::ChangeNotes]);
+    image.bytes[bytes_at(ChangeNoteWords::AT, 8)].fill(0);
     // The check before a mount must be part of the mount.
     image.bytes[image.areas.log] ^= FLIPPED;
     let nvram = PlainNvram::from(image.bytes);
