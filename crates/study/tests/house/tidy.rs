@@ -169,6 +169,10 @@ fn dependencies_run_one_way() {
         let Some((inner, order)) = ordered.filter(|(inner, _)| *inner != "lib.rs") else {
             continue;
         };
+        // Tests of a module may build their fixtures with the modules above it.
+        if inner.ends_with("/tests.rs") {
+            continue;
+        }
         let parts: Vec<&str> = inner.trim_end_matches(".rs").trim_end_matches("/mod").split('/').collect();
         let Some(own_row) = row_of(order, parts[0]) else {
             complaints
