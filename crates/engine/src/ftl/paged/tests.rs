@@ -4,9 +4,9 @@
 use super::contents::MetadataContents;
 use super::known_blocks::VictimChooser;
 use super::space::{BlockGroup, Space};
+use super::store::PagedFtl;
 use crate::counters::{Cause, Operation};
 use crate::flash_format::ValidityCodec;
-use super::store::PagedFtl;
 use crate::ftl::Restart;
 use crate::ftl::tests::drives::{PAGES_PER_BLOCK, build_paged, flash, owners, paged, write};
 use crate::layer::{ContentId, Layer, LayerError};
